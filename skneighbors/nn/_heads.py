@@ -1,0 +1,330 @@
+"""Regression heads that predict from labelled neighbours."""
+
+import math
+
+import torch
+from torch import nn
+
+from ._similarity import SIMILARITIES, minmax_scale, similarity
+from ._softrank import hard_rank, soft_rank
+from ._softstep import SoftStep
+
+RANKS = ("soft", "hard", None)
+RANK_SCALES = ("log", "linear")
+TRENDS = ("linear", None)
+
+
+def _check_option(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {allowed}; got {value!r}.")
+
+
+class _NeighborHead(nn.Module):
+    """What the heads share: neighbour weights, exclusion of self, trend."""
+
+    def __init__(self, embedding_dim, n_targets, similarity, temperature, trend, self_in_range):
+        super().__init__()
+        _check_option("similarity", similarity, SIMILARITIES)
+        _check_option("trend", trend, TRENDS)
+        if temperature is not None and not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be positive or None; got {temperature!r}.")
+        self.similarity = similarity
+        self.self_in_range = self_in_range
+        if temperature is None:
+            self.register_parameter("log_temperature", None)
+        else:
+            self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
+        self.trend = nn.Linear(embedding_dim, n_targets) if trend == "linear" else None
+
+    def _similarities(self, z, z_n):
+        return similarity(z, z_n, self.similarity)
+
+    def _tempered(self, s):
+        return s if self.log_temperature is None else s * torch.exp(-self.log_temperature)
+
+    def _range_exclusion(self, own, excluded):
+        """Entries that do not count for a row's range of similarities."""
+        if not self.self_in_range or own is None:
+            return excluded
+        # Of the excluded ones, the queries themselves count all the same.
+        return excluded & ~own
+
+    def _logits(self, z, s, own, excluded, sample_weight):
+        raise NotImplementedError
+
+    def weights(self, z, z_n, self_index=None, sample_weight=None):
+        """Weight of every neighbour in every query's prediction.
+
+        Parameters
+        ----------
+        z, z_n, self_index, sample_weight
+            See :meth:`forward`.
+
+        Returns
+        -------
+        weights : Tensor of shape (b, N)
+            Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
+        """
+        s = self._similarities(z, z_n)
+        own, excluded, sample_weight = _neighbour_weights(s, self_index, sample_weight)
+        logits = self._logits(z, s, own, excluded, sample_weight)
+        if sample_weight is not None:
+            logits = logits + sample_weight.log()
+        if excluded is None:
+            return logits.softmax(1)
+        # A finite floor: a row that has no neighbours gets weights 0, not NaN.
+        logits = logits.masked_fill(excluded, torch.finfo(logits.dtype).min)
+        return logits.softmax(1).masked_fill(excluded, 0)
+
+    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
+        """Predict the queries' targets.
+
+        Parameters
+        ----------
+        z : Tensor of shape (b, d)
+            Query embeddings.
+        z_n : Tensor of shape (N, d)
+            Neighbour embeddings.
+        y_n : Tensor of shape (N,) or (N, k)
+            Neighbour targets.
+        self_index : int Tensor of shape (b,), default=None
+            Which neighbour each query itself is, -1 for none. That neighbour
+            is left out (its weight in `sample_weight` is lowered by 1).
+        sample_weight : Tensor of shape (N,) or (b, N), default=None
+            Non-negative weights of the neighbours: weight 2 is a neighbour
+            that stands there twice.
+
+        Returns
+        -------
+        y_hat : Tensor of shape (b,) or (b, k)
+            Predictions.
+        """
+        weights = self.weights(z, z_n, self_index, sample_weight)
+        targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
+        if self.trend is None:
+            y_hat = weights @ targets
+        else:
+            y_hat = self.trend(z) + weights @ (targets - self.trend(z_n))
+        return y_hat.squeeze(1) if y_n.ndim == 1 else y_hat
+
+
+def _neighbour_weights(s, self_index, sample_weight):
+    """Which entries are the queries themselves, which do not count, and the weights.
+
+    Parameters
+    ----------
+    s : Tensor of shape (b, N)
+    self_index : int Tensor of shape (b,) or None
+    sample_weight : Tensor of shape (N,) or (b, N) or None
+
+    Returns
+    -------
+    own : bool Tensor of shape (b, N) or None
+        The queries' own entries.
+    excluded : bool Tensor of shape (b, N) or None
+        Entries of weight 0.
+    sample_weight : Tensor of shape (b, N) or None
+        Weights, that of a query's own entry lowered by 1.
+    """
+    own = None
+    if self_index is not None:
+        if self_index.shape != s.shape[:1]:
+            raise ValueError(
+                f"self_index must have shape ({s.shape[0]},); got {tuple(self_index.shape)}."
+            )
+        own = torch.zeros_like(s, dtype=torch.bool)
+        own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), (self_index >= 0).unsqueeze(1))
+    if sample_weight is None:
+        return own, own, None
+    sample_weight = sample_weight.to(s.dtype).expand_as(s)
+    if own is not None:
+        sample_weight = torch.where(own, (sample_weight - 1).clamp(min=0), sample_weight)
+    return own, sample_weight <= 0, sample_weight
+
+
+class NONA(_NeighborHead):
+    r"""Nearness of neighbors attention: a softmax over similarities to neighbours.
+
+    ``y_hat = softmax(S / temperature + log M) y_n`` with the similarities `S`
+    and the SoftStep mask `M` of their row-wise min-max. With a trend `f`,
+    linear in the embedding, the neighbours' residuals are averaged instead:
+    ``y_hat = f(z) + softmax(...) (y_n - f(z_n))``.
+
+    Parameters
+    ----------
+    embedding_dim : int
+        Width d of the embeddings.
+    n_targets : int, default=1
+        Number of targets k.
+    similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
+        See :func:`similarity`.
+    softstep : {"s1", "s2"} or None, default="s2"
+        Mask function; None for no mask.
+    softstep_parameters : {"pointwise", "global"}, default="pointwise"
+        See :class:`SoftStep`.
+    temperature : float or None, default=None
+        Initial value of a learnt temperature; None for a fixed one of 1.
+    trend : {"linear"} or None, default=None
+        Whether to average targets or residuals of a linear trend.
+    self_in_range : bool, default=False
+        Whether a query that is left out by `self_index` still counts for its
+        row's range of similarities, as in the authors' code. The mask's input
+        then shifts between training and prediction.
+    eps : float, default=1e-6
+        See :class:`SoftStep`.
+
+    References
+    ----------
+    Susman, Suarez-Farinas and Colonel, "Nearness of Neighbors Attention for
+    Regression in Supervised Fine-Tuning", arXiv 2506.08139v1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import NONA
+    >>> head = NONA(embedding_dim=2, softstep=None)
+    >>> z_n = torch.tensor([[0.0, 0.0], [9.0, 0.0]])
+    >>> y_n = torch.tensor([1.0, 5.0])
+    >>> head(torch.tensor([[4.5, 0.0]]), z_n, y_n).tolist()
+    [3.0]
+    """
+
+    def __init__(
+        self,
+        embedding_dim,
+        n_targets=1,
+        *,
+        similarity="l2",
+        softstep="s2",
+        softstep_parameters="pointwise",
+        temperature=None,
+        trend=None,
+        self_in_range=False,
+        eps=1e-6,
+    ):
+        super().__init__(embedding_dim, n_targets, similarity, temperature, trend, self_in_range)
+        self.softstep = None
+        if softstep is not None:
+            self.softstep = SoftStep(
+                embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
+            )
+
+    def _logits(self, z, s, own, excluded, sample_weight):
+        logits = self._tempered(s)
+        if self.softstep is None:
+            return logits
+        x = minmax_scale(s, self._range_exclusion(own, excluded))
+        return logits + self.softstep(x, z, _largest(x, excluded))
+
+
+class SoftStepKNN(_NeighborHead):
+    r"""k-nearest neighbours whose mask ``rank <= k`` is a learnt SoftStep.
+
+    ``y_hat = sum(M y_n) / sum(M)`` with ``M = SoftStep(x)``, where `x` comes
+    from the neighbour's rank (1 is the nearest), so that the weights hold the
+    mask alone and not the similarity.
+
+    Parameters
+    ----------
+    embedding_dim : int
+        Width d of the embeddings.
+    n_targets : int, default=1
+        Number of targets k.
+    similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
+        See :func:`similarity`.
+    softstep : {"s1", "s2"}, default="s1"
+        Mask function.
+    softstep_parameters : {"pointwise", "global"}, default="pointwise"
+        See :class:`SoftStep`.
+    temperature : float or None, default=None
+        Strength of the soft rank, as a multiple of the mean gap between a row's
+        similarities: initial value of a learnt one; None for a fixed one of 1.
+        Used with ``rank="soft"``.
+    trend : {"linear"} or None, default=None
+        Whether to average targets or residuals of a linear trend.
+    rank : {"soft", "hard"} or None, default="soft"
+        ``"soft"``: :func:`soft_rank` in training mode, so that gradients reach
+        the embedding, and :func:`hard_rank` in evaluation mode. ``"hard"``:
+        hard ranks always. None: min-max similarities instead of ranks.
+    rank_scale : {"log", "linear"}, default="log"
+        ``x = 1 - log(rank) / log(N)``, under which a mask learnt on few
+        neighbours means about the same number among many, or
+        ``x = 1 - (rank - 1) / (N - 1)``, under which it means the same fraction.
+    self_in_range : bool, default=False
+        See :class:`NONA`; used with ``rank=None``.
+    eps : float, default=1e-6
+        See :class:`SoftStep`.
+
+    References
+    ----------
+    Susman, Lin, Suarez-Farinas and Colonel, "SoftStep: Learning Sparse
+    Similarity Powers Deep Neighbor-Based Regression", arXiv 2506.08139v2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import SoftStepKNN
+    >>> head = SoftStepKNN(embedding_dim=3).eval()
+    >>> z_n, y_n = torch.randn(20, 3), torch.randn(20)
+    >>> head(torch.randn(4, 3), z_n, y_n).shape
+    torch.Size([4])
+    """
+
+    def __init__(
+        self,
+        embedding_dim,
+        n_targets=1,
+        *,
+        similarity="l2",
+        softstep="s1",
+        softstep_parameters="pointwise",
+        temperature=None,
+        trend=None,
+        rank="soft",
+        rank_scale="log",
+        self_in_range=False,
+        eps=1e-6,
+    ):
+        if rank != "soft":
+            temperature = None
+        super().__init__(embedding_dim, n_targets, similarity, temperature, trend, self_in_range)
+        _check_option("rank", rank, RANKS)
+        _check_option("rank_scale", rank_scale, RANK_SCALES)
+        self.rank = rank
+        self.rank_scale = rank_scale
+        self.softstep = SoftStep(
+            embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
+        )
+
+    def _logits(self, z, s, own, excluded, sample_weight):
+        if self.rank is None:
+            x = minmax_scale(s, self._range_exclusion(own, excluded))
+        else:
+            x = self._scaled_rank(s, excluded, sample_weight)
+        return self.softstep(x, z, _largest(x, excluded))
+
+    def _scaled_rank(self, s, excluded, sample_weight):
+        if sample_weight is None and excluded is not None:
+            sample_weight = (~excluded).to(s.dtype)
+        if sample_weight is None:
+            total = s.new_full((s.shape[0], 1), s.shape[1])
+        else:
+            total = sample_weight.sum(1, keepdim=True)
+        if self.rank == "soft" and self.training:
+            # Scaled to a mean gap of about 1 between neighbouring similarities.
+            gaps = self._tempered(minmax_scale(s, excluded) * total)
+            rank = soft_rank(gaps, 1.0, sample_weight)
+        else:
+            rank = hard_rank(s, sample_weight)
+        # A single neighbour, or several of total weight below 1: rank 1 of 1.
+        total = total.clamp(min=1 + 1e-6)
+        if self.rank_scale == "log":
+            return (1 - rank.clamp(min=1).log() / total.log()).clamp(0, 1)
+        return (1 - (rank - 1) / (total - 1)).clamp(0, 1)
+
+
+def _largest(x, excluded):
+    """Largest entry of each row among those that count, of shape (b, 1)."""
+    if excluded is not None:
+        x = x.masked_fill(excluded, 0)
+    return x.amax(1, keepdim=True)

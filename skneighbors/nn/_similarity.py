@@ -1,0 +1,134 @@
+"""Similarities between queries and neighbours, and their row-wise scaling."""
+
+import torch
+import torch.nn.functional as F
+
+SIMILARITIES = ("l2", "l1", "dot", "cosine")
+
+# Share of the pairs above which near pairs are not mended one by one.
+_MAX_NEAR_SHARE = 1 / 16
+
+
+def _euclidean_distances(z, z_n):
+    """Euclidean distances whose relative error is small for near pairs too.
+
+    ``|z|^2 + |z_n|^2 - 2 z.z_n`` costs one matrix product but loses all digits
+    where two rows nearly coincide; exactly those pairs are computed again from
+    their differences.
+    """
+    sq_norms, sq_norms_n = z.square().sum(1, keepdim=True), z_n.square().sum(1)
+    scale = sq_norms + sq_norms_n
+    sq_distances = torch.addmm(scale, z, z_n.T, alpha=-2)
+    near = sq_distances < torch.finfo(z.dtype).eps ** 0.5 * scale
+    rows, cols = near.nonzero(as_tuple=True)
+    if rows.numel() > _MAX_NEAR_SHARE * near.numel():
+        return torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
+    sq_distances[rows, cols] = (z[rows] - z_n[cols]).square().sum(1)
+    return sq_distances.sqrt_()
+
+
+class _EuclideanDistance(torch.autograd.Function):
+    """Pairwise Euclidean distance; its gradient where two rows coincide is 0."""
+
+    @staticmethod
+    def forward(ctx, z, z_n):
+        distances = _euclidean_distances(z, z_n)
+        ctx.save_for_backward(z, z_n, distances)
+        return distances
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        z, z_n, distances = ctx.saved_tensors
+        ratio = torch.where(distances > 0, grad / distances, 0)  # (b, N)
+        grad_z = grad_z_n = None
+        if ctx.needs_input_grad[0]:
+            grad_z = z * ratio.sum(1, keepdim=True) - ratio @ z_n
+        if ctx.needs_input_grad[1]:
+            grad_z_n = z_n * ratio.sum(0).unsqueeze(1) - ratio.T @ z
+        return grad_z, grad_z_n
+
+
+def similarity(z, z_n, metric="l2"):
+    """Similarity of every query to every neighbour; larger is more similar.
+
+    Parameters
+    ----------
+    z : Tensor of shape (b, d)
+        Query embeddings.
+    z_n : Tensor of shape (N, d)
+        Neighbour embeddings, of the dtype and on the device of `z`.
+    metric : {"l2", "l1", "dot", "cosine"}, default="l2"
+        ``-||z - z_n||_2``, ``-||z - z_n||_1``, ``z . z_n / d`` or the cosine of
+        the angle.
+
+    Returns
+    -------
+    S : Tensor of shape (b, N)
+        Similarities. Their gradient is finite, and 0 for ``"l2"`` and ``"l1"``,
+        where a query and a neighbour coincide.
+
+    Raises
+    ------
+    ValueError
+        If `metric` is unknown or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import similarity
+    >>> z, z_n = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+    >>> (-similarity(z, z_n)).tolist()
+    [[5.0, 0.0]]
+    """
+    if z.ndim != 2 or z_n.ndim != 2 or z.shape[1] != z_n.shape[1]:
+        raise ValueError(
+            "z and z_n must have shapes (b, d) and (N, d); "
+            f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
+        )
+    if metric == "l2":
+        return -_EuclideanDistance.apply(z, z_n)
+    if metric == "l1":
+        return -torch.cdist(z, z_n, p=1)
+    if metric == "dot":
+        return z @ z_n.T / z.shape[1]
+    if metric == "cosine":
+        return F.normalize(z, dim=1) @ F.normalize(z_n, dim=1).T
+    raise ValueError(f"metric must be one of {SIMILARITIES}; got {metric!r}.")
+
+
+def minmax_scale(s, exclude=None):
+    """Scale every row to [0, 1], 1 being the row's largest entry.
+
+    Parameters
+    ----------
+    s : Tensor of shape (b, N)
+        Similarities.
+    exclude : bool Tensor of shape (b, N) or (N,), default=None
+        Entries that do not count for their row's range, such as the query
+        itself. They are clipped into [0, 1].
+
+    Returns
+    -------
+    x : Tensor of shape (b, N)
+        Scaled similarities. All entries of a constant row are 1: its
+        neighbours are equally near.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import minmax_scale
+    >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
+    [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
+    """
+    if exclude is None:
+        low, high = s.amin(1, keepdim=True), s.amax(1, keepdim=True)
+    else:
+        low = s.masked_fill(exclude, torch.inf).amin(1, keepdim=True)
+        high = s.masked_fill(exclude, -torch.inf).amax(1, keepdim=True)
+    spread = high - low
+    # Not above 0: constant, or (-inf) without any entry that counts.
+    varies = spread > 0
+    x = (s - torch.where(varies, low, 0)) / torch.where(varies, spread, 1)
+    x = torch.where(varies, x, 1)
+    return x if exclude is None else x.clamp(0, 1)

@@ -1,0 +1,182 @@
+"""Hard and soft ranks of weighted rows; rank 1 is the largest entry."""
+
+import numpy as np
+import torch
+from scipy.optimize import isotonic_regression
+
+
+def _broadcast_weight(s, sample_weight):
+    if sample_weight is None:
+        return torch.ones_like(s)
+    return sample_weight.to(s.dtype).expand_as(s)
+
+
+def _descending(s, weight):
+    """Order of a row's entries: largest first, entries without weight last."""
+    return s.masked_fill(weight <= 0, -torch.inf).argsort(dim=1, descending=True, stable=True)
+
+
+def _mid_ranks(weight):
+    """Mean rank of each entry's copies, for weights in descending order of s.
+
+    An entry of weight w stands for w copies, which hold the next w ranks.
+    """
+    return weight.cumsum(1) - (weight - 1) / 2
+
+
+def hard_rank(s, sample_weight=None):
+    """Ranks of the entries of each row; equal entries share their mean rank.
+
+    Parameters
+    ----------
+    s : Tensor of shape (b, N)
+        Similarities.
+    sample_weight : Tensor of shape (N,) or (b, N), default=None
+        Non-negative; an entry of weight 2 counts as two equal entries, one of
+        weight 0 as none (its own rank is then meaningless).
+
+    Returns
+    -------
+    rank : Tensor of shape (b, N)
+        Ranks without gradient; 1 is the largest entry.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import hard_rank
+    >>> hard_rank(torch.tensor([[0.3, 0.9, 0.3, 0.1]])).tolist()
+    [[2.5, 1.0, 2.5, 4.0]]
+    """
+    s = s.detach()
+    weight = _broadcast_weight(s, sample_weight)
+    order = _descending(s, weight)
+    s, weight = s.gather(1, order), weight.gather(1, order)
+    starts = torch.ones_like(s, dtype=torch.bool)
+    starts[:, 1:] = (s[:, 1:] != s[:, :-1]) | ((weight[:, 1:] > 0) != (weight[:, :-1] > 0))
+    block = starts.flatten().cumsum(0).sub_(1)
+    mean = _block_means(_mid_ranks(weight), weight, block)
+    return torch.empty_like(s).scatter_(1, order, mean)
+
+
+def _block_means(values, weight, block):
+    """Weighted mean over each block, written back to its entries.
+
+    Blocks are numbered through the flattened (b, N) array. The weights of a
+    block that has none are taken to be equal.
+    """
+    n_blocks = int(block[-1]) + 1
+    shape, values, weight = values.shape, values.flatten(), weight.flatten()
+    weight = weight.clamp(min=0)
+    total = values.new_zeros(n_blocks).index_add_(0, block, weight)
+    weight = torch.where(total[block] > 0, weight, 1)
+    total = values.new_zeros(n_blocks).index_add_(0, block, weight)
+    sums = values.new_zeros(n_blocks).index_add_(0, block, weight * values)
+    return (sums / total)[block].view(shape)
+
+
+def _isotonic_blocks(excess, weight):
+    """Blocks of the rows' decreasing isotonic regressions, numbered through.
+
+    One call solves the whole batch: every row is moved below the one before it,
+    so that no block reaches across rows. SciPy's solver runs on the CPU; tensors
+    on another device make the round trip.
+    """
+    n_rows, n_cols = excess.shape
+    values = excess.detach().double().cpu().numpy()
+    weights = weight.detach().double().cpu().numpy()
+    # Entries of weight 0 come last in their row; any weight does for those.
+    weights = np.where(weights > 0, weights, 1.0)
+    low, high = values.min(1), values.max(1)
+    offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
+    starts = isotonic_regression(
+        (values - offset[:, None]).ravel(), weights=weights.ravel(), increasing=False
+    ).blocks
+    # Rounding in the offset must not merge rows.
+    starts = np.union1d(starts[:-1], np.arange(0, n_rows * n_cols, n_cols))
+    lengths = np.diff(np.append(starts, n_rows * n_cols))
+    block = np.repeat(np.arange(len(starts)), lengths)
+    return torch.from_numpy(block).to(excess.device)
+
+
+class _SoftRank(torch.autograd.Function):
+    """Projection of -s / strength on the permutahedron of the ranks."""
+
+    @staticmethod
+    def forward(ctx, s, weight, strength):
+        order = _descending(s, weight)
+        weight = weight.gather(1, order)
+        present = weight > 0
+        # Blondel et al. 2020, Proposition 3 with theta = -s: the ranks are
+        # z - v, z = -s / strength ascending, v the isotonic regression of z - rank.
+        rank = _mid_ranks(weight)
+        z = s.gather(1, order).neg_().div_(strength)
+        excess = (rank - z).masked_fill_(~present, torch.inf)
+        # Entries without weight stay below all others, hence out of their blocks.
+        floor = excess.amin(1, keepdim=True).nan_to_num(posinf=0.0) - 1
+        excess = torch.where(present, excess, floor)
+        block = _isotonic_blocks(excess, weight)
+        ranks = torch.where(present, z + _block_means(excess, weight, block), rank)
+        ctx.save_for_backward(order, weight, present, block)
+        ctx.strength = strength
+        return torch.empty_like(s).scatter_(1, order, ranks)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        order, weight, present, block = ctx.saved_tensors
+        grad = grad.gather(1, order)
+        # Transpose of v -> v - blockmean_w(v): entries share by their weight.
+        weight = torch.where(present, weight, 1)
+        share = weight * _block_means(grad / weight, weight, block)
+        grad = (share - grad).masked_fill_(~present, 0).div_(ctx.strength)
+        return torch.empty_like(grad).scatter_(1, order, grad), None, None
+
+
+def soft_rank(s, strength=1.0, sample_weight=None):
+    """Differentiable ranks of the entries of each row; 1 is the largest entry.
+
+    The ranks are the Euclidean projection of ``-s / strength`` on the
+    permutahedron, the convex hull of all permutations of ``(1, ..., N)``,
+    found by isotonic regression in O(N log N) a row.
+
+    Parameters
+    ----------
+    s : Tensor of shape (b, N)
+        Similarities.
+    strength : float, default=1.0
+        Regularisation; entries closer to each other than about `strength` share
+        ranks, and only those have a gradient. Towards 0: the hard ranks.
+    sample_weight : Tensor of shape (N,) or (b, N), default=None
+        Non-negative; an entry of weight 2 counts as two equal entries, one of
+        weight 0 as none (its own rank is then meaningless). No gradient flows
+        to the weights.
+
+    Returns
+    -------
+    rank : Tensor of shape (b, N)
+        Soft ranks in [1, N].
+
+    Notes
+    -----
+    The regression is SciPy's and runs on the CPU. For tensors on a GPU the
+    scaled similarities make one round trip a call; sorting and gradients stay
+    on the GPU.
+
+    References
+    ----------
+    Blondel, Teboul, Berthet and Djolonga, "Fast Differentiable Sorting and
+    Ranking", ICML 2020.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import soft_rank
+    >>> s = torch.tensor([[0.0, 3.0, 2.0]])
+    >>> soft_rank(s, strength=0.1).tolist()
+    [[3.0, 1.0, 2.0]]
+    >>> soft_rank(s, strength=10.0).round(decimals=2).tolist()
+    [[2.17, 1.87, 1.97]]
+    """
+    if not strength > 0:
+        raise ValueError(f"strength must be positive; got {strength!r}.")
+    return _SoftRank.apply(s, _broadcast_weight(s, sample_weight), float(strength))

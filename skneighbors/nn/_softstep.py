@@ -1,0 +1,261 @@
+"""SoftStep: learnt sparse masks over scaled similarities."""
+
+import torch
+from torch import nn
+
+SOFTSTEP_FUNCTIONS = ("s1", "s2")
+SOFTSTEP_PARAMETERS = ("pointwise", "global")
+
+
+def _resolution(x):
+    """Distance below which a similarity counts as lying on a threshold.
+
+    It keeps reciprocals, and with them all gradients, finite.
+    """
+    return torch.finfo(x.dtype).eps ** 2
+
+
+def _log_zero(x):
+    """Finite stand-in for log 0: its exponential is 0, its differences no NaN."""
+    return torch.finfo(x.dtype).min
+
+
+class _LogS1(torch.autograd.Function):
+    """log S1 = logsigmoid(u), u = (log(x - a) - log(b - x)) / t."""
+
+    @staticmethod
+    def _logit(x, a, b, t):
+        tiny = _resolution(x)
+        above, below = x - a, b - x
+        rejected = above <= tiny
+        accepted = (below <= tiny) & ~rejected
+        log_below = below.clamp_(min=tiny).log_()
+        t = t.clamp(min=torch.finfo(x.dtype).eps)
+        u = above.clamp(min=tiny).log_().sub_(log_below).div_(t)
+        return u, above, log_below, rejected, accepted, t
+
+    @staticmethod
+    def forward(ctx, x, a, b, t):
+        ctx.save_for_backward(x, a, b, t)
+        u, _, _, rejected, accepted, _ = _LogS1._logit(x, a, b, t)
+        log_mask = nn.functional.logsigmoid(u)
+        return log_mask.masked_fill_(accepted, 0).masked_fill_(rejected, _log_zero(x))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, a, b, t = ctx.saved_tensors
+        u, above, log_below, rejected, accepted, t = _LogS1._logit(x, a, b, t)
+        flat = rejected | accepted
+        log_complement = nn.functional.logsigmoid(-u)  # log(1 - S1) = log(dlogS1/du)
+        grad_u = (log_complement.exp() * grad).masked_fill_(flat, 0).div_(t)
+        by_a = grad_u / above.masked_fill_(flat, 1)
+        # (1 - S1) / (b - x) stays bounded towards b: divide in the logarithm.
+        by_b = (log_complement - log_below).exp_().mul_(grad).masked_fill_(flat, 0).div_(t)
+        return (
+            (by_a + by_b).sum_to_size(x.shape),
+            -by_a.sum_to_size(a.shape),
+            -by_b.sum_to_size(b.shape),
+            -(grad_u * u).sum_to_size(ctx.saved_tensors[3].shape),
+        )
+
+
+class _LogS2(torch.autograd.Function):
+    """log S2 = t (b - x) log(x / b) / (1 - t)."""
+
+    @staticmethod
+    def _factors(x, b, t):
+        tiny = _resolution(x)
+        below = (b - x).clamp_(min=0)
+        log_ratio = x.clamp(min=tiny).log_() - b.clamp(min=tiny).log()
+        room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
+        rejected = (x <= tiny) & (below > 0) & (t > 0)
+        return below, log_ratio, room, rejected
+
+    @staticmethod
+    def forward(ctx, x, b, t):
+        ctx.save_for_backward(x, b, t)
+        below, log_ratio, room, rejected = _LogS2._factors(x, b, t)
+        log_mask = log_ratio.mul_(below).mul_(t / room)
+        return log_mask.masked_fill_(rejected, _log_zero(x))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, b, t = ctx.saved_tensors
+        below, log_ratio, room, rejected = _LogS2._factors(x, b, t)
+        grad = grad.masked_fill(rejected | (below == 0), 0)
+        tiny = _resolution(x)
+        by_t = (grad * log_ratio * below).sum_to_size(t.shape)
+        grad = grad * (t / room)
+        by_x = (below / x.clamp(min=tiny)).sub_(log_ratio).mul_(grad)
+        by_b = log_ratio.sub_(below / b.clamp(min=tiny)).mul_(grad)
+        return (
+            by_x.sum_to_size(x.shape),
+            by_b.sum_to_size(b.shape),
+            by_t / room.square(),
+        )
+
+
+def log_softstep_s1(x, a, b, t):
+    r"""Logarithm of the SoftStep mask S1, with analytic gradients.
+
+    ``S1 = 0`` for ``x <= a``, ``p / (p + q)`` with ``p = (x - a)^(1/t)`` and
+    ``q = (b - x)^(1/t)`` for ``a < x < b``, and 1 for ``x >= b``. For ``t -> 0``
+    it is a step at ``(a + b) / 2``, for ``t = 1`` the line from ``(a, 0)`` to
+    ``(b, 1)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Scaled similarities in [0, 1].
+    a, b, t : Tensor
+        Rejection threshold, full-acceptance threshold and transition; each
+        broadcasts against `x`, and ``a < b``, ``0 <= t <= 1``.
+
+    Returns
+    -------
+    log_mask : Tensor of the shape of `x`
+        ``log S1``. Log 0 is the dtype's lowest finite number, whose
+        exponential is exactly 0, so values and gradients are always finite.
+
+    References
+    ----------
+    Susman, Lin, Suarez-Farinas and Colonel, "SoftStep: Learning Sparse
+    Similarity Powers Deep Neighbor-Based Regression", arXiv 2506.08139v2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import log_softstep_s1
+    >>> x = torch.tensor([0.1, 0.5, 0.6, 0.9], dtype=torch.float64)
+    >>> a, b, t = torch.tensor([0.2, 0.8, 1.0], dtype=torch.float64)
+    >>> log_softstep_s1(x, a, b, t).exp().round(decimals=3).tolist()
+    [0.0, 0.5, 0.667, 1.0]
+    """
+    return _LogS1.apply(x, a, b, t)
+
+
+def log_softstep_s2(x, b, t):
+    r"""Logarithm of the SoftStep mask S2, with analytic gradients.
+
+    ``S2 = (x / b)^(t (b - x) / (1 - t))`` for ``0 <= x < b`` and 1 for
+    ``x >= b``. For ``t -> 0`` it is the constant 1, for ``t -> 1`` it is 0
+    below `b`. It has no rejection threshold.
+
+    Parameters
+    ----------
+    x : Tensor
+        Scaled similarities in [0, 1].
+    b, t : Tensor
+        Full-acceptance threshold and transition; each broadcasts against `x`,
+        and ``0 < b``, ``0 <= t <= 1``.
+
+    Returns
+    -------
+    log_mask : Tensor of the shape of `x`
+        ``log S2``. Log 0 is the dtype's lowest finite number, whose
+        exponential is exactly 0, so values and gradients are always finite.
+
+    References
+    ----------
+    See :func:`log_softstep_s1`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import log_softstep_s2
+    >>> x = torch.tensor([0.0, 0.25, 0.5, 0.9], dtype=torch.float64)
+    >>> b, t = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    >>> log_softstep_s2(x, b, t).exp().round(decimals=3).tolist()
+    [0.0, 0.841, 1.0, 1.0]
+    """
+    return _LogS2.apply(x, b, t)
+
+
+class SoftStep(nn.Module):
+    """Mask of learnt shape over scaled similarities, one shape a query or one in all.
+
+    Parameters
+    ----------
+    embedding_dim : int
+        Width d of the query embeddings.
+    function : {"s1", "s2"}, default="s2"
+        :func:`log_softstep_s1`, which rejects below a threshold, or
+        :func:`log_softstep_s2`, which only fades.
+    parameters : {"pointwise", "global"}, default="pointwise"
+        ``"pointwise"``: the raw ``a, b, t`` are a linear function of the query's
+        embedding. ``"global"``: three learnt numbers serve all queries.
+    eps : float, default=1e-6
+        The parameters' sigmoids are kept in ``[eps, 1 - eps]``, and `a` lies by
+        `eps` below the row's largest similarity or lower, so that no query
+        rejects all neighbours.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import SoftStep
+    >>> softstep = SoftStep(8, function="s1", parameters="global")
+    >>> softstep(torch.rand(5, 30), torch.randn(5, 8)).shape
+    torch.Size([5, 30])
+    """
+
+    def __init__(self, embedding_dim, *, function="s2", parameters="pointwise", eps=1e-6):
+        super().__init__()
+        if function not in SOFTSTEP_FUNCTIONS:
+            raise ValueError(f"function must be one of {SOFTSTEP_FUNCTIONS}; got {function!r}.")
+        if parameters not in SOFTSTEP_PARAMETERS:
+            raise ValueError(
+                f"parameters must be one of {SOFTSTEP_PARAMETERS}; got {parameters!r}."
+            )
+        self.function = function
+        self.eps = eps
+        if parameters == "pointwise":
+            self.linear = nn.Linear(embedding_dim, 3)
+        else:
+            self.raw = nn.Parameter(torch.zeros(3))
+            self.register_module("linear", None)
+
+    def thresholds(self, z, x_top=1.0):
+        """Parameters a, b, t of every query.
+
+        Parameters
+        ----------
+        z : Tensor of shape (b, d)
+            Query embeddings.
+        x_top : float or Tensor of shape (b, 1), default=1.0
+            The row's largest scaled similarity among its real neighbours.
+
+        Returns
+        -------
+        a, b, t : Tensor of shape (b, 1) or (1, 1)
+            For ``function="s2"``, `a` is None.
+        """
+        raw = self.raw.unsqueeze(0) if self.linear is None else self.linear(z)
+        a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=1)
+        if self.function == "s2":
+            return None, b, t
+        a = a.clamp(max=x_top) - self.eps
+        return a, a + b * (1 - a), t
+
+    def forward(self, x, z, x_top=1.0):
+        """Logarithm of the mask.
+
+        Parameters
+        ----------
+        x : Tensor of shape (b, N)
+            Scaled similarities in [0, 1].
+        z : Tensor of shape (b, d)
+            Query embeddings.
+        x_top : float or Tensor of shape (b, 1), default=1.0
+            The row's largest `x` among its real neighbours.
+
+        Returns
+        -------
+        log_mask : Tensor of shape (b, N)
+            Log 0 is the dtype's lowest finite number.
+        """
+        a, b, t = self.thresholds(z, x_top)
+        if self.function == "s2":
+            return log_softstep_s2(x, b, t)
+        return log_softstep_s1(x, a, b, t)
