@@ -1,14 +1,18 @@
 """Torch blocks for neighbour-based regression, usable in anyone's network."""
 
+from ._embedder import MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
 from ._heads import NONA, SoftStepKNN
 from ._similarity import minmax_scale, similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep, log_softstep_s1, log_softstep_s2
 
 __all__ = [
+    "MLPEmbedder",
     "NONA",
+    "PeriodicEmbedding",
     "SoftStep",
     "SoftStepKNN",
+    "WeightedBatchNorm",
     "hard_rank",
     "log_softstep_s1",
     "log_softstep_s2",

@@ -171,7 +171,7 @@ def soft_rank(s, strength=1.0, sample_weight=None):
     --------
     >>> import torch
     >>> from skneighbors.nn import soft_rank
-    >>> s = torch.tensor([[0.0, 3.0, 2.0]])
+    >>> s = torch.tensor([[0.0, 3.0, 2.0]], dtype=torch.float64)
     >>> soft_rank(s, strength=0.1).tolist()
     [[3.0, 1.0, 2.0]]
     >>> soft_rank(s, strength=10.0).round(decimals=2).tolist()

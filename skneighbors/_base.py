@@ -1,0 +1,381 @@
+"""What both estimators share: fit and predict in named stages."""
+
+from contextlib import ExitStack, contextmanager
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ._bank import NeighborBank
+from ._network import NeighborNetwork, check_feature_extractor
+from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
+from ._torch_utils import resolve_device, seeded
+from ._training import (
+    LEARNING_RATES,
+    LabelledRows,
+    TrainingSettings,
+    resolve_max_iter,
+    train_network,
+)
+from .nn import MLPEmbedder
+from .nn._embedder import ACTIVATIONS
+from .nn._similarity import SIMILARITIES
+
+# Fewer rows than this are too few to give any away for validation.
+_MIN_ROWS_TO_VALIDATE = 100
+_MAX_SEED = np.iinfo(np.int32).max
+
+
+class BaseNeighborRegressor(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
+):
+    """Regressor that predicts from labelled neighbours in a learnt embedding.
+
+    Subclasses have the parameters named in `_parameter_constraints` and build
+    their head in `_make_head`.
+    """
+
+    _parameter_constraints: dict = {
+        "similarity": [StrOptions(set(SIMILARITIES))],
+        "softstep_parameters": [StrOptions({"pointwise", "global"})],
+        "temperature": [Interval(Real, 0, None, closed="neither"), None],
+        "trend": [StrOptions({"linear"}), None],
+        "context_size": [Interval(Integral, 1, None, closed="left"), None],
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "embedding_dim": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "batch_norm": ["boolean"],
+        "numerical_embedding": [StrOptions({"periodic"}), None],
+        "feature_extractor": [callable, None],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "learning_rate": [StrOptions(set(LEARNING_RATES))],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "early_stopping": [StrOptions({"auto"}), "boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "device": [str],
+        "random_state": ["random_state"],
+        "verbose": [Options(Integral, {0, 1}), "boolean"],
+    }
+
+    def _make_head(self, n_targets):
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the embedding, the head and the bank of neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training features. With a `feature_extractor`, X may have more
+            dimensions.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; a row of weight 2 is the same as a row that stands twice,
+            one of weight 0 the same as none.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If data or parameters are not usable; the message names them.
+        FloatingPointError
+            If the loss is not finite in the first epoch.
+        """
+        before = self.__dict__.copy()
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:
+            # Neither half-fitted nor refitted in part: as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X, y, sample_weight):
+        device = resolve_device(self.device)
+        hidden_layer_sizes = self._check_hidden_layer_sizes()
+        X, y, sample_weight = self._check_training_data(X, y, sample_weight)
+        n_samples, y_ndim = len(X), y.ndim
+        y = y.reshape(n_samples, -1)
+
+        rows, weight = merge_rows(X, y, sample_weight)
+        if len(rows) == 1 and weight[0] <= 1:
+            raise ValueError(
+                "At least 2 samples of positive sample_weight are required; got 1 sample."
+            )
+        X, y = X[rows], y[rows]
+        x_scaler = None if self.feature_extractor else FeatureScaler.fit(X, weight)
+        y_scaler = TargetScaler.fit(y, weight)
+        data = _to_torch(x_scaler, X, y_scaler.transform(y), weight, device)
+
+        random_state = check_random_state(self.random_state)
+        train, validation = self._split(data, random_state)
+        # Embeddings are trained in float32; the bank is float64.
+        train, validation = _to_float32(train), _to_float32(validation)
+        settings = self._training_settings(len(train.X))
+        history, network = self._train(
+            train, validation, settings, hidden_layer_sizes, random_state, device
+        )
+
+        self._bank = NeighborBank(network, *data).to(torch.device("cpu"))
+        self._bank_rows = rows
+        self._x_scaler = x_scaler
+        self._y_scaler = y_scaler
+        self._y_ndim = y_ndim
+        self.n_samples_fit_ = n_samples
+        self.n_outputs_ = y.shape[1]
+        self.loss_curve_ = history.losses
+        self.validation_scores_ = history.scores if validation is not None else None
+        self.n_iter_ = len(history.losses)
+        self.best_iter_ = history.best_epoch
+        return self
+
+    def _check_hidden_layer_sizes(self):
+        sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+        if any(not isinstance(size, int) or size < 1 for size in sizes):
+            raise ValueError(
+                f"hidden_layer_sizes must hold ints >= 1; got {self.hidden_layer_sizes!r}."
+            )
+        return sizes
+
+    def _check_training_data(self, X, y, sample_weight):
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            allow_nd=self.feature_extractor is not None,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        if not isinstance(y, np.ndarray):
+            raise TypeError(f"y must be dense; got {type(y).__name__}.")
+        y = y.astype(np.float64, copy=False)
+        if y.ndim > 1 and y.shape[1] == 0:
+            raise ValueError(f"y must have at least one target; got shape {y.shape}.")
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if not sample_weight.any():
+            raise ValueError("sample_weight must have a positive entry; all weights are zero.")
+        return X, y, sample_weight
+
+    def _split(self, data, random_state):
+        """Training and validation rows; None for no validation."""
+        early_stopping = self.early_stopping
+        if early_stopping == "auto":
+            early_stopping = len(data.X) >= _MIN_ROWS_TO_VALIDATE
+        if not early_stopping:
+            return data, None
+        if len(data.X) < 3:
+            raise ValueError(
+                f"early_stopping=True needs at least 3 distinct samples; got {len(data.X)}."
+            )
+        rows = split_rows(len(data.X), self.validation_fraction, random_state)
+        return tuple(data.take(torch.from_numpy(part).to(data.X.device)) for part in rows)
+
+    def _training_settings(self, n_rows):
+        return TrainingSettings(
+            max_iter=resolve_max_iter(self.max_iter, n_rows, self.batch_size),
+            batch_size=self.batch_size,
+            context_size=self.context_size,
+            learning_rate=self.learning_rate,
+            learning_rate_init=self.learning_rate_init,
+            weight_decay=self.weight_decay,
+            n_iter_no_change=self.n_iter_no_change,
+            tol=self.tol,
+        )
+
+    def _train(self, train, validation, settings, hidden_layer_sizes, random_state, device):
+        seed = int(random_state.randint(_MAX_SEED))
+        generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
+        with ExitStack() as seeding:
+            seeding.enter_context(seeded(seed, device))
+            network = self._make_network(train, hidden_layer_sizes).to(device)
+            if not self.dropout and self.feature_extractor is None:
+                seeding.close()  # nothing draws from torch's global generator any more
+            with _progress_bar(self.verbose, settings.max_iter) as report:
+                history = train_network(network, train, validation, settings, generator, report)
+        return history, network
+
+    def _make_network(self, train, hidden_layer_sizes):
+        feature_extractor, numerical_embedding = None, self.numerical_embedding
+        n_features, n_targets = train.X.shape[1], train.y.shape[1]
+        if self.feature_extractor is not None:
+            feature_extractor = self.feature_extractor()
+            n_features = check_feature_extractor(feature_extractor, train.X[:2].cpu())
+            numerical_embedding = None
+        embedder = MLPEmbedder(
+            n_features,
+            hidden_layer_sizes,
+            self.embedding_dim,
+            activation=self.activation,
+            numerical_embedding=numerical_embedding,
+            batch_norm=self.batch_norm,
+            dropout=self.dropout,
+        )
+        return NeighborNetwork(feature_extractor, embedder, self._make_head(n_targets))
+
+    def predict(self, X):
+        """Predict the targets of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. A row of the training set has itself as a neighbour here.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions, float64, of the shape of the `y` given to :meth:`fit`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        bank, X = self._check_queries(X)
+        y = self._y_scaler.inverse_transform(bank.predict(X).cpu().numpy())
+        return y.ravel() if self._y_ndim == 1 else y
+
+    def transform(self, X):
+        """Embed X in the learnt space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, embedding_dim)
+            Embeddings, float64.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        bank, X = self._check_queries(X)
+        return bank.embed(X).cpu().numpy()
+
+    def top_neighbors(self, X, n_neighbors=5):
+        """Training rows that weigh most in the predictions of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        n_neighbors : int, default=5
+            Number of training rows to name for each prediction.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples, n_neighbors)
+            Weights, largest first; all weights of a prediction sum to 1. With
+            ``trend="linear"`` they weight the rows' residuals of the trend.
+        rows : int ndarray of shape (n_samples, n_neighbors)
+            Rows of the X given to :meth:`fit`. Of rows equal in X and y the
+            first stands for all.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If `n_neighbors` is not between 1 and the number of distinct
+            training rows.
+        """
+        bank, X = self._check_queries(X)
+        n_rows = len(self._bank_rows)
+        if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
+            raise ValueError(
+                f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct "
+                f"training rows; got {n_neighbors!r}."
+            )
+        weights, rows = bank.top_weights(X, int(n_neighbors))
+        return weights.cpu().numpy(), self._bank_rows[rows.cpu().numpy()]
+
+    def _check_queries(self, X):
+        """The bank on its device, and X scaled and beside it."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, dtype=np.float64, allow_nd=self._x_scaler is None, reset=False
+        )
+        bank = self._bank.to(_prediction_device(self.device))
+        X = X if self._x_scaler is None else self._x_scaler.transform(X)
+        return bank, torch.from_numpy(X).to(bank.z_n.device)
+
+    @property
+    def _n_features_out(self):
+        return self._bank.z_n.shape[1]
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_bank")
+
+
+def _to_torch(x_scaler, X, y, weight, device):
+    """Scaled rows on the device; unit weights are None, which is faster."""
+    X = X if x_scaler is None else x_scaler.transform(X)
+    weight = None if (weight == 1).all() else torch.from_numpy(weight).to(device)
+    return LabelledRows(torch.from_numpy(X).to(device), torch.from_numpy(y).to(device), weight)
+
+
+def _to_float32(rows):
+    if rows is None:
+        return None
+    return LabelledRows(*(part if part is None else part.float() for part in rows))
+
+
+def _prediction_device(device):
+    """The device asked for; the CPU where it is missing, as after unpickling elsewhere."""
+    try:
+        return resolve_device(device)
+    except ValueError:
+        return torch.device("cpu")
+
+
+@contextmanager
+def _progress_bar(verbose, n_epochs):
+    """Reporter of a tqdm bar, or None."""
+    if not verbose:
+        yield None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=n_epochs, unit="epoch") as bar:
+
+        def report(loss, score):
+            shown = {"loss": f"{loss:.4g}"}
+            if score is not None:
+                shown["validation_r2"] = f"{score:.4f}"
+            bar.set_postfix(shown, refresh=False)
+            bar.update()
+
+        yield report

@@ -1,0 +1,119 @@
+"""From arrays to arrays: merging, scaling and splitting of training rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Inputs are clipped smoothly into this many robust standard units.
+_CLIP = 3.0
+
+
+def merge_rows(X, y, sample_weight):
+    """Merge equal rows and bring the rest into an order of their own.
+
+    Rows that agree in X and y become one, with the sum of their weights; rows
+    of weight 0 disappear. So a row of weight 2 and a row that stands twice are
+    the same training set, in whatever order it comes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, ...)
+        Features, float64.
+    y : ndarray of shape (n_samples, n_targets)
+        Targets, float64.
+    sample_weight : ndarray of shape (n_samples,)
+        Non-negative weights.
+
+    Returns
+    -------
+    rows : int ndarray of shape (n_rows,)
+        For each merged row the first sample that it stands for.
+    weight : ndarray of shape (n_rows,)
+        Their weights.
+    """
+    present = np.flatnonzero(sample_weight > 0)
+    flat = np.column_stack([X[present].reshape(len(present), -1), y[present]])
+    flat = np.ascontiguousarray(flat + 0.0)  # -0.0 becomes 0.0: equal rows, equal bytes
+    keys = flat.view(np.dtype((np.void, flat.itemsize * flat.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse.ravel(), weights=sample_weight[present])
+    return present[first], weight
+
+
+@dataclass(frozen=True)
+class FeatureScaler:
+    """Robust scaling to median 0 and quartile distance 1, and a smooth clip.
+
+    ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is
+    Holzmueller et al. (2024)'s scaling. Constant columns become 0.
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, X, sample_weight):
+        """Scaler of the columns of X (n_samples, n_features), weighted."""
+        low, center, high = np.quantile(
+            X, [0.25, 0.5, 0.75], axis=0, weights=sample_weight, method="inverted_cdf"
+        )
+        # Divided before subtracting: a range can exceed the largest float64.
+        scale = 2 * (high / 2 - low / 2)
+        spread = X.max(axis=0) / 2 - X.min(axis=0) / 2
+        scale = np.where(scale > 0, scale, spread)
+        return cls(center, np.where(scale > 0, scale, np.inf))
+
+    def transform(self, X):
+        """Scale X (n_samples, n_features)."""
+        scaled = X / self.scale - self.center / self.scale
+        return scaled / np.hypot(1.0, scaled / _CLIP)
+
+
+@dataclass(frozen=True)
+class TargetScaler:
+    """Standardisation of the targets; constant targets are only centred."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, y, sample_weight):
+        """Scaler of the columns of y (n_samples, n_targets), weighted."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.average(y, axis=0, weights=sample_weight)
+            largest = np.abs(y - mean).max(axis=0)
+            # Rounding of the mean is no spread.
+            constant = largest <= 10 * np.finfo(float).eps * np.abs(mean)
+            largest = np.where(constant, 1.0, largest)
+            # Squared relative to the largest, so that no square overflows.
+            relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
+            scale = np.where(constant, 1.0, largest * np.sqrt(relative))
+        if not np.isfinite([mean, scale]).all():
+            raise ValueError("y spans more than float64 can hold; rescale it.")
+        return cls(mean, scale)
+
+    def transform(self, y):
+        """Standardise y (n_samples, n_targets)."""
+        return (y - self.mean) / self.scale
+
+    def inverse_transform(self, y):
+        """Undo :meth:`transform`."""
+        return y * self.scale + self.mean
+
+
+def split_rows(n_rows, validation_fraction, random_state):
+    """Draw validation rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    validation_fraction : float
+    random_state : numpy.random.RandomState
+
+    Returns
+    -------
+    train, validation : int ndarrays, sorted
+    """
+    n_validation = min(max(1, round(validation_fraction * n_rows)), n_rows - 2)
+    order = random_state.permutation(n_rows)
+    return np.sort(order[n_validation:]), np.sort(order[:n_validation])

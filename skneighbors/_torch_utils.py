@@ -1,0 +1,65 @@
+"""Device choice and scoped seeding."""
+
+from contextlib import contextmanager
+from threading import Lock
+
+import torch
+
+_global_generator = Lock()
+
+
+def resolve_device(device):
+    """The torch device that `device` names.
+
+    Parameters
+    ----------
+    device : str
+        ``"auto"`` (CUDA if usable, else the CPU), ``"cpu"``, ``"cuda"`` or
+        ``"cuda:N"``.
+
+    Returns
+    -------
+    device : torch.device
+
+    Raises
+    ------
+    ValueError
+        If `device` names no such device, or one that is not there.
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        resolved = None
+    if resolved is None or resolved.type not in ("cpu", "cuda"):
+        raise ValueError(
+            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}."
+        )
+    if resolved.type == "cuda":
+        n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (resolved.index or 0) >= n_devices:
+            raise ValueError(
+                f"device={device!r} is not usable: torch finds {n_devices} CUDA devices "
+                "here. Use device='auto' or 'cpu'."
+            )
+    return resolved
+
+
+@contextmanager
+def seeded(seed, device):
+    """Seed torch's global generators inside the block and restore them after it.
+
+    Blocks of several threads run one after the other, since they share the
+    generators.
+
+    Parameters
+    ----------
+    seed : int
+    device : torch.device
+        Besides the CPU's, the generator of this device is seeded.
+    """
+    cuda_devices = [device] if device.type == "cuda" else []
+    with _global_generator, torch.random.fork_rng(devices=cuda_devices):
+        torch.manual_seed(seed)
+        yield

@@ -1,0 +1,243 @@
+"""The training loop: schedule, validation, best weights. Knows no estimator."""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from sklearn.exceptions import ConvergenceWarning
+
+from ._bank import attend_in_batches, embed_in_batches
+from ._context import ContextSampler
+
+LEARNING_RATES = ("cycles", "constant")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train; see the estimators for the meaning of each."""
+
+    max_iter: int
+    batch_size: int
+    context_size: int | None
+    learning_rate: str
+    learning_rate_init: float
+    weight_decay: float
+    n_iter_no_change: int | None
+    tol: float
+
+
+class LabelledRows(NamedTuple):
+    """Scaled features (n, ...), scaled targets (n, k) and weights (n,) or None."""
+
+    X: torch.Tensor
+    y: torch.Tensor
+    weight: torch.Tensor | None
+
+    def take(self, rows):
+        """The given rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return LabelledRows(self.X[rows], self.y[rows], weight)
+
+
+@dataclass
+class TrainingHistory:
+    """What happened: a loss, and with validation rows a score, for every epoch."""
+
+    losses: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    best_epoch: int = 0  # counted from 1; 0: none yet
+
+
+def resolve_max_iter(max_iter, n_rows, batch_size, min_steps=1500, epochs=128):
+    """Number of epochs; for ``"auto"``, 128 but no fewer than 1,500 steps."""
+    if max_iter != "auto":
+        return max_iter
+    return max(epochs, math.ceil(min_steps / math.ceil(n_rows / batch_size)))
+
+
+def learning_rate_factor(kind, progress):
+    """Learning rate relative to its peak, after a share `progress` of the steps.
+
+    ``"cycles"`` are the four cosine cycles of growing length of Holzmueller et
+    al. (2024), ``(1 - cos(2 pi log2(1 + 15 progress))) / 2``.
+    """
+    if kind == "constant":
+        return 1.0
+    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
+
+
+def weighted_mse(y, y_hat, weight):
+    """Weighted mean over the rows of the squared error, averaged over the targets."""
+    loss = (y - y_hat).square().mean(1)
+    return loss.mean() if weight is None else (weight * loss).sum() / weight.sum()
+
+
+@torch.no_grad()
+def validation_mse(network, train, validation):
+    """Error on the validation rows, with the training rows as neighbours."""
+    network.eval()
+    z_n = embed_in_batches(network, train.X)
+    z = embed_in_batches(network, validation.X)
+    y_hat = attend_in_batches(network.head, z, z_n, train.y, train.weight)
+    network.train()
+    return weighted_mse(validation.y, y_hat, validation.weight).item()
+
+
+def _r2(mse, y, weight):
+    """R2 of an error; as in scikit-learn's r2_score, constant targets give 1 or 0."""
+    share = torch.ones_like(y[:, :1]) if weight is None else weight.unsqueeze(1)
+    mean = (share * y).sum(0) / share.sum()
+    variance = weighted_mse(y, mean.expand_as(y), weight).item()
+    if variance > 0:
+        return 1 - mse / variance
+    return float(mse == 0)
+
+
+class _Snapshot:
+    """Copy of a network's parameters and buffers."""
+
+    def __init__(self, network):
+        self._live = [*network.parameters(), *network.buffers()]
+        self._kept = [tensor.detach().clone() for tensor in self._live]
+
+    @torch.no_grad()
+    def take(self):
+        for kept, live in zip(self._kept, self._live, strict=True):
+            kept.copy_(live)
+
+    @torch.no_grad()
+    def restore(self):
+        for kept, live in zip(self._kept, self._live, strict=True):
+            live.copy_(kept)
+
+
+class _Trainer:
+    """Optimiser and data of one fit; :meth:`epoch` passes once over the rows."""
+
+    def __init__(self, network, train, settings, generator):
+        self.network = network
+        self.train = train
+        self.settings = settings
+        self.sampler = ContextSampler(
+            len(train.X), settings.batch_size, settings.context_size, generator, train.X.device
+        )
+        self.n_steps = settings.max_iter * self.sampler.n_batches
+        self.step = 0
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(),
+            lr=settings.learning_rate_init,
+            betas=(0.9, 0.95),
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def _set_learning_rate(self):
+        settings = self.settings
+        factor = learning_rate_factor(settings.learning_rate, (self.step + 0.5) / self.n_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate_init * factor
+
+    def epoch(self):
+        """Train on every row once; the mean loss."""
+        self.network.train()
+        total = 0.0
+        for rows, queries in self.sampler.epoch():
+            self._set_learning_rate()
+            batch = self.train.take(rows)
+            y_hat = self.network(batch.X, batch.y, queries, batch.weight)
+            weight = None if batch.weight is None else batch.weight[queries]
+            loss = weighted_mse(batch.y[queries], y_hat, weight)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            self.step += 1
+            total = total + loss.detach()
+        return float(total) / self.sampler.n_batches
+
+
+def train_network(network, train, validation, settings, generator, report=None):
+    """Train a network, leaving it with the weights of its best epoch.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+        Trained in place.
+    train, validation : LabelledRows
+        `validation` may be None; the last epoch is then the best.
+    settings : TrainingSettings
+    generator : torch.Generator
+        Source of batches and context, on the CPU.
+    report : callable or None
+        Called as ``report(loss, score)`` after every epoch; `score` is the
+        validation R2 or None.
+
+    Returns
+    -------
+    history : TrainingHistory
+
+    Raises
+    ------
+    FloatingPointError
+        If the loss is not finite before any epoch was complete.
+    """
+    history = TrainingHistory()
+    snapshot = _Snapshot(network)
+    try:
+        _run_epochs(
+            _Trainer(network, train, settings, generator), validation, history, snapshot, report
+        )
+    except KeyboardInterrupt:
+        if not history.best_epoch:
+            raise
+        warnings.warn(
+            f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
+            stacklevel=2,
+        )
+    snapshot.restore()
+    network.eval()
+    return history
+
+
+def _run_epochs(trainer, validation, history, snapshot, report):
+    settings = trainer.settings
+    best_mse, reference_mse, n_without_gain = math.inf, math.inf, 0
+    for epoch in range(1, settings.max_iter + 1):
+        loss, score, mse = trainer.epoch(), None, math.nan
+        if validation is not None and math.isfinite(loss):
+            mse = validation_mse(trainer.network, trainer.train, validation)
+            score = _r2(mse, validation.y, validation.weight)
+        if not math.isfinite(loss + (0 if validation is None else mse)):
+            _warn_or_raise(epoch, history.best_epoch)
+            return
+        history.losses.append(loss)
+        if validation is None or mse < best_mse:
+            best_mse = mse
+            snapshot.take()
+            history.best_epoch = epoch
+        if validation is not None:
+            history.scores.append(score)
+        if report is not None:
+            report(loss, score)
+        if validation is None or settings.n_iter_no_change is None:
+            continue
+        n_without_gain += 1
+        if mse < reference_mse - settings.tol:
+            reference_mse, n_without_gain = mse, 0
+        if n_without_gain >= settings.n_iter_no_change:
+            return
+
+
+def _warn_or_raise(epoch, best_epoch):
+    if not best_epoch:
+        raise FloatingPointError(
+            f"The loss was not finite in epoch {epoch} and no earlier epoch is left to fall "
+            "back on. Lower learning_rate_init or check the scale of y."
+        )
+    warnings.warn(
+        f"The loss was not finite in epoch {epoch}; training stopped and the weights of "
+        f"epoch {best_epoch} are kept. Consider a lower learning_rate_init.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
