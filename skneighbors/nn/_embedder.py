@@ -68,6 +68,29 @@ class PeriodicEmbedding(nn.Module):
         return torch.cat([columns, out], 2).transpose(0, 1).flatten(1)
 
 
+class _WeightedStandardise(torch.autograd.Function):
+    """Rows minus their weighted mean, over their weighted standard deviation."""
+
+    @staticmethod
+    def forward(ctx, x, share, eps):
+        mean = share @ x
+        centred = x - mean
+        var = share @ centred.square()
+        scale = torch.rsqrt(var + eps)
+        standard = centred.mul_(scale)
+        ctx.save_for_backward(standard, share, scale)
+        ctx.mark_non_differentiable(mean, var)
+        return standard, mean, var
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad, *_):
+        standard, share, scale = ctx.saved_tensors
+        by_mean, by_var = grad.sum(0), (grad * standard).sum(0)
+        grad_x = torch.addcmul(by_mean, standard, by_var).mul_(share.unsqueeze(1))
+        return grad_x.neg_().add_(grad).mul_(scale), None, None
+
+
 class WeightedBatchNorm(nn.BatchNorm1d):
     """Batch normalisation whose statistics weight the rows.
 
@@ -104,16 +127,14 @@ class WeightedBatchNorm(nn.BatchNorm1d):
         if sample_weight is None:
             sample_weight = x.new_ones(len(x))
         total = sample_weight.sum()
-        share = (sample_weight / total).unsqueeze(1)
-        mean = (share * x).sum(0)
-        centred = x - mean
-        var = (share * centred.square()).sum(0)
+        share = sample_weight / total
+        standard, mean, var = _WeightedStandardise.apply(x, share, self.eps)
         with torch.no_grad():
             # As in torch, the running variance is the unbiased one.
             unbiased = var * torch.where(total > 1, total / (total - 1), 1)
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
-        return centred * (self.weight * torch.rsqrt(var + self.eps)) + self.bias
+        return torch.addcmul(self.bias, standard, self.weight)
 
 
 class MLPEmbedder(nn.Module):

@@ -49,6 +49,14 @@ class _NeighborHead(nn.Module):
         # Of the excluded ones, the queries themselves count all the same.
         return excluded & ~own
 
+    def _log_mask(self, x, z, excluded):
+        """The mask of scaled similarities x, which never rejects a row's largest x."""
+        x_top = 1.0
+        if self.softstep.function == "s1":
+            real = x if excluded is None else x.masked_fill(excluded, 0)
+            x_top = real.amax(1, keepdim=True)
+        return self.softstep(x, z, x_top)
+
     def _logits(self, z, s, own, excluded, sample_weight):
         raise NotImplementedError
 
@@ -214,7 +222,7 @@ class NONA(_NeighborHead):
         if self.softstep is None:
             return logits
         x = minmax_scale(s, self._range_exclusion(own, excluded))
-        return logits + self.softstep(x, z, _largest(x, excluded))
+        return logits + self._log_mask(x, z, excluded)
 
 
 class SoftStepKNN(_NeighborHead):
@@ -301,7 +309,7 @@ class SoftStepKNN(_NeighborHead):
             x = minmax_scale(s, self._range_exclusion(own, excluded))
         else:
             x = self._scaled_rank(s, excluded, sample_weight)
-        return self.softstep(x, z, _largest(x, excluded))
+        return self._log_mask(x, z, excluded)
 
     def _scaled_rank(self, s, excluded, sample_weight):
         if sample_weight is None and excluded is not None:
@@ -322,9 +330,3 @@ class SoftStepKNN(_NeighborHead):
             return (1 - rank.clamp(min=1).log() / total.log()).clamp(0, 1)
         return (1 - (rank - 1) / (total - 1)).clamp(0, 1)
 
-
-def _largest(x, excluded):
-    """Largest entry of each row among those that count, of shape (b, 1)."""
-    if excluded is not None:
-        x = x.masked_fill(excluded, 0)
-    return x.amax(1, keepdim=True)

@@ -97,6 +97,37 @@ def similarity(z, z_n, metric="l2"):
     raise ValueError(f"metric must be one of {SIMILARITIES}; got {metric!r}.")
 
 
+class _MinMaxScale(torch.autograd.Function):
+    """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
+
+    @staticmethod
+    def forward(ctx, s, exclude):
+        if exclude is None:
+            (low, argmin), (high, argmax) = s.min(1, keepdim=True), s.max(1, keepdim=True)
+        else:
+            low, argmin = s.masked_fill(exclude, torch.inf).min(1, keepdim=True)
+            high, argmax = s.masked_fill(exclude, -torch.inf).max(1, keepdim=True)
+        # Not above 0: constant, or (-inf) without any entry that counts.
+        constant = ~(high - low > 0)
+        scale = (high - low).reciprocal().masked_fill_(constant, 0)
+        x = (s - low.masked_fill(constant, 0)).mul_(scale).add_(constant)
+        inside = None
+        if exclude is not None:
+            inside = (x >= 0) & (x <= 1)
+            x.clamp_(0, 1)
+        ctx.save_for_backward(x, scale, argmin, argmax, inside)
+        return x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, scale, argmin, argmax, inside = ctx.saved_tensors
+        grad = grad * scale if inside is None else (grad * scale).mul_(inside)
+        by_high = (grad * x).sum(1, keepdim=True)
+        by_low = grad.sum(1, keepdim=True) - by_high
+        return grad.scatter_add_(1, argmin, -by_low).scatter_add_(1, argmax, -by_high), None
+
+
 def minmax_scale(s, exclude=None):
     """Scale every row to [0, 1], 1 being the row's largest entry.
 
@@ -104,7 +135,7 @@ def minmax_scale(s, exclude=None):
     ----------
     s : Tensor of shape (b, N)
         Similarities.
-    exclude : bool Tensor of shape (b, N) or (N,), default=None
+    exclude : bool Tensor of shape (b, N), default=None
         Entries that do not count for their row's range, such as the query
         itself. They are clipped into [0, 1].
 
@@ -121,14 +152,4 @@ def minmax_scale(s, exclude=None):
     >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
     [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
     """
-    if exclude is None:
-        low, high = s.amin(1, keepdim=True), s.amax(1, keepdim=True)
-    else:
-        low = s.masked_fill(exclude, torch.inf).amin(1, keepdim=True)
-        high = s.masked_fill(exclude, -torch.inf).amax(1, keepdim=True)
-    spread = high - low
-    # Not above 0: constant, or (-inf) without any entry that counts.
-    varies = spread > 0
-    x = (s - torch.where(varies, low, 0)) / torch.where(varies, spread, 1)
-    x = torch.where(varies, x, 1)
-    return x if exclude is None else x.clamp(0, 1)
+    return _MinMaxScale.apply(s, exclude)
