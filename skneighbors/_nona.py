@@ -8,7 +8,181 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
 class NONARegressor(BaseNeighborRegressor):
-    """X"""
+    """Regression by nearness of neighbors attention in a learnt embedding.
+
+    The embedding ``z`` of a row, computed by a multilayer perceptron, attends
+    to the embeddings of all training rows: their targets are averaged with
+    weights ``softmax(S / temperature + log M)``, where `S` are similarities and
+    `M` is SoftStep, a learnt mask that decides for every query which neighbours
+    count. Everything is trained end to end; in training a row is left out of
+    its own neighbours.
+
+    Read more in the :ref:`User Guide <user_guide>`.
+
+    Parameters
+    ----------
+    similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
+        Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
+
+    softstep : {"s1", "s2"} or None, default="s2"
+        Mask function: ``"s1"`` rejects neighbours below a threshold, ``"s2"``
+        fades them; None for no mask. See :class:`skneighbors.nn.SoftStep`.
+
+    softstep_parameters : {"pointwise", "global"}, default="pointwise"
+        Whether every query has its own mask, a function of its embedding, or
+        all share one.
+
+    temperature : float or None, default=1.0
+        Initial value of the learnt temperature; None for a fixed one of 1.
+
+    trend : {"linear"} or None, default="linear"
+        ``"linear"``: a linear function of the embedding is learnt beside, and
+        neighbours contribute their residuals from it, so that predictions can
+        leave the range of the targets. None: a weighted mean of targets.
+
+    context_size : int or None, default=256
+        Number of training rows drawn for every batch as neighbours beside the
+        batch itself; all rows if there are no more than that. None: the batch
+        alone, as in the papers.
+
+    hidden_layer_sizes : int or array-like of int, default=(256, 256)
+        Widths of the embedder's hidden layers; ``()`` for a linear embedding.
+
+    embedding_dim : int, default=64
+        Width of the learnt embedding.
+
+    activation : {"silu", "relu", "tanh", "gelu"}, default="silu"
+        Activation of the hidden layers.
+
+    batch_norm : bool, default=True
+        Whether hidden layers are batch-normalised.
+
+    numerical_embedding : {"periodic"} or None, default="periodic"
+        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
+        first layer, or the scaled features as they are. Not used with a
+        `feature_extractor`.
+
+    feature_extractor : callable or None, default=None
+        Called without arguments, returns a :class:`torch.nn.Module` that maps
+        X of shape (b, ...) to features of shape (b, m); it is trained with the
+        rest. X may then have more than two dimensions and is not scaled.
+
+    dropout : float, default=0.0
+        Share of the hidden units dropped in training, in [0, 1).
+
+    batch_size : int, default=256
+        Largest number of rows predicted in one step of the optimiser.
+
+    learning_rate : {"cycles", "constant"}, default="cycles"
+        ``"cycles"``: four cosine cycles of growing length over the training.
+        ``"constant"``: `learning_rate_init` throughout.
+
+    learning_rate_init : float, default=4e-3
+        Peak learning rate of AdamW.
+
+    weight_decay : float, default=0.1
+        Weight decay of AdamW.
+
+    max_iter : int or "auto", default="auto"
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        steps if that is more.
+
+    early_stopping : bool or "auto", default="auto"
+        Whether to set rows aside for validation and keep the weights of the
+        best epoch; otherwise the last epoch is kept. ``"auto"``: from 100
+        distinct rows on. Rows set aside are neighbours all the same once the
+        training is over.
+
+    validation_fraction : float, default=0.15
+        Share of the rows set aside for validation.
+
+    n_iter_no_change : int or None, default=None
+        Number of epochs without a gain of `tol` after which training stops.
+        None: never before `max_iter`.
+
+    tol : float, default=0.0
+        Smallest gain in the mean squared error of the standardised validation
+        targets that `n_iter_no_change` counts as one.
+
+    device : str, default="auto"
+        ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
+        ``"cuda:N"``. A fitted estimator holds CPU arrays, and predicts on the
+        CPU where the device is missing.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the batches and the validation split. The
+        same seed gives the same bits on a CPU.
+
+    verbose : bool or int, default=0
+        1: a progress bar with the validation score, which needs `tqdm`.
+        0: silence.
+
+    Attributes
+    ----------
+    loss_curve_ : list of float
+        Training loss of every epoch: mean squared error of the standardised
+        targets, each row left out of its own neighbours.
+
+    validation_scores_ : list of float or None
+        R2 on the validation rows after every epoch; None without validation.
+
+    n_iter_ : int
+        Number of epochs run.
+
+    best_iter_ : int
+        Epoch, counted from 1, whose weights are kept.
+
+    n_samples_fit_ : int
+        Number of samples given to :meth:`fit`.
+
+    n_outputs_ : int
+        Number of targets.
+
+    n_features_in_ : int
+        Number of features seen during :meth:`fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during :meth:`fit`. Defined only when X has
+        feature names that are all strings.
+
+    See Also
+    --------
+    SoftStepKNNRegressor : Weights that hold the mask alone, over ranks.
+    skneighbors.nn.NONA : The head, for a network of your own.
+    sklearn.neighbors.KNeighborsRegressor : Neighbours in the given features.
+
+    Notes
+    -----
+    Features are scaled robustly and clipped smoothly, targets are standardised;
+    both take sample weights into account. Training is in float32, prediction in
+    float64.
+
+    The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
+    softstep_parameters="pointwise", temperature=None, trend=None,
+    context_size=None, hidden_layer_sizes=(200,), embedding_dim=25,
+    activation="tanh", batch_norm=False, numerical_embedding=None, dropout=0.0,
+    batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
+    weight_decay=0.0, max_iter=200, early_stopping=True, n_iter_no_change=10)``.
+
+    References
+    ----------
+    Susman, Suarez-Farinas and Colonel, "Nearness of Neighbors Attention for
+    Regression in Supervised Fine-Tuning", arXiv 2506.08139v1; its second version
+    by Susman, Lin, Suarez-Farinas and Colonel, "SoftStep: Learning Sparse
+    Similarity Powers Deep Neighbor-Based Regression", 2506.08139v2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import NONARegressor
+    >>> X, y = make_friedman1(n_samples=300, random_state=0)
+    >>> model = NONARegressor(max_iter=30, random_state=0).fit(X[:250], y[:250])
+    >>> model.score(X[250:], y[250:]) > 0.8
+    True
+    >>> weights, rows = model.top_neighbors(X[250:], n_neighbors=3)
+    >>> rows.shape
+    (50, 3)
+    """
 
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,

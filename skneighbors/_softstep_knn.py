@@ -9,7 +9,184 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
-    """X"""
+    """Regression by k-nearest neighbours with a learnt, soft k in a learnt embedding.
+
+    The mask ``rank <= k`` of k-nearest neighbours becomes SoftStep, a learnt
+    function of the neighbour's rank by similarity of embeddings that says how
+    much a neighbour counts. Each query may have its own. The embedding is a
+    multilayer perceptron; in training ranks are soft, so that everything is
+    trained end to end, and a row is left out of its own neighbours.
+
+    Read more in the :ref:`User Guide <user_guide>`.
+
+    Parameters
+    ----------
+    similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
+        Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
+
+    softstep : {"s1", "s2"}, default="s1"
+        Mask function: ``"s1"`` rejects neighbours below a threshold, ``"s2"``
+        fades them. See :class:`skneighbors.nn.SoftStep`.
+
+    softstep_parameters : {"pointwise", "global"}, default="pointwise"
+        Whether every query has its own mask, a function of its embedding, or
+        all share one.
+
+    temperature : float or None, default=1.0
+        Initial value of the learnt strength of the soft rank, as a multiple of
+        the mean gap between a row's similarities; None for a fixed one of 1.
+        Used with ``rank="soft"``.
+
+    trend : {"linear"} or None, default="linear"
+        ``"linear"``: a linear function of the embedding is learnt beside, and
+        neighbours contribute their residuals from it, so that predictions can
+        leave the range of the targets. None: a weighted mean of targets.
+
+    rank : {"soft", "hard"} or None, default="soft"
+        ``"soft"``: differentiable ranks in training, hard ones in prediction.
+        ``"hard"``: hard ranks always, which leaves the embedding to be learnt
+        through the trend and the mask's parameters alone. None: min-max
+        similarities instead of ranks.
+
+    rank_scale : {"log", "linear"}, default="log"
+        Scale on which a rank enters the mask. On the logarithmic one a mask
+        learnt among few neighbours selects about as many among many, on the
+        linear one the same fraction.
+
+    context_size : int or None, default=256
+        Number of training rows drawn for every batch as neighbours beside the
+        batch itself; all rows if there are no more than that. None: the batch
+        alone, as in the papers.
+
+    hidden_layer_sizes : int or array-like of int, default=(256, 256)
+        Widths of the embedder's hidden layers; ``()`` for a linear embedding.
+
+    embedding_dim : int, default=64
+        Width of the learnt embedding.
+
+    activation : {"silu", "relu", "tanh", "gelu"}, default="silu"
+        Activation of the hidden layers.
+
+    batch_norm : bool, default=True
+        Whether hidden layers are batch-normalised.
+
+    numerical_embedding : {"periodic"} or None, default="periodic"
+        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
+        first layer, or the scaled features as they are. Not used with a
+        `feature_extractor`.
+
+    feature_extractor : callable or None, default=None
+        Called without arguments, returns a :class:`torch.nn.Module` that maps
+        X of shape (b, ...) to features of shape (b, m); it is trained with the
+        rest. X may then have more than two dimensions and is not scaled.
+
+    dropout : float, default=0.0
+        Share of the hidden units dropped in training, in [0, 1).
+
+    batch_size : int, default=256
+        Largest number of rows predicted in one step of the optimiser.
+
+    learning_rate : {"cycles", "constant"}, default="cycles"
+        ``"cycles"``: four cosine cycles of growing length over the training.
+        ``"constant"``: `learning_rate_init` throughout.
+
+    learning_rate_init : float, default=4e-3
+        Peak learning rate of AdamW.
+
+    weight_decay : float, default=0.1
+        Weight decay of AdamW.
+
+    max_iter : int or "auto", default="auto"
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        steps if that is more.
+
+    early_stopping : bool or "auto", default="auto"
+        Whether to set rows aside for validation and keep the weights of the
+        best epoch; otherwise the last epoch is kept. ``"auto"``: from 100
+        distinct rows on. Rows set aside are neighbours all the same once the
+        training is over.
+
+    validation_fraction : float, default=0.15
+        Share of the rows set aside for validation.
+
+    n_iter_no_change : int or None, default=None
+        Number of epochs without a gain of `tol` after which training stops.
+        None: never before `max_iter`.
+
+    tol : float, default=0.0
+        Smallest gain in the mean squared error of the standardised validation
+        targets that `n_iter_no_change` counts as one.
+
+    device : str, default="auto"
+        ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
+        ``"cuda:N"``. A fitted estimator holds CPU arrays, and predicts on the
+        CPU where the device is missing.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the batches and the validation split. The
+        same seed gives the same bits on a CPU.
+
+    verbose : bool or int, default=0
+        1: a progress bar with the validation score, which needs `tqdm`.
+        0: silence.
+
+    Attributes
+    ----------
+    loss_curve_ : list of float
+        Training loss of every epoch: mean squared error of the standardised
+        targets, each row left out of its own neighbours.
+
+    validation_scores_ : list of float or None
+        R2 on the validation rows after every epoch; None without validation.
+
+    n_iter_ : int
+        Number of epochs run.
+
+    best_iter_ : int
+        Epoch, counted from 1, whose weights are kept.
+
+    n_samples_fit_ : int
+        Number of samples given to :meth:`fit`.
+
+    n_outputs_ : int
+        Number of targets.
+
+    n_features_in_ : int
+        Number of features seen during :meth:`fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during :meth:`fit`. Defined only when X has
+        feature names that are all strings.
+
+    See Also
+    --------
+    NONARegressor : Weights that hold the similarities, too.
+    skneighbors.nn.SoftStepKNN : The head, for a network of your own.
+    skneighbors.nn.soft_rank : The differentiable rank.
+    sklearn.neighbors.KNeighborsRegressor : Neighbours in the given features.
+
+    Notes
+    -----
+    Scaling and arithmetic are those of :class:`NONARegressor`. Sorting makes a
+    step of the training several times slower than there.
+
+    References
+    ----------
+    Susman, Lin, Suarez-Farinas and Colonel, "SoftStep: Learning Sparse
+    Similarity Powers Deep Neighbor-Based Regression", arXiv 2506.08139v2.
+
+    Blondel, Teboul, Berthet and Djolonga, "Fast Differentiable Sorting and
+    Ranking", ICML 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import SoftStepKNNRegressor
+    >>> X, y = make_friedman1(n_samples=300, random_state=0)
+    >>> model = SoftStepKNNRegressor(max_iter=30, random_state=0).fit(X[:250], y[:250])
+    >>> model.score(X[250:], y[250:]) > 0.8
+    True
+    """
 
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
