@@ -71,7 +71,7 @@ class FeatureScaler:
 
 @dataclass(frozen=True)
 class TargetScaler:
-    """Standardisation of the targets; constant targets are only centred."""
+    """Standardisation of the targets; the scale of a constant one is 0."""
 
     mean: np.ndarray
     scale: np.ndarray
@@ -87,14 +87,14 @@ class TargetScaler:
             largest = np.where(constant, 1.0, largest)
             # Squared relative to the largest, so that no square overflows.
             relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
-            scale = np.where(constant, 1.0, largest * np.sqrt(relative))
+            scale = np.where(constant, 0.0, largest * np.sqrt(relative))
         if not np.isfinite([mean, scale]).all():
             raise ValueError("y spans more than float64 can hold; rescale it.")
         return cls(mean, scale)
 
     def transform(self, y):
         """Standardise y (n_samples, n_targets)."""
-        return (y - self.mean) / self.scale
+        return (y - self.mean) / np.where(self.scale > 0, self.scale, np.inf)
 
     def inverse_transform(self, y):
         """Undo :meth:`transform`."""

@@ -9,6 +9,16 @@ SIMILARITIES = ("l2", "l1", "dot", "cosine")
 _MAX_NEAR_SHARE = 1 / 16
 
 
+def rounding_tolerance(s):
+    """Difference of similarities of size `s` that may be due to rounding alone."""
+    return torch.finfo(s.dtype).eps ** 0.75 * s.abs()
+
+
+def _coincidence(dtype):
+    """Relative distance up to which two embeddings of one row differ by rounding."""
+    return 16 * torch.finfo(dtype).eps
+
+
 def _euclidean_distances(z, z_n):
     """Euclidean distances whose relative error is small for near pairs too.
 
@@ -22,9 +32,21 @@ def _euclidean_distances(z, z_n):
     near = sq_distances < torch.finfo(z.dtype).eps ** 0.5 * scale
     rows, cols = near.nonzero(as_tuple=True)
     if rows.numel() > _MAX_NEAR_SHARE * near.numel():
-        return torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
-    sq_distances[rows, cols] = (z[rows] - z_n[cols]).square().sum(1)
+        distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
+        return distances.masked_fill_(distances <= _coincidence(z.dtype) * scale.sqrt(), 0)
+    sq_near = (z[rows] - z_n[cols]).square().sum(1)
+    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale[rows, cols]
+    sq_distances[rows, cols] = sq_near.masked_fill_(coincide, 0)
     return sq_distances.sqrt_()
+
+
+def _manhattan_distances(z, z_n):
+    """Manhattan distances; rows that coincide up to rounding have distance 0."""
+    distances = torch.cdist(z, z_n, p=1)
+    with torch.no_grad():
+        scale = z.abs().sum(1, keepdim=True) + z_n.abs().sum(1)
+        coincide = distances <= _coincidence(z.dtype) * scale
+    return distances.masked_fill(coincide, 0)
 
 
 class _EuclideanDistance(torch.autograd.Function):
@@ -66,7 +88,7 @@ def similarity(z, z_n, metric="l2"):
     -------
     S : Tensor of shape (b, N)
         Similarities. Their gradient is finite, and 0 for ``"l2"`` and ``"l1"``,
-        where a query and a neighbour coincide.
+        where a query and a neighbour coincide up to rounding.
 
     Raises
     ------
@@ -89,7 +111,7 @@ def similarity(z, z_n, metric="l2"):
     if metric == "l2":
         return -_EuclideanDistance.apply(z, z_n)
     if metric == "l1":
-        return -torch.cdist(z, z_n, p=1)
+        return -_manhattan_distances(z, z_n)
     if metric == "dot":
         return z @ z_n.T / z.shape[1]
     if metric == "cosine":
@@ -107,8 +129,9 @@ class _MinMaxScale(torch.autograd.Function):
         else:
             low, argmin = s.masked_fill(exclude, torch.inf).min(1, keepdim=True)
             high, argmax = s.masked_fill(exclude, -torch.inf).max(1, keepdim=True)
-        # Not above 0: constant, or (-inf) without any entry that counts.
-        constant = ~(high - low > 0)
+        tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
+        # Not above: constant, or (-inf) without any entry that counts.
+        constant = ~(high - low > tolerance)
         scale = (high - low).reciprocal().masked_fill_(constant, 0)
         x = (s - low.masked_fill(constant, 0)).mul_(scale).add_(constant)
         inside = None
@@ -142,8 +165,8 @@ def minmax_scale(s, exclude=None):
     Returns
     -------
     x : Tensor of shape (b, N)
-        Scaled similarities. All entries of a constant row are 1: its
-        neighbours are equally near.
+        Scaled similarities. All entries of a row that is constant up to
+        rounding are 1: its neighbours are equally near.
 
     Examples
     --------

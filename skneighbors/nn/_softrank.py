@@ -4,6 +4,8 @@ import numpy as np
 import torch
 from scipy.optimize import isotonic_regression
 
+from ._similarity import rounding_tolerance
+
 
 def _broadcast_weight(s, sample_weight):
     if sample_weight is None:
@@ -26,6 +28,8 @@ def _mid_ranks(weight):
 
 def hard_rank(s, sample_weight=None):
     """Ranks of the entries of each row; equal entries share their mean rank.
+
+    Entries that differ by no more than rounding makes of equal ones are equal.
 
     Parameters
     ----------
@@ -51,8 +55,10 @@ def hard_rank(s, sample_weight=None):
     weight = _broadcast_weight(s, sample_weight)
     order = _descending(s, weight)
     s, weight = s.gather(1, order), weight.gather(1, order)
+    present = weight > 0
+    tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
     starts = torch.ones_like(s, dtype=torch.bool)
-    starts[:, 1:] = (s[:, 1:] != s[:, :-1]) | ((weight[:, 1:] > 0) != (weight[:, :-1] > 0))
+    starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
     block = starts.flatten().cumsum(0).sub_(1)
     mean = _block_means(_mid_ranks(weight), weight, block)
     return torch.empty_like(s).scatter_(1, order, mean)
