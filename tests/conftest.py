@@ -1,0 +1,18 @@
+"""What the tests of both estimators share."""
+
+import pytest
+from sklearn.datasets import make_friedman1
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+
+
+@pytest.fixture(params=[NONARegressor, SoftStepKNNRegressor])
+def estimator_class(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def friedman():
+    """Training and test parts of a noisy nonlinear regression problem."""
+    X, y = make_friedman1(n_samples=300, noise=0.5, random_state=0)
+    return X[:200], X[200:], y[:200], y[200:]

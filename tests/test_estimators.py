@@ -1,0 +1,312 @@
+"""What a user of both estimators sees: fitting, predicting, embedding, explaining."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors import NONARegressor
+
+PAPER = dict(
+    similarity="l2",
+    softstep="s2",
+    softstep_parameters="pointwise",
+    temperature=None,
+    trend=None,
+    context_size=None,
+    hidden_layer_sizes=(200,),
+    embedding_dim=25,
+    activation="tanh",
+    batch_norm=False,
+    numerical_embedding=None,
+    dropout=0.0,
+    batch_size=32,
+    learning_rate="constant",
+    learning_rate_init=1e-3,
+    weight_decay=0.0,
+    max_iter=200,
+    early_stopping=True,
+    n_iter_no_change=10,
+)
+
+
+def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    score = estimator_class(random_state=0, max_iter=60).fit(X, y).score(X_test, y_test)
+    assert score > Ridge().fit(X, y).score(X_test, y_test) + 0.05
+    assert score > KNeighborsRegressor().fit(X, y).score(X_test, y_test) + 0.05
+
+
+def test_paper_setting(friedman):
+    X, X_test, y, y_test = friedman
+    model = NONARegressor(**PAPER, random_state=0).fit(X, y)
+    head = model._bank.network.head
+    assert head.log_temperature is None
+    assert head.trend is None
+    y_hat = model.predict(X_test)
+    # Without a trend it is a weighted mean of targets.
+    assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()
+    assert model.n_iter_ == 200 or model.n_iter_ == model.best_iter_ + 10
+
+
+def test_fitted_attributes(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=4, random_state=0).fit(X, y)
+    assert model.n_iter_ == 4
+    assert len(model.loss_curve_) == len(model.validation_scores_) == 4
+    assert model.best_iter_ == 1 + np.argmax(model.validation_scores_)
+    assert model.n_features_in_ == X.shape[1]
+    assert model.n_samples_fit_ == len(X)
+    assert model.n_outputs_ == 1
+    unvalidated = estimator_class(max_iter=4, early_stopping=False).fit(X, y)
+    assert unvalidated.validation_scores_ is None
+    assert unvalidated.best_iter_ == 4
+
+
+def test_max_iter_auto_makes_1500_steps():
+    X = np.arange(20.0).reshape(-1, 1)
+    assert NONARegressor(random_state=0).fit(X, X.ravel()).n_iter_ == 1500
+
+
+def test_validation_scores_are_r2_of_the_kept_weights(friedman):
+    X, _, y, _ = friedman
+    model = NONARegressor(max_iter=40, random_state=0).fit(X, y)
+    assert 0.5 < max(model.validation_scores_) < 1
+
+
+def test_stops_without_gain(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=100, n_iter_no_change=2, tol=10.0, random_state=0)
+    # The first epoch always counts as a gain, no later one gains as much as 10.
+    assert model.fit(X, y).n_iter_ == 3
+
+
+def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    fit = estimator_class(max_iter=3, random_state=3).fit
+    once = fit(X, y).predict(X_test)
+    assert_array_equal(once, fit(X, y).predict(X_test))
+    assert_array_equal(once, fit(X[::-1], y[::-1]).predict(X_test))
+    other = estimator_class(max_iter=3, random_state=4).fit(X, y).predict(X_test)
+    assert not np.array_equal(once, other)
+
+
+def test_row_alone_equals_row_in_batch(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=3, random_state=0).fit(X, y)
+    together = model.predict(X_test[:20])
+    alone = np.concatenate([model.predict(X_test[i : i + 1]) for i in range(20)])
+    assert_allclose(alone, together, rtol=1e-10)
+
+
+def test_several_targets(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    model = estimator_class(max_iter=60, random_state=0)
+    model.fit(X, np.column_stack([y, 100 - 50 * y]))
+    y_hat = model.predict(X_test)
+    assert y_hat.shape == (len(X_test), 2)
+    assert model.n_outputs_ == 2
+    assert model.score(X_test, np.column_stack([y_test, 100 - 50 * y_test])) > 0.7
+    # One column stays a column.
+    model.set_params(max_iter=1).fit(X, y[:, None])
+    assert model.predict(X_test).shape == (len(X_test), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.uint8, bool])
+def test_real_dtypes(estimator_class, dtype):
+    X = np.random.RandomState(0).randint(0, 2 if dtype is bool else 20, (40, 3)).astype(dtype)
+    y = X.sum(1).astype(np.float32 if dtype is bool else dtype)
+    y_hat = estimator_class(max_iter=2, random_state=0).fit(X, y).predict(X)
+    assert y_hat.dtype == np.float64
+    assert np.isfinite(y_hat).all()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_data_frames(estimator_class, frame, friedman):
+    X, X_test, y, _ = friedman
+    names = [f"x{i}" for i in range(X.shape[1])]
+    model = estimator_class(max_iter=2, random_state=0)
+    expected = model.fit(X, y).predict(X_test)
+    train = frame(dict(zip(names, X.T, strict=True)))
+    test = frame(dict(zip(names, X_test.T, strict=True)))
+    assert_array_equal(model.fit(train, y).predict(test), expected)
+    assert list(model.feature_names_in_) == names
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(test[names[::-1]])
+
+
+def test_set_output(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, embedding_dim=3, random_state=0).fit(X, y)
+    plain = model.transform(X_test)
+    assert plain.dtype == np.float64
+    embedded = model.set_output(transform="pandas").transform(pd.DataFrame(X_test))
+    prefix = estimator_class.__name__.lower()
+    assert list(embedded.columns) == [f"{prefix}{i}" for i in range(3)]
+    assert_array_equal(embedded, plain)
+
+
+def test_transformer_before_neighbours(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    pipeline = make_pipeline(
+        estimator_class(max_iter=60, random_state=0), KNeighborsRegressor(weights="distance")
+    ).fit(X, y)
+    assert pipeline.score(X_test, y_test) > KNeighborsRegressor().fit(X, y).score(X_test, y_test)
+
+
+def test_grid_search_over_softstep_in_a_pipeline(friedman):
+    X, X_test, y, y_test = friedman
+    grid = {
+        "nonaregressor__softstep": [None, "s1", "s2"],
+        "nonaregressor__softstep_parameters": ["global", "pointwise"],
+    }
+    pipeline = make_pipeline(StandardScaler(), NONARegressor(max_iter=10, random_state=0))
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.score(X_test, y_test) > 0.5
+
+
+def test_cross_val_score(estimator_class, friedman):
+    X, _, y, _ = friedman
+    assert cross_val_score(estimator_class(max_iter=10, random_state=0), X, y, cv=2).min() > 0.3
+
+
+def test_top_neighbors_make_the_prediction(friedman):
+    X, X_test, y, _ = friedman
+    model = NONARegressor(trend=None, max_iter=10, random_state=0).fit(X, y)
+    weights, rows = model.top_neighbors(X_test, n_neighbors=len(X))
+    assert weights.shape == rows.shape == (len(X_test), len(X))
+    assert (np.diff(weights, axis=1) <= 0).all()
+    assert_allclose(weights.sum(1), 1)
+    assert_array_equal(np.sort(rows, axis=1), np.tile(np.arange(len(X)), (len(X_test), 1)))
+    assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
+
+
+def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=5, random_state=0).fit(X, y)
+    weights, rows = model.top_neighbors(X, n_neighbors=len(X))
+    own = weights[rows == np.arange(len(X))[:, None]]
+    assert_allclose(own, weights[:, 0])
+
+
+@pytest.mark.parametrize("n_neighbors", [0, 201, 1.5, "3"])
+def test_top_neighbors_of_a_wrong_number(n_neighbors, friedman):
+    X, X_test, y, _ = friedman
+    model = NONARegressor(max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match=r"n_neighbors must be an int from 1 to 200.*got"):
+        model.top_neighbors(X_test, n_neighbors)
+
+
+@pytest.mark.parametrize("n_samples", [2, 3, 4])
+def test_tiny(estimator_class, n_samples):
+    X, y = np.arange(n_samples)[:, None], 10.0 * np.arange(n_samples)
+    y_hat = estimator_class(max_iter=30, random_state=0).fit(X, y).predict(X)
+    assert np.isfinite(y_hat).all()
+    assert abs(y_hat.mean() - y.mean()) < 15
+
+
+def test_constant_columns_change_nothing_but_the_seeds(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    widen = lambda X: np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])  # noqa: E731
+    model = estimator_class(max_iter=60, random_state=0).fit(widen(X), y)
+    assert model.score(widen(X_test), y_test) > 0.7
+    # A constant column says nothing, whatever value a query brings.
+    strange = widen(X_test)
+    strange[:, -2:] = 1e3
+    assert_allclose(model.predict(strange), model.predict(widen(X_test)))
+
+
+def test_constant_features_only(estimator_class):
+    y = np.arange(10.0)
+    y_hat = estimator_class(max_iter=20, random_state=0).fit(np.ones((10, 2)), y).predict(
+        np.ones((1, 2))
+    )
+    assert_allclose(y_hat, y.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.7, -1e30, 1e300])
+def test_constant_y(estimator_class, value, friedman):
+    X, X_test, *_ = friedman
+    model = estimator_class(max_iter=3, random_state=0).fit(X, np.full(len(X), value))
+    assert_allclose(model.predict(X_test), value)
+
+
+def test_one_feature_and_a_thousand(estimator_class):
+    rng = np.random.RandomState(0)
+    x = rng.uniform(-3, 3, (150, 1))
+    model = estimator_class(max_iter=60, random_state=0).fit(x, np.sin(x.ravel()))
+    assert model.score(x, np.sin(x.ravel())) > 0.9
+    X = rng.normal(size=(60, 1000))
+    y_hat = estimator_class(max_iter=2, random_state=0).fit(X, X[:, 0]).predict(X)
+    assert np.isfinite(y_hat).all()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
+def test_extreme_scales(estimator_class, scale, friedman):
+    X, X_test, y, y_test = friedman
+    model = estimator_class(max_iter=40, random_state=0).fit(X * scale, y * scale)
+    assert r2_score(y_test, model.predict(X_test * scale) / scale) > 0.6
+
+
+def test_outliers_in_queries_are_finite(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=3, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X_test * 1e300)).all()
+
+
+def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
+    # Two places, each with copies of different targets; nothing tells copies apart.
+    X = np.repeat([[0.0, 1.0], [5.0, -1.0]], 20, axis=0)
+    rng = np.random.RandomState(0)
+    y = np.repeat([10.0, 20.0], 20) + rng.normal(size=40)
+    model = estimator_class(trend=None, random_state=0, max_iter=300).fit(X, y)
+    y_hat = model.predict(X)
+    for part in (slice(0, 20), slice(20, 40)):
+        assert_allclose(y_hat[part], y[part].mean(), atol=0.3)
+        assert np.ptp(y_hat[part]) < 1e-9
+
+
+class _Images(torch.nn.Module):
+    """Small convolutional network with batch statistics of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 4, 3)
+        self.drop = torch.nn.Dropout(0.2)
+
+    def forward(self, x):
+        return self.drop(self.conv(x).relu().mean((2, 3)))
+
+
+def test_feature_extractor_on_images(estimator_class):
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(60, 1, 6, 6))
+    X[:30, :, :, ::2] = 0
+    y = np.repeat([0.0, 1.0], 30)
+    before = torch.get_rng_state()
+    model = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
+    assert torch.equal(before, torch.get_rng_state())
+    assert model.score(X, y) > 0.8
+    assert model.transform(X).shape == (60, 64)
+    again = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
+    assert_array_equal(model.predict(X), again.predict(X))
+
+
+def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, capfd):
+    X, _, y, _ = friedman
+    estimator_class(max_iter=2).fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    estimator_class(max_iter=2, verbose=1).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "2/2" in err
+    assert "validation_r2" in err
