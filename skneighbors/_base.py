@@ -106,6 +106,8 @@ class BaseNeighborRegressor(
             If data or parameters are not usable; the message names them.
         FloatingPointError
             If the loss is not finite in the first epoch.
+        ImportError
+            If ``verbose=1`` and `tqdm` is missing.
         """
         before = self.__dict__.copy()
         try:
@@ -367,7 +369,13 @@ def _progress_bar(verbose, n_epochs):
     if not verbose:
         yield None
         return
-    from tqdm.auto import tqdm
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError(
+            "verbose=1 needs tqdm for its progress bar: pip install 'skneighbors[progress]', "
+            "or set verbose=0."
+        ) from error
 
     with tqdm(total=n_epochs, unit="epoch") as bar:
 

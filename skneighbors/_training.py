@@ -156,6 +156,11 @@ class _Trainer:
             total = total + loss.detach()
         return float(total) / self.sampler.n_batches
 
+    def has_finite_weights(self):
+        """Whether the last step, which no loss has seen yet, left finite weights."""
+        weights = torch.nn.utils.parameters_to_vector(self.network.parameters())
+        return bool(weights.isfinite().all())
+
 
 def train_network(network, train, validation, settings, generator, report=None):
     """Train a network, leaving it with the weights of its best epoch.
@@ -205,10 +210,14 @@ def _run_epochs(trainer, validation, history, snapshot, report):
     best_mse, reference_mse, n_without_gain = math.inf, math.inf, 0
     for epoch in range(1, settings.max_iter + 1):
         loss, score, mse = trainer.epoch(), None, math.nan
-        if validation is not None and math.isfinite(loss):
+        sound = math.isfinite(loss)
+        if sound and validation is None:
+            sound = trainer.has_finite_weights()
+        elif sound:
             mse = validation_mse(trainer.network, trainer.train, validation)
             score = _r2(mse, validation.y, validation.weight)
-        if not math.isfinite(loss + (0 if validation is None else mse)):
+            sound = math.isfinite(mse)
+        if not sound:
             _warn_or_raise(epoch, history.best_epoch)
             return
         history.losses.append(loss)
@@ -232,11 +241,11 @@ def _run_epochs(trainer, validation, history, snapshot, report):
 def _warn_or_raise(epoch, best_epoch):
     if not best_epoch:
         raise FloatingPointError(
-            f"The loss was not finite in epoch {epoch} and no earlier epoch is left to fall "
+            f"The loss or the weights were not finite in epoch {epoch} and no earlier epoch is left to fall "
             "back on. Lower learning_rate_init or check the scale of y."
         )
     warnings.warn(
-        f"The loss was not finite in epoch {epoch}; training stopped and the weights of "
+        f"The loss or the weights were not finite in epoch {epoch}; training stopped and the weights of "
         f"epoch {best_epoch} are kept. Consider a lower learning_rate_init.",
         ConvergenceWarning,
         stacklevel=5,

@@ -1,0 +1,196 @@
+"""Bad input raises what scikit-learn users expect, names the value, and trains nothing."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base
+
+X = np.random.RandomState(0).normal(size=(20, 3))
+y = X[:, 0]
+
+
+@pytest.fixture(autouse=True)
+def no_training(monkeypatch):
+    """Fail any test that gets as far as training."""
+
+    def train_network(*args, **kwargs):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(_base, "train_network", train_network)
+
+
+def with_value(array, value):
+    changed = array.astype(object if isinstance(value, str) else np.result_type(array, value))
+    changed.flat[4] = value
+    return changed
+
+
+BAD_DATA = {
+    "NaN in X": (with_value(X, np.nan), y, "Input X contains NaN"),
+    "inf in X": (with_value(X, np.inf), y, "Input X contains infinity"),
+    "string in X": (with_value(X, "red"), y, "could not convert string to float: 'red'"),
+    "dict in X": (np.array([[{}]] * 20, dtype=object), y, "argument must be .* not 'dict'"),
+    "complex X": (X + 1j, y, "Complex data not supported"),
+    "sparse X": (sparse.csr_matrix(X), y, "(?i)sparse"),
+    "1-d X": (X[:, 0], y, "Expected 2D array, got 1D array"),
+    "3-d X without feature_extractor": (X[:, :, None], y, "Found array with dim 3"),
+    "no features": (X[:, :0], y, r"0 feature\(s\)"),
+    "no rows": (X[:0], y[:0], r"0 sample\(s\)"),
+    "one row": (X[:1], y[:1], "1 sample"),
+    "y of another length": (X, y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
+    "NaN in y": (X, with_value(y, np.nan), "y contains NaN"),
+    "all-NaN y": (X, np.full(20, np.nan), "y contains NaN"),
+    "inf in y": (X, with_value(y, -np.inf), "y contains infinity"),
+    "strings in y": (X, np.array(["a"] * 20, dtype=object), "could not convert string to float"),
+    "complex y": (X, y + 1j, "Complex data not supported"),
+    "no y": (X, None, "requires y to be passed"),
+    "no target": (X, np.empty((20, 0)), "(at least one target|0 feature)"),
+    "3-d y": (X, np.empty((20, 1, 1)), "dim 3"),
+    "y beyond float64": (X, np.where(y > 0, 1.7e308, -1.7e308), "y spans more than float64"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data(estimator_class, case):
+    X, y, message = BAD_DATA[case]
+    model = estimator_class()
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
+BAD_WEIGHTS = {
+    "negative": (with_value(np.ones(20), -1.0), "Negative values in data passed to `sample_weight`"),
+    "all zero": (np.zeros(20), "all weights are zero|at least one non-zero"),
+    "NaN": (with_value(np.ones(20), np.nan), "sample_weight contains NaN"),
+    "another length": (np.ones(19), r"sample_weight.shape == \(19,\)"),
+    "one row left": (np.eye(20)[3], "At least 2 samples of positive sample_weight"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_sample_weight(estimator_class, case):
+    sample_weight, message = BAD_WEIGHTS[case]
+    with pytest.raises(ValueError, match=message):
+        estimator_class().fit(X, y, sample_weight=sample_weight)
+
+
+BAD_PARAMETERS = {
+    "similarity": ["L2", None, 2],
+    "softstep": ["s3", 1, True],
+    "softstep_parameters": ["local", None],
+    "temperature": [0.0, -1.0, "high", np.nan],
+    "trend": ["quadratic", True],
+    "rank": ["medium", True],
+    "rank_scale": ["sqrt", None],
+    "context_size": [0, -1, 3.5, "all"],
+    "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}],
+    "embedding_dim": [0, 2.5, None],
+    "activation": ["selu", None],
+    "batch_norm": ["yes", None],
+    "numerical_embedding": ["quantile", True],
+    "feature_extractor": ["cnn", torch.nn.Identity],
+    "dropout": [-0.1, 1.0, "some"],
+    "batch_size": [0, 1, 32.0, None],
+    "learning_rate": ["cosine", 0.1],
+    "learning_rate_init": [0.0, -1e-3, np.inf, "small"],
+    "weight_decay": [-0.1, None],
+    "max_iter": [0, 1.5, "all", None],
+    "early_stopping": ["never", None, 2],
+    "validation_fraction": [0.0, 1.0, 5, None],
+    "n_iter_no_change": [0, 1.5],
+    "tol": [-1e-3, None],
+    "device": [None, 0],
+    "random_state": ["seed", -1, 1.5],
+    "verbose": [2, -1, "loud"],
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_parameter_out_of_range_or_of_the_wrong_type(estimator_class, name):
+    if name not in estimator_class().get_params():
+        pytest.skip("not a parameter of this estimator")
+    for value in BAD_PARAMETERS[name]:
+        if value is torch.nn.Identity:
+            continue  # a callable; see below for what it returns
+        with pytest.raises((InvalidParameterError, ValueError)) as error:
+            estimator_class(**{name: value}).fit(X, y)
+        assert name in str(error.value)
+        assert repr(value) in str(error.value) or str(value) in str(error.value)
+
+
+def test_every_parameter_is_tried():
+    names = {*NONARegressor().get_params(), *SoftStepKNNRegressor().get_params()}
+    assert names == set(BAD_PARAMETERS)
+
+
+def test_softstep_is_no_option_of_softstep_knn():
+    with pytest.raises(InvalidParameterError, match="softstep"):
+        SoftStepKNNRegressor(softstep=None).fit(X, y)
+
+
+@pytest.mark.parametrize("device", ["tpu", "gpu", "cuda:x", "mps:0", ""])
+def test_unknown_device(estimator_class, device):
+    with pytest.raises(ValueError, match=f"device must be .* got {re.escape(repr(device))}"):
+        estimator_class(device=device).fit(X, y)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:7"])
+def test_missing_cuda(estimator_class, device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"device={device!r} is not usable.*0 CUDA devices"):
+        estimator_class(device=device).fit(X, y)
+
+
+class _Flat(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(1)
+
+
+class _Wide(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(99, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+@pytest.mark.parametrize(
+    ("extractor", "error", "message"),
+    [
+        (lambda: "a net", TypeError, "feature_extractor must be .* returned 'a net'"),
+        (lambda: None, TypeError, "feature_extractor must be .* returned None"),
+        (_Flat, ValueError, r"feature_extractor must map .* mapped \(2, 3\) to \(2,\)"),
+        (_Wide, ValueError, r"feature_extractor failed on X of shape \(2, 3\)"),
+        (lambda x: x, TypeError, "missing 1 required positional argument"),
+    ],
+)
+def test_feature_extractor_that_does_not_fit(estimator_class, extractor, error, message):
+    with pytest.raises(error, match=message):
+        estimator_class(feature_extractor=extractor).fit(X, y)
+
+
+def test_early_stopping_needs_three_rows(estimator_class):
+    with pytest.raises(ValueError, match=r"early_stopping=True needs at least 3.* got 2"):
+        estimator_class(early_stopping=True).fit(X[:2], y[:2])
+
+
+def test_missing_tqdm(estimator_class, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="verbose=1 needs tqdm"):
+        estimator_class(verbose=1).fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "top_neighbors"])
+def test_not_fitted(estimator_class, method):
+    with pytest.raises(NotFittedError, match=estimator_class.__name__):
+        getattr(estimator_class(), method)(X)

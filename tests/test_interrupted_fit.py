@@ -1,0 +1,129 @@
+"""What is left of a fit that did not run to its end."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from skneighbors import _base
+
+INTERRUPTED = "Training interrupted; the weights of epoch 3 are kept"
+
+
+@pytest.fixture
+def interrupt_after(monkeypatch):
+    """Make the progress bar raise an error once so many epochs are reported."""
+
+    def install(n_epochs, error):
+        original = _base._progress_bar
+
+        def interrupting(*args):
+            bar = original(*args)
+
+            class Bar:
+                def __enter__(self):
+                    self.report, self.left = bar.__enter__(), n_epochs
+                    return self
+
+                def __call__(self, *values):
+                    if self.report is not None:
+                        self.report(*values)
+                    self.left -= 1
+                    if self.left == 0:
+                        raise error
+
+                def __exit__(self, *exception):
+                    return bar.__exit__(*exception)
+
+            return Bar()
+
+        monkeypatch.setattr(_base, "_progress_bar", interrupting)
+
+    return install
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_keyboard_interrupt_keeps_the_best_epoch(
+    estimator_class, friedman, interrupt_after, verbose
+):
+    X, X_test, y, _ = friedman
+    settings = dict(max_iter=50, early_stopping=False, random_state=0)
+    interrupt_after(3, KeyboardInterrupt)
+    with pytest.warns(UserWarning, match=INTERRUPTED):
+        model = estimator_class(verbose=verbose, **settings).fit(X, y)
+    assert model.n_iter_ == model.best_iter_ == 3
+    assert np.isfinite(model.predict(X_test)).all()
+
+
+def test_keyboard_interrupt_before_the_first_epoch_is_raised(
+    estimator_class, friedman, monkeypatch
+):
+    X, _, y, _ = friedman
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", interrupt)
+    model = estimator_class(max_iter=2)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def _break_step(monkeypatch, number):
+    """Put a NaN into the network's weights at the given step of the optimiser."""
+    step, count = torch.optim.AdamW.step, iter(range(1, 10**9))
+
+    def broken(self, *args, **kwargs):
+        step(self, *args, **kwargs)
+        if next(count) == number:
+            with torch.no_grad():
+                self.param_groups[0]["params"][0].fill_(torch.nan)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", broken)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_loss_that_turns_non_finite_keeps_the_last_good_weights(
+    estimator_class, friedman, monkeypatch, early_stopping
+):
+    X, X_test, y, _ = friedman
+    settings = dict(max_iter=9, random_state=0, learning_rate="constant")
+    settings["early_stopping"] = early_stopping
+    _break_step(monkeypatch, 4)  # one step an epoch
+    with pytest.warns(ConvergenceWarning, match="not finite in epoch 4.* weights of epoch 3"):
+        model = estimator_class(**settings).fit(X, y)
+    assert model.n_iter_ == 3
+    assert np.isfinite(model.loss_curve_).all()
+    assert np.isfinite(model.predict(X_test)).all()
+
+
+def test_loss_that_is_never_finite_raises(estimator_class, friedman, monkeypatch):
+    X, _, y, _ = friedman
+    _break_step(monkeypatch, 1)
+    model = estimator_class(early_stopping=True)
+    with pytest.raises(FloatingPointError, match="not finite in epoch 1 .*learning_rate_init"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_diverging_learning_rate_never_ends_in_nan(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(learning_rate_init=1e30, max_iter=20, random_state=0)
+    with pytest.raises(FloatingPointError):
+        model.fit(X, y)
+
+
+def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    before, attributes = model.predict(X_test), set(vars(model))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X[:, :4], np.full(len(X), np.nan))
+    with pytest.raises(ValueError, match="early_stopping"):
+        model.set_params(early_stopping=True).fit(X[:2, :3], y[:2])
+    assert set(vars(model)) == attributes
+    assert_array_equal(model.predict(X_test), before)
