@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._bank import NeighborBank
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
-from ._torch_utils import resolve_device, seeded
+from ._torch_utils import reproducible, resolve_device
 from ._training import (
     LEARNING_RATES,
     LabelledRows,
@@ -217,11 +217,11 @@ class BaseNeighborRegressor(
     def _train(self, train, validation, settings, hidden_layer_sizes, random_state, device):
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
-        with ExitStack() as seeding:
-            seeding.enter_context(seeded(seed, device))
+        with ExitStack() as block:
+            block.enter_context(reproducible(seed, device))
             network = self._make_network(train, hidden_layer_sizes).to(device)
             if not self.dropout and self.feature_extractor is None:
-                seeding.close()  # nothing draws from torch's global generator any more
+                block.close()  # nothing draws from torch's global generator any more
             with _progress_bar(self.verbose, settings.max_iter) as report:
                 history = train_network(network, train, validation, settings, generator, report)
         return history, network

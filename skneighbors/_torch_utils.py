@@ -1,11 +1,11 @@
-"""Device choice and scoped seeding."""
+"""Device choice and a block that torch's global settings do not reach."""
 
 from contextlib import contextmanager
 from threading import Lock
 
 import torch
 
-_global_generator = Lock()
+_globals = Lock()
 
 
 def resolve_device(device):
@@ -47,11 +47,11 @@ def resolve_device(device):
 
 
 @contextmanager
-def seeded(seed, device):
-    """Seed torch's global generators inside the block and restore them after it.
+def reproducible(seed, device):
+    """Seed torch's global generators and make float32 its default dtype in the block.
 
-    Blocks of several threads run one after the other, since they share the
-    generators.
+    What was there before is restored after it. Blocks of several threads run one
+    after the other, since they share these globals.
 
     Parameters
     ----------
@@ -60,6 +60,11 @@ def seeded(seed, device):
         Besides the CPU's, the generator of this device is seeded.
     """
     cuda_devices = [device] if device.type == "cuda" else []
-    with _global_generator, torch.random.fork_rng(devices=cuda_devices):
+    with _globals, torch.random.fork_rng(devices=cuda_devices):
+        dtype = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
         torch.manual_seed(seed)
-        yield
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)

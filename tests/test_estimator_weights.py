@@ -1,0 +1,61 @@
+"""Sample weights of the estimators: weight 2 is a row twice, weight 0 none."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+
+def predict(estimator_class, X, y, sample_weight, X_test, **params):
+    model = estimator_class(max_iter=15, random_state=0, **params)
+    return model.fit(X, y, sample_weight=sample_weight).predict(X_test)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
+    X, X_test, y, _ = friedman
+    weight = np.random.RandomState(0).randint(0, 4, len(X))
+    args = X_test, dict(early_stopping=early_stopping)
+    weighted = predict(estimator_class, X, y, weight, args[0], **args[1])
+    copies = np.repeat(np.arange(len(X)), weight)
+    copied = predict(estimator_class, X[copies], y[copies], None, args[0], **args[1])
+    assert_array_equal(weighted, copied)
+
+
+def test_unit_weights_are_no_weights(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    unweighted = predict(estimator_class, X, y, None, X_test)
+    assert_array_equal(predict(estimator_class, X, y, np.ones(len(X)), X_test), unweighted)
+
+
+def test_rows_of_weight_zero_are_never_seen(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    weight = np.ones(len(X))
+    weight[::4] = 0
+    spoilt_X, spoilt_y = X.copy(), y.copy()
+    spoilt_X[::4], spoilt_y[::4] = 1e6, -1e6
+    clean = predict(estimator_class, X, y, weight, X_test)
+    assert_array_equal(predict(estimator_class, spoilt_X, spoilt_y, weight, X_test), clean)
+
+
+def test_fractional_weights_pull_towards_the_heavy_rows(estimator_class):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(200, 2))
+    y = np.tile([0.0, 1.0], 100)
+    weight = np.where(y == 1, 0.9, 0.1)
+    y_hat = predict(estimator_class, X, y, weight, rng.normal(size=(100, 2)))
+    assert abs(y_hat.mean() - 0.9) < 0.1
+
+
+def test_a_scalar_weight_and_several_targets(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    Y = np.column_stack([y, -y])
+    twice = predict(estimator_class, X, Y, 2.0, X_test, early_stopping=False)
+    copied = predict(
+        estimator_class,
+        np.tile(X, (2, 1)),
+        np.tile(Y, (2, 1)),
+        None,
+        X_test,
+        early_stopping=False,
+    )
+    assert_allclose(twice, copied)

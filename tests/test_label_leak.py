@@ -1,0 +1,46 @@
+"""No row sees its own label in training, however many copies X has."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import r2_score
+
+N_TRAIN, N_TEST = 240, 400
+
+
+def noise(n_copies):
+    """Pure-noise targets on features of which every row stands n_copies times."""
+    rng = np.random.RandomState(0)
+    X = np.repeat(rng.normal(size=(N_TRAIN // n_copies, 3)), n_copies, axis=0)
+    return X, rng.normal(size=N_TRAIN), rng.normal(size=(N_TEST, 3)), rng.normal(size=N_TEST)
+
+
+@torch.no_grad()
+def leave_one_out(model, X):
+    """Predictions of the training rows X, each left out of its own neighbours by index."""
+    bank = model._bank
+    z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
+    # The bank has an order of its own; all rows are distinct in (X, y).
+    position = np.argsort(model._bank_rows)
+    y_hat = bank.network.head(z, bank.z_n, bank.y_n, self_index=torch.from_numpy(position))
+    return model._y_scaler.inverse_transform(y_hat.numpy()).ravel()
+
+
+@pytest.mark.parametrize("trend", ["linear", None])
+@pytest.mark.parametrize("n_copies", [1, 8])
+def test_noise_is_not_learnt(estimator_class, n_copies, trend):
+    X, y, X_test, y_test = noise(n_copies)
+    model = estimator_class(trend=trend, random_state=0, max_iter=150).fit(X, y)
+    assert r2_score(y_test, model.predict(X_test)) <= 0.05
+    assert abs(r2_score(y, leave_one_out(model, X))) < 0.15
+
+
+def test_self_is_left_out_by_index_alone(estimator_class):
+    X, y, *_ = noise(1)
+    model = estimator_class(trend=None, random_state=0, max_iter=3).fit(X, y)
+    bank = model._bank
+    index = torch.arange(len(y))
+    weights = bank.network.head.weights(bank.z_n, bank.z_n, self_index=index)
+    assert (weights.diagonal() == 0).all()
+    # predict knows no index: a training row then counts itself.
+    assert (bank.network.head.weights(bank.z_n, bank.z_n).diagonal() > 0).all()

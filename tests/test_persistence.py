@@ -1,0 +1,195 @@
+"""Copies, processes, threads, memory and the random state outside."""
+
+import gc
+import io
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skneighbors import NONARegressor
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_pickle_and_joblib(estimator_class, friedman, tmp_path):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    expected = model.predict(X_test)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_test), expected)
+    joblib.dump(model, tmp_path / "model.joblib")
+    assert_array_equal(joblib.load(tmp_path / "model.joblib").predict(X_test), expected)
+
+
+def test_loads_in_a_process_without_cuda(estimator_class, friedman, tmp_path):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    # As one that was fitted on a GPU would ask for it.
+    model.set_params(device="auto" if torch.cuda.is_available() else "cuda")
+    joblib.dump((model, X_test), tmp_path / "model.joblib")
+    code = (
+        "import joblib, numpy, sys; model, X = joblib.load(sys.argv[1]); "
+        "import torch; assert not torch.cuda.is_available(); "
+        "numpy.save(sys.argv[2], model.predict(X))"
+    )
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+    arguments = [str(tmp_path / "model.joblib"), str(tmp_path / "y.npy")]
+    subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True)
+    assert_allclose(np.load(tmp_path / "y.npy"), model.predict(X_test), rtol=1e-12)
+
+
+def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=1).fit(X, y)
+    bank = model._bank
+    tensors = [bank.z_n, bank.y_n, *bank.network.parameters(), *bank.network.buffers()]
+    assert {tensor.device.type for tensor in tensors} == {"cpu"}
+    assert not any(parameter.requires_grad for parameter in bank.network.parameters())
+
+
+def test_clone_carries_parameters_and_no_fit(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=1, hidden_layer_sizes=[8], similarity="l1").fit(X, y)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not copy.__sklearn_is_fitted__()
+
+
+def test_fit_changes_no_parameter(estimator_class, friedman):
+    X, _, y, _ = friedman
+    random_state = np.random.RandomState(0)
+    model = estimator_class(max_iter=1, hidden_layer_sizes=[8], random_state=random_state)
+    before = dict(model.get_params())
+    model.fit(X, y)
+    assert all(value is before[name] for name, value in model.get_params().items())
+
+
+def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
+    X, _, y, _ = friedman
+    grid = {"softstep": ["s1", "s2"], "softstep_parameters": ["global", "pointwise"]}
+
+    def scores(n_jobs):
+        search = GridSearchCV(estimator_class(max_iter=5, random_state=0), grid, n_jobs=n_jobs, cv=2)
+        with joblib.parallel_config("loky"):
+            return search.fit(X, y).cv_results_["mean_test_score"]
+
+    assert_array_equal(scores(2), scores(1))
+
+
+def test_eight_threads_predict_as_one(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    expected = model.predict(X_test)
+    barrier = threading.Barrier(8)
+
+    def predict(_):
+        barrier.wait()
+        return [model.predict(X_test) for _ in range(5)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for answers in pool.map(predict, range(8)):
+            for answer in answers:
+                assert_allclose(answer, expected, rtol=1e-12)
+
+
+def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+
+    def fit_predict(seed):
+        model = estimator_class(max_iter=2, dropout=0.1, random_state=seed)
+        return model.fit(X, y).predict(X_test)
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(fit_predict, range(4)))
+    for seed in range(4):
+        assert_allclose(together[seed], fit_predict(seed), rtol=1e-6)
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_global_random_state_is_untouched(estimator_class, friedman, random_state):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, dropout=0.1, random_state=random_state)
+    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    numpy_state = np.random.get_state()  # noqa: NPY002
+    model.fit(X, y).predict(X_test)
+    assert torch.equal(torch_state, torch.get_rng_state())
+    assert python_state == random.getstate()
+    if random_state is not None:  # None means numpy's global one, as in scikit-learn
+        assert_array_equal(numpy_state[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_global_torch_settings_are_untouched(estimator_class, friedman):
+    X, _, y, _ = friedman
+    before = torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()
+    estimator_class(max_iter=1).fit(X, y).predict(X)
+    assert before == (
+        torch.get_default_dtype(),
+        torch.get_num_threads(),
+        torch.is_grad_enabled(),
+    )
+
+
+@pytest.mark.parametrize("default_dtype", [torch.float64, torch.float16])
+def test_callers_default_dtype_does_not_matter(estimator_class, friedman, default_dtype):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0)
+    expected = model.fit(X, y).predict(X_test)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default_dtype)
+    try:
+        y_hat = model.fit(X, y).predict(X_test)
+    finally:
+        torch.set_default_dtype(before)
+    assert_allclose(y_hat, expected)
+
+
+def _live_bytes():
+    """Bytes of Python's objects and of torch's tensors that are alive."""
+    gc.collect()
+    tensors = {
+        obj.untyped_storage().data_ptr(): obj.untyped_storage().nbytes()
+        for obj in gc.get_objects()
+        if issubclass(type(obj), torch.Tensor)  # isinstance asks lazy objects for their class
+    }
+    return tracemalloc.get_traced_memory()[0] + sum(tensors.values())
+
+
+def test_memory_does_not_grow_over_50_fits(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=1, hidden_layer_sizes=(32,), random_state=0)
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            model.fit(X, y).predict(X)
+        before = _live_bytes()
+        for _ in range(50):
+            model.fit(X, y).predict(X)
+        growth = _live_bytes() - before
+    finally:
+        tracemalloc.stop()
+    # One fitted state holds the bank alone: 200 rows of 64 float64.
+    assert growth < 200 * 64 * 8
+
+
+def test_nothing_but_what_prediction_needs_is_kept(friedman):
+    X, _, y, _ = friedman
+    model = NONARegressor(max_iter=1).fit(X, y)
+    buffer = io.BytesIO()
+    joblib.dump(model, buffer)
+    network = sum(parameter.nbytes for parameter in model._bank.network.parameters())
+    bank = model._bank.z_n.nbytes + model._bank.y_n.nbytes
+    assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
