@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--set", nargs="+", type=literal, default=[], metavar="PARAMETER=VALUE")
     args = parser.parse_args()
     folder = Path(os.environ.get("SKNEIGHBORS_DATA", "../shared/data"))
-    print(f"{'estimator':<14}{'data':<12}{'split':>5}{'RMSE':>9}{'bound':>8}{'fit s':>8}{'predict s':>11}")
+    print("estimator     data        split     RMSE   bound   fit s  predict s")
     for estimator in args.estimators:
         for name in args.datasets or BOUNDS[estimator]:
             for split in args.splits:

@@ -6,6 +6,8 @@ import torch
 from sklearn import get_config
 from sklearn.utils import gen_batches
 
+from ._torch_utils import map_batches
+
 # Temporaries of the size of one block of similarities.
 _TEMPORARIES = 8
 _EMBED_ROWS = 4096
@@ -14,19 +16,20 @@ _EMBED_ROWS = 4096
 def embed_in_batches(network, X):
     """Embed X (n, ...) in evaluation mode, to (n, d), a bounded number of rows at once."""
     batches = gen_batches(len(X), _EMBED_ROWS)
-    return torch.cat([network.embed(X[batch]) for batch in batches])
+    return torch.cat(map_batches(lambda batch: network.embed(X[batch]), batches))
 
 
 def attend_in_batches(head, z, z_n, y_n, sample_weight=None):
     """Predict z (n, d), to (n, k), the similarities of a bounded number of rows at once."""
-    batches = gen_batches(len(z), rows_in_memory(z_n))
-    return torch.cat(
-        [head(z[batch], z_n, y_n, sample_weight=sample_weight) for batch in batches]
-    )
+
+    def attend(batch):
+        return head(z[batch], z_n, y_n, sample_weight=sample_weight)
+
+    return torch.cat(map_batches(attend, gen_batches(len(z), rows_in_memory(z_n))))
 
 
 def rows_in_memory(z_n):
-    """Number of queries whose work fits scikit-learn's ``working_memory``."""
+    """Count the queries whose work fits scikit-learn's ``working_memory``."""
     row_bytes = _TEMPORARIES * z_n.element_size() * len(z_n)
     return max(1, int(get_config()["working_memory"] * 2**20 // row_bytes))
 
@@ -83,8 +86,10 @@ class NeighborBank:
     def top_weights(self, X, n_neighbors):
         """Largest weights of each row of X (n, ...) and their bank rows, both (n, n_neighbors)."""
         z, head = self.embed(X), self.network.head
-        tops = [
-            head.weights(z[batch], self.z_n, sample_weight=self.sample_weight).topk(n_neighbors)
-            for batch in gen_batches(len(z), rows_in_memory(self.z_n))
-        ]
+
+        def top(batch):
+            weights = head.weights(z[batch], self.z_n, sample_weight=self.sample_weight)
+            return weights.topk(n_neighbors)
+
+        tops = map_batches(top, gen_batches(len(z), rows_in_memory(self.z_n)))
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])

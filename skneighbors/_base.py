@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._bank import NeighborBank
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
-from ._torch_utils import reproducible, resolve_device
+from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import (
     LEARNING_RATES,
     LabelledRows,
@@ -111,7 +111,8 @@ class BaseNeighborRegressor(
         """
         before = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            with single_threaded():
+                return self._fit(X, y, sample_weight)
         except BaseException:
             # Neither half-fitted nor refitted in part: as it was.
             self.__dict__.clear()
@@ -325,11 +326,9 @@ class BaseNeighborRegressor(
         return weights.cpu().numpy(), self._bank_rows[rows.cpu().numpy()]
 
     def _check_queries(self, X):
-        """The bank on its device, and X scaled and beside it."""
+        """Bring the bank to its device, and X, scaled, beside it."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, dtype=np.float64, allow_nd=self._x_scaler is None, reset=False
-        )
+        X = validate_data(self, X, dtype=np.float64, allow_nd=self._x_scaler is None, reset=False)
         bank = self._bank.to(_prediction_device(self.device))
         X = X if self._x_scaler is None else self._x_scaler.transform(X)
         return bank, torch.from_numpy(X).to(bank.z_n.device)
@@ -356,7 +355,7 @@ def _to_float32(rows):
 
 
 def _prediction_device(device):
-    """The device asked for; the CPU where it is missing, as after unpickling elsewhere."""
+    """Take the device asked for, or the CPU where it is missing, as after unpickling elsewhere."""
     try:
         return resolve_device(device)
     except ValueError:
@@ -365,7 +364,7 @@ def _prediction_device(device):
 
 @contextmanager
 def _progress_bar(verbose, n_epochs):
-    """Reporter of a tqdm bar, or None."""
+    """Open a tqdm bar; yields its reporter, or None."""
     if not verbose:
         yield None
         return

@@ -1,5 +1,7 @@
 """Which training rows the queries of a batch attend to."""
 
+from itertools import pairwise
+
 import torch
 
 
@@ -46,7 +48,7 @@ class ContextSampler:
         order = torch.randperm(self.n_rows, generator=self.generator).to(self.device)
         stops = torch.linspace(0, self.n_rows, self.n_batches + 1).long().tolist()
         everything = torch.arange(self.n_rows, device=self.device)
-        for start, stop in zip(stops[:-1], stops[1:], strict=True):
+        for start, stop in pairwise(stops):
             n_free = self.n_rows - (stop - start) - self.context_size
             if n_free <= 0:
                 yield everything, order[start:stop]

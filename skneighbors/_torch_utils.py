@@ -1,15 +1,82 @@
-"""Device choice and a block that torch's global settings do not reach."""
+"""Device choice, and blocks that torch's global settings do not reach."""
 
 from contextlib import contextmanager
 from threading import Lock
 
 import torch
+from sklearn.utils.parallel import Parallel, delayed
 
 _globals = Lock()
 
 
+class _SingleThreaded:
+    """Block in which torch's CPU kernels run in the calling thread alone.
+
+    The bits of a sum depend on the number of threads that share it; alone, they
+    are the same for any number of cores and in every worker process. Blocks of
+    several threads may overlap, since torch counts for each thread; they must
+    not be nested.
+    """
+
+    def __init__(self):
+        self._lock = Lock()
+        self._n_inside = 0
+        self._n_threads = 1
+
+    @contextmanager
+    def __call__(self):
+        with self._lock:
+            # Asking makes torch initialise the thread's count, once and for all.
+            n_threads = torch.get_num_threads()
+            if self._n_inside == 0:
+                self._n_threads = n_threads
+            self._n_inside += 1
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                torch.set_num_threads(self._n_threads)
+
+
+single_threaded = _SingleThreaded()
+
+
+def map_batches(function, batches):
+    """Apply a function to batches, in as many threads as torch would use.
+
+    Each batch is computed by one thread, so that results don't depend on their
+    number. No gradients are recorded.
+
+    Parameters
+    ----------
+    function : callable
+    batches : iterable
+
+    Returns
+    -------
+    results : list
+    """
+    batches = list(batches)
+    n_threads = torch.get_num_threads()
+    if n_threads == 1:
+        return [_compute_alone(function, batch) for batch in batches]
+    with single_threaded():
+        return Parallel(n_jobs=min(n_threads, len(batches)), backend="threading")(
+            delayed(_compute_alone)(function, batch) for batch in batches
+        )
+
+
+@torch.no_grad()
+def _compute_alone(function, batch):
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+    return function(batch)
+
+
 def resolve_device(device):
-    """The torch device that `device` names.
+    """Find the torch device that `device` names.
 
     Parameters
     ----------
@@ -33,9 +100,7 @@ def resolve_device(device):
     except RuntimeError:
         resolved = None
     if resolved is None or resolved.type not in ("cpu", "cuda"):
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}."
-        )
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}.")
     if resolved.type == "cuda":
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (resolved.index or 0) >= n_devices:

@@ -36,7 +36,7 @@ class LabelledRows(NamedTuple):
     weight: torch.Tensor | None
 
     def take(self, rows):
-        """The given rows."""
+        """Select the given rows."""
         weight = None if self.weight is None else self.weight[rows]
         return LabelledRows(self.X[rows], self.y[rows], weight)
 
@@ -51,7 +51,7 @@ class TrainingHistory:
 
 
 def resolve_max_iter(max_iter, n_rows, batch_size, min_steps=1500, epochs=128):
-    """Number of epochs; for ``"auto"``, 128 but no fewer than 1,500 steps."""
+    """Count the epochs; for ``"auto"``, 128 but no fewer than 1,500 steps."""
     if max_iter != "auto":
         return max_iter
     return max(epochs, math.ceil(min_steps / math.ceil(n_rows / batch_size)))
@@ -241,12 +241,12 @@ def _run_epochs(trainer, validation, history, snapshot, report):
 def _warn_or_raise(epoch, best_epoch):
     if not best_epoch:
         raise FloatingPointError(
-            f"The loss or the weights were not finite in epoch {epoch} and no earlier epoch is left to fall "
-            "back on. Lower learning_rate_init or check the scale of y."
+            f"The loss or the weights were not finite in epoch {epoch} and no earlier epoch is "
+            "left to fall back on. Lower learning_rate_init or check the scale of y."
         )
     warnings.warn(
-        f"The loss or the weights were not finite in epoch {epoch}; training stopped and the weights of "
-        f"epoch {best_epoch} are kept. Consider a lower learning_rate_init.",
+        f"The loss or the weights were not finite in epoch {epoch}; training stopped and the "
+        f"weights of epoch {best_epoch} are kept. Consider a lower learning_rate_init.",
         ConvergenceWarning,
         stacklevel=5,
     )

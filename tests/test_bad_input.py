@@ -67,7 +67,10 @@ def test_bad_data(estimator_class, case):
 
 
 BAD_WEIGHTS = {
-    "negative": (with_value(np.ones(20), -1.0), "Negative values in data passed to `sample_weight`"),
+    "negative": (
+        with_value(np.ones(20), -1.0),
+        "Negative values in data passed to `sample_weight`",
+    ),
     "all zero": (np.zeros(20), "all weights are zero|at least one non-zero"),
     "NaN": (with_value(np.ones(20), np.nan), "sample_weight contains NaN"),
     "another length": (np.ones(19), r"sample_weight.shape == \(19,\)"),

@@ -14,10 +14,10 @@ def predict(estimator_class, X, y, sample_weight, X_test, **params):
 def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
     X, X_test, y, _ = friedman
     weight = np.random.RandomState(0).randint(0, 4, len(X))
-    args = X_test, dict(early_stopping=early_stopping)
-    weighted = predict(estimator_class, X, y, weight, args[0], **args[1])
+    params = dict(early_stopping=early_stopping)
+    weighted = predict(estimator_class, X, y, weight, X_test, **params)
     copies = np.repeat(np.arange(len(X)), weight)
-    copied = predict(estimator_class, X[copies], y[copies], None, args[0], **args[1])
+    copied = predict(estimator_class, X[copies], y[copies], None, X_test, **params)
     assert_array_equal(weighted, copied)
 
 

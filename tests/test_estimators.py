@@ -46,7 +46,7 @@ def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class,
 
 
 def test_paper_setting(friedman):
-    X, X_test, y, y_test = friedman
+    X, X_test, y, _ = friedman
     model = NONARegressor(**PAPER, random_state=0).fit(X, y)
     head = model._bank.network.head
     assert head.log_temperature is None
@@ -227,8 +227,10 @@ def test_constant_columns_change_nothing_but_the_seeds(estimator_class, friedman
 
 def test_constant_features_only(estimator_class):
     y = np.arange(10.0)
-    y_hat = estimator_class(max_iter=20, random_state=0).fit(np.ones((10, 2)), y).predict(
-        np.ones((1, 2))
+    y_hat = (
+        estimator_class(max_iter=20, random_state=0)
+        .fit(np.ones((10, 2)), y)
+        .predict(np.ones((1, 2)))
     )
     assert_allclose(y_hat, y.mean(), atol=1e-6)
 

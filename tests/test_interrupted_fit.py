@@ -104,7 +104,7 @@ def test_loss_that_is_never_finite_raises(estimator_class, friedman, monkeypatch
     X, _, y, _ = friedman
     _break_step(monkeypatch, 1)
     model = estimator_class(early_stopping=True)
-    with pytest.raises(FloatingPointError, match="not finite in epoch 1 .*learning_rate_init"):
+    with pytest.raises(FloatingPointError, match=r"not finite in epoch 1 .*learning_rate_init"):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)

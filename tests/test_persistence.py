@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.datasets import make_friedman1
 from sklearn.model_selection import GridSearchCV
 
 from skneighbors import NONARegressor
@@ -83,7 +85,9 @@ def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
     grid = {"softstep": ["s1", "s2"], "softstep_parameters": ["global", "pointwise"]}
 
     def scores(n_jobs):
-        search = GridSearchCV(estimator_class(max_iter=5, random_state=0), grid, n_jobs=n_jobs, cv=2)
+        search = GridSearchCV(
+            estimator_class(max_iter=5, random_state=0), grid, n_jobs=n_jobs, cv=2
+        )
         with joblib.parallel_config("loky"):
             return search.fit(X, y).cv_results_["mean_test_score"]
 
@@ -193,3 +197,23 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     network = sum(parameter.nbytes for parameter in model._bank.network.parameters())
     bank = model._bank.z_n.nbytes + model._bank.y_n.nbytes
     assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
+
+
+@pytest.fixture
+def thread_count():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
+    X, y = make_friedman1(n_samples=600, random_state=0)
+    answers = []
+    for n_threads in (1, 3):
+        thread_count(n_threads)
+        with config_context(working_memory=1):  # several batches to share
+            model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+            answers.append((model.predict(X), model.transform(X), *model.top_neighbors(X)))
+        assert torch.get_num_threads() == n_threads
+    for alone, shared in zip(*answers, strict=True):
+        assert_array_equal(alone, shared)

@@ -182,9 +182,7 @@ class MLPEmbedder(nn.Module):
     ):
         super().__init__()
         if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {tuple(ACTIVATIONS)}; got {activation!r}."
-            )
+            raise ValueError(f"activation must be one of {tuple(ACTIVATIONS)}; got {activation!r}.")
         if numerical_embedding not in NUMERICAL_EMBEDDINGS:
             raise ValueError(
                 f"numerical_embedding must be one of {NUMERICAL_EMBEDDINGS}; "

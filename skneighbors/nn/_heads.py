@@ -50,7 +50,7 @@ class _NeighborHead(nn.Module):
         return excluded & ~own
 
     def _log_mask(self, x, z, excluded):
-        """The mask of scaled similarities x, which never rejects a row's largest x."""
+        """Mask scaled similarities x, never rejecting a row's largest x."""
         x_top = 1.0
         if self.softstep.function == "s1":
             real = x if excluded is None else x.masked_fill(excluded, 0)
@@ -329,4 +329,3 @@ class SoftStepKNN(_NeighborHead):
         if self.rank_scale == "log":
             return (1 - rank.clamp(min=1).log() / total.log()).clamp(0, 1)
         return (1 - (rank - 1) / (total - 1)).clamp(0, 1)
-
