@@ -1,0 +1,59 @@
+# Each target makes the virtual environment it needs, from nothing but Python and make.
+
+PYTHON ?= python3
+# The build of torch to install; any that setup.cfg allows will do.
+TORCH ?= torch==2.13.0
+# A CSV file and its target column for `make demo`; scikit-learn's own data by default.
+DATA ?=
+TARGET ?=
+
+# The lower bounds of setup.cfg, and a Python that they have wheels for.
+OLDEST_PYTHON ?= python3.10
+OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 torch==2.4.0
+
+VENV = .venv
+BIN = $(VENV)/bin
+# Two workers of one thread each: pytest-xdist shares the cores, not torch.
+PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 2
+TESTED = tests skneighbors README.md docs --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
+
+.PHONY: demo test test-oldest lint docs wheel-check clean
+
+demo: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
+
+test: $(VENV)/installed-tests
+	$(call PYTEST,$(VENV)) $(TESTED)
+
+test-oldest: .venv-oldest/installed
+	$(call PYTEST,.venv-oldest) $(TESTED)
+
+lint: $(VENV)/installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'skneighbors/*.py')
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+wheel-check: $(VENV)/installed-build
+	rm -rf build dist .venv-wheel
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet "$(TORCH)" dist/*.whl
+	cd .venv-wheel && bin/python ../benchmarks/wheel_check.py
+
+clean:
+	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed-%: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet "$(TORCH)" --editable ".[$*]"
+	touch $@
+
+.venv-oldest/installed: setup.cfg pyproject.toml
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet $(OLDEST) --editable ".[tests]"
+	touch $@
