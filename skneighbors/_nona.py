@@ -141,7 +141,7 @@ class NONARegressor(BaseNeighborRegressor):
     n_features_in_ : int
         Number of features seen during :meth:`fit`.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features seen during :meth:`fit`. Defined only when X has
         feature names that are all strings.
 
