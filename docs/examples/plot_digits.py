@@ -3,8 +3,8 @@ A convolutional network with a NONA head
 ========================================
 
 :class:`skneighbors.nn.NONA` is an ordinary torch module, and can be the last layer of any network.
-Here a small convolutional network is trained to read the value of scikit-learn's bundled digits as a
-number: first with a linear layer at its end, then fine-tuned with a NONA head in its place.
+Here a small convolutional network is trained to read the value of scikit-learn's bundled digits
+as a number: first with a linear layer at its end, then fine-tuned with a NONA head in its place.
 """
 
 import matplotlib.pyplot as plt
@@ -68,8 +68,8 @@ print(f"linear head: RMSE {rmse(y_linear):.3f}")
 # Fine-tuning with neighbours
 # ---------------------------
 # The rows of a batch are each other's neighbours: ``z`` are both queries and neighbours, and
-# ``self_index`` leaves every row out of its own neighbours. For a fair comparison the linear head is
-# trained on for as many epochs.
+# ``self_index`` leaves every row out of its own neighbours. For a fair comparison the linear head
+# is trained on for as many epochs.
 
 head = NONA(embedding_dim=16, softstep="s2", softstep_parameters="pointwise", temperature=1.0)
 before = [parameter.detach().clone() for parameter in backbone.parameters()]
@@ -110,10 +110,10 @@ worst = (y_nona - y[test]).abs().topk(4).indices
 fig, axes = plt.subplots(4, 6, figsize=(7, 5.5), layout="constrained")
 for row, i in zip(axes, worst, strict=True):
     top = weights[i].topk(5)
-    row[0].imshow(X[test][i, 0], cmap="gray_r")
+    row[0].imshow(X[test][i, 0].numpy(), cmap="gray_r")
     row[0].set_title(f"{y[test][i]:.0f}, read as {y_nona[i]:.1f}", fontsize=8)
     for ax, weight, j in zip(row[1:], top.values, top.indices, strict=True):
-        ax.imshow(X[train][j, 0], cmap="Blues")
+        ax.imshow(X[train][j, 0].numpy(), cmap="Blues")
         ax.set_title(f"{y[train][j]:.0f} (weight {weight:.2f})", fontsize=8)
 for ax in axes.flat:
     ax.set_axis_off()
