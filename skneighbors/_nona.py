@@ -77,7 +77,7 @@ class NONARegressor(BaseNeighborRegressor):
         ``"cycles"``: four cosine cycles of growing length over the training.
         ``"constant"``: `learning_rate_init` throughout.
 
-    learning_rate_init : float, default=4e-3
+    learning_rate_init : float, default=1e-2
         Peak learning rate of AdamW.
 
     weight_decay : float, default=0.1
@@ -197,7 +197,7 @@ class NONARegressor(BaseNeighborRegressor):
         softstep_parameters="pointwise",
         temperature=1.0,
         trend="linear",
-        context_size=1024,
+        context_size=256,
         hidden_layer_sizes=(256, 256),
         embedding_dim=64,
         activation="silu",
@@ -207,7 +207,7 @@ class NONARegressor(BaseNeighborRegressor):
         dropout=0.0,
         batch_size=256,
         learning_rate="cycles",
-        learning_rate_init=4e-3,
+        learning_rate_init=1e-2,
         weight_decay=0.1,
         max_iter="auto",
         early_stopping="auto",

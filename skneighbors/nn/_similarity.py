@@ -132,20 +132,21 @@ class _MinMaxScale(torch.autograd.Function):
         tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
         # Not above: constant, or (-inf) without any entry that counts.
         constant = ~(high - low > tolerance)
-        scale = (high - low).reciprocal().masked_fill_(constant, 0)
-        x = (s - low.masked_fill(constant, 0)).mul_(scale).add_(constant)
+        width = (high - low).masked_fill_(constant, torch.inf)
+        # Divided, not multiplied by a reciprocal: the largest is exactly 1.
+        x = (s - low.masked_fill(constant, 0)).div_(width).add_(constant)
         inside = None
         if exclude is not None:
             inside = (x >= 0) & (x <= 1)
             x.clamp_(0, 1)
-        ctx.save_for_backward(x, scale, argmin, argmax, inside)
+        ctx.save_for_backward(x, width, argmin, argmax, inside)
         return x
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        x, scale, argmin, argmax, inside = ctx.saved_tensors
-        grad = grad * scale if inside is None else (grad * scale).mul_(inside)
+        x, width, argmin, argmax, inside = ctx.saved_tensors
+        grad = grad / width if inside is None else (grad / width).mul_(inside)
         by_high = (grad * x).sum(1, keepdim=True)
         by_low = grad.sum(1, keepdim=True) - by_high
         return grad.scatter_add_(1, argmin, -by_low).scatter_add_(1, argmax, -by_high), None

@@ -1,0 +1,73 @@
+"""The bank of neighbours."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from skneighbors._bank import NeighborBank
+from skneighbors._network import NeighborNetwork
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
+
+
+@pytest.fixture(params=[NONA, SoftStepKNN])
+def bank_and_queries(request):
+    torch.manual_seed(0)
+    head = request.param(4, 2, trend="linear", temperature=0.5)
+    network = NeighborNetwork(None, MLPEmbedder(3, (8,), 4), head)
+    X, y = torch.randn(300, 3).double(), torch.randn(300, 2).double()
+    return NeighborBank(network, X, y, torch.rand(300).double()), torch.randn(50, 3).double()
+
+
+def test_predicts_what_its_network_predicts(bank_and_queries):
+    bank, X = bank_and_queries
+    network = bank.network
+    direct = network.head(network.embed(X), bank.z_n, bank.y_n, sample_weight=bank.sample_weight)
+    assert_allclose(bank.predict(X), direct)
+    assert bank.predict(X).dtype == torch.float64
+
+
+def test_leaves_the_network_it_was_given_alone():
+    network = NeighborNetwork(None, MLPEmbedder(3, (8,), 4), NONA(4))
+    NeighborBank(network, torch.randn(9, 3).double(), torch.randn(9, 1).double(), None)
+    assert network.training
+    assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
+
+
+@pytest.mark.parametrize("working_memory", [0.02, 0.1, 1])
+def test_size_of_the_batches_changes_nothing(bank_and_queries, working_memory):
+    bank, X = bank_and_queries
+    expected = bank.predict(X), *bank.top_weights(X, 5)
+    with config_context(working_memory=working_memory):
+        answers = bank.predict(X), *bank.top_weights(X, 5)
+    for answer, value in zip(answers, expected, strict=True):
+        assert_allclose(answer, value, rtol=1e-10)
+
+
+def test_row_alone_equals_row_in_batch(bank_and_queries):
+    bank, X = bank_and_queries
+    alone = torch.cat([bank.predict(row[None]) for row in X])
+    assert_allclose(alone, bank.predict(X), rtol=1e-9)
+
+
+def test_top_weights_are_the_largest(bank_and_queries):
+    bank, X = bank_and_queries
+    weights = bank.network.head.weights(bank.embed(X), bank.z_n, sample_weight=bank.sample_weight)
+    values, rows = bank.top_weights(X, 7)
+    assert_allclose(values, np.sort(weights, axis=1)[:, ::-1][:, :7])
+    assert_array_equal(values, weights.gather(1, rows))
+
+
+def test_already_there(bank_and_queries):
+    bank, _ = bank_and_queries
+    assert bank.to(torch.device("cpu")) is bank
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_predicts_the_same_on_a_gpu(bank_and_queries):
+    bank, X = bank_and_queries
+    there = bank.to(torch.device("cuda"))
+    assert bank.z_n.device.type == "cpu"
+    assert_allclose(there.predict(X.cuda()).cpu(), bank.predict(X), rtol=1e-9)

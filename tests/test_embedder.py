@@ -1,0 +1,125 @@
+"""The embedder and its layers."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from torch.autograd import gradcheck
+
+from skneighbors.nn import MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_periodic_embedding_agrees_with_the_formula():
+    torch.manual_seed(0)
+    embedding = PeriodicEmbedding(3, n_frequencies=5, n_outputs=4).double()
+    x = normal(7, 3)
+    w, c, W, v = (parameter.detach().numpy() for parameter in embedding.parameters())
+    expected = np.empty((7, 3, 4))
+    for i, row in enumerate(x.numpy()):
+        for j, value in enumerate(row):
+            waves = np.cos(2 * np.pi * w[j, 0] * value + c[j, 0])
+            expected[i, j] = [value, *(waves @ W[j] + v[j, 0])]
+    assert_allclose(embedding(x).detach(), expected.reshape(7, 12))
+
+
+def test_features_do_not_mix_in_the_periodic_embedding():
+    embedding = PeriodicEmbedding(3).double()
+    x = normal(2, 3)
+    changed = x.clone()
+    changed[:, 1] += 1
+    difference = (embedding(x) - embedding(changed)).reshape(2, 3, 4).detach()
+    assert (difference[:, [0, 2]] == 0).all()
+    assert (difference[:, 1] != 0).all()
+
+
+@pytest.fixture
+def weighted_and_copied():
+    x, weight = normal(6, 3), torch.tensor([1, 3, 1, 2, 1, 2])
+    return x, weight, torch.repeat_interleave(torch.arange(6), weight)
+
+
+def batch_norm():
+    torch.manual_seed(0)
+    norm = WeightedBatchNorm(3).double()
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    return norm
+
+
+def test_weights_of_batch_statistics_are_copies(weighted_and_copied):
+    x, weight, copies = weighted_and_copied
+    weighted, copied = batch_norm(), torch.nn.BatchNorm1d(3).double()
+    copied.load_state_dict(weighted.state_dict())
+    out = weighted(x, weight.double()).detach()
+    assert_allclose(out[copies], copied(x[copies]).detach())
+    assert_allclose(weighted.running_mean, copied.running_mean)
+    assert_allclose(weighted.running_var, copied.running_var)
+    # In evaluation the weights play no part.
+    assert_allclose(
+        weighted.eval()(x, weight.double()).detach(), copied.eval()(x).detach(), rtol=1e-12
+    )
+
+
+def test_gradients_of_weighted_batch_norm(weighted_and_copied):
+    x, weight, copies = weighted_and_copied
+    coefficients = normal(6, 3, seed=1)
+    norm = batch_norm()
+    x.requires_grad_()
+    (weighted,) = torch.autograd.grad(
+        (norm(x, weight.double()) * weight[:, None] * coefficients).sum(), x
+    )
+    (copied,) = torch.autograd.grad((norm(x[copies]) * coefficients[copies]).sum(), x)
+    assert_allclose(weighted, copied, atol=1e-12)
+    assert gradcheck(lambda x: norm(x, weight.double()), (x,))
+
+
+def test_batch_norm_of_one_row_is_its_bias():
+    norm = batch_norm()
+    assert_allclose(norm(normal(1, 3)).detach(), norm.bias.detach()[None])
+
+
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (8,), (8, 4)])
+@pytest.mark.parametrize("numerical_embedding", ["periodic", None])
+@pytest.mark.parametrize("batch_norm", [True, False])
+def test_embedder_options(hidden_layer_sizes, numerical_embedding, batch_norm):
+    embedder = MLPEmbedder(
+        3,
+        hidden_layer_sizes,
+        5,
+        numerical_embedding=numerical_embedding,
+        batch_norm=batch_norm,
+        dropout=0.3,
+    ).double()
+    z = embedder(normal(6, 3))
+    assert z.shape == (6, 5)
+    z.sum().backward()
+    assert all(p.grad is not None for p in embedder.parameters())
+    norms = [m for m in embedder.modules() if isinstance(m, WeightedBatchNorm)]
+    assert len(norms) == batch_norm * len(hidden_layer_sizes)
+
+
+def test_evaluation_is_deterministic_and_row_by_row():
+    embedder = MLPEmbedder(3, (8,), 5, dropout=0.5).double().eval()
+    x = normal(6, 3)
+    assert_allclose(embedder(x).detach(), torch.cat([embedder(row[None]) for row in x]).detach())
+
+
+@pytest.mark.parametrize("activation", ["silu", "relu", "tanh", "gelu"])
+def test_activation(activation):
+    embedder = MLPEmbedder(3, (8,), 5, activation=activation, batch_norm=False).double()
+    first, last = (m for m in embedder.modules() if isinstance(m, torch.nn.Linear))
+    x = normal(2, 3)
+    name = {"silu": torch.nn.functional.silu, "gelu": torch.nn.functional.gelu}
+    function = name.get(activation, getattr(torch, activation, None))
+    assert_allclose(embedder(x).detach(), last(function(first(x))).detach())
+
+
+@pytest.mark.parametrize("option", [{"activation": "selu"}, {"numerical_embedding": "quantile"}])
+def test_unknown_option(option):
+    ((name, value),) = option.items()
+    with pytest.raises(ValueError, match=f"{name} must be one of .* got {value!r}"):
+        MLPEmbedder(3, **option)

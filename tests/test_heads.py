@@ -1,0 +1,316 @@
+"""Both heads: values, gradients, exclusion of self, weights, use in a training loop."""
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from torch.autograd import gradcheck
+
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
+
+SIMILARITIES = ("l2", "l1", "dot", "cosine")
+PARAMETERS = ("pointwise", "global")
+
+
+@pytest.fixture
+def data():
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        return torch.randn(*shape, dtype=torch.float64, generator=generator)
+
+    return normal(5, 4), normal(9, 4), normal(9, 2)  # z, z_n, y_n
+
+
+def make(head, **params):
+    """Head in float64 with parameters away from their initial values."""
+    torch.manual_seed(1)
+    head = head(4, 2, **params).double().eval()
+    if head.softstep is not None and head.softstep.linear is None:
+        torch.nn.init.normal_(head.softstep.raw)
+    return head
+
+
+def raw_of(head):
+    softstep = head.softstep
+    if softstep.linear is None:
+        return lambda query: softstep.raw.detach().numpy()
+    weight, bias = (p.detach().numpy() for p in softstep.linear.parameters())
+    return lambda query: weight @ query + bias
+
+
+def expected(head, weights_of, z, z_n, y_n, self_index=None):
+    trend = None
+    if head.trend is not None:
+        trend = [parameter.detach().numpy() for parameter in head.trend.parameters()]
+    return oracles.predict(weights_of, z.numpy(), z_n.numpy(), y_n.numpy(), self_index, trend)
+
+
+@pytest.mark.parametrize("trend", ["linear", None])
+@pytest.mark.parametrize("temperature", [None, 0.3])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("function", ["s1", "s2", None])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_nona_agrees_with_the_formula(similarity, function, parameters, temperature, trend, data):
+    z, z_n, y_n = data
+    head = make(
+        NONA,
+        similarity=similarity,
+        softstep=function,
+        softstep_parameters=parameters,
+        temperature=temperature,
+        trend=trend,
+    )
+    temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
+    raw = raw_of(head) if function else None
+    weights_of = oracles.nona_weights(similarity, function, raw, temperature)
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    index = torch.arange(9)
+    y_hat = head(z_n, z_n, y_n, self_index=index).detach()
+    assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+
+
+@pytest.mark.parametrize("trend", ["linear", None])
+@pytest.mark.parametrize(("rank", "scale"), [("hard", "log"), ("hard", "linear"), (None, "log")])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("function", ["s1", "s2"])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, scale, trend, data):
+    z, z_n, y_n = data
+    head = make(
+        SoftStepKNN,
+        similarity=similarity,
+        softstep=function,
+        softstep_parameters=parameters,
+        rank=rank,
+        rank_scale=scale,
+        trend=trend,
+    )
+    weights_of = oracles.knn_weights(similarity, function, raw_of(head), rank, scale)
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    index = torch.arange(9)
+    y_hat = head(z_n, z_n, y_n, self_index=index).detach()
+    assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+
+
+def test_soft_rank_in_training_hard_rank_in_evaluation(data):
+    z, z_n, y_n = data
+    head = make(SoftStepKNN, temperature=1e-7)
+    assert_allclose(
+        head.train()(z, z_n, y_n).detach(), head.eval()(z, z_n, y_n).detach(), rtol=1e-4
+    )
+    soft = make(SoftStepKNN, temperature=3.0)
+    assert not np.allclose(
+        soft.train()(z, z_n, y_n).detach(), soft.eval()(z, z_n, y_n).detach(), rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize(
+    ("head", "function"),
+    [(NONA, "s1"), (NONA, "s2"), (NONA, None), (SoftStepKNN, "s1"), (SoftStepKNN, "s2")],
+)
+def test_gradcheck(head, function, similarity, weighted, data):
+    z, z_n, y_n = (value.requires_grad_() for value in data)
+    head = make(
+        head, similarity=similarity, softstep=function, temperature=0.5, trend="linear"
+    ).train()
+    names = [name for name, _ in head.named_parameters()]
+    index = torch.tensor([0, 2, -1, 3, 8])
+    sample_weight = torch.tensor([1, 2, 0, 1.5, 1, 1, 3, 1, 1.0]) if weighted else None
+
+    def predict(z, z_n, y_n, *parameters):
+        named = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(head, named, (z, z_n, y_n, index, sample_weight))
+
+    parameters = [parameter.detach().requires_grad_() for parameter in head.parameters()]
+    assert gradcheck(predict, (z, z_n, y_n, *parameters), atol=1e-4)
+
+
+HEADS = [
+    (NONA, {"softstep": None}),
+    (NONA, {"softstep": "s2"}),
+    (NONA, {"softstep": "s1", "trend": "linear"}),
+    (SoftStepKNN, {"softstep": "s1"}),
+    (SoftStepKNN, {"softstep": "s2", "trend": "linear"}),
+    (SoftStepKNN, {"rank": None}),
+]
+heads = pytest.mark.parametrize(("head", "params"), HEADS)
+
+
+@heads
+@pytest.mark.parametrize("training", [False, True])
+def test_self_is_left_out_by_index_and_copies_stay(head, params, training, data):
+    _, z, _ = data
+    z = torch.cat([z, z[:3]])  # rows 9 to 11 are copies of rows 0 to 2
+    head = make(head, **params).train(training)
+    index = torch.arange(12)
+    weights = head.weights(z, z, self_index=index)
+    assert (weights.diagonal() == 0).all()
+    assert_allclose(weights.sum(1).detach(), np.ones(12))
+    for i in range(3):
+        others = weights[i].detach().clone()
+        # No neighbour is nearer than the copy.
+        assert others[i + 9] > 0
+        assert_allclose(others[i + 9], others.max())
+
+
+@heads
+def test_no_row_touches_another_query(head, params, data):
+    z, z_n, y_n = data
+    head = make(head, **params)
+    alone = torch.cat([head(z[i : i + 1], z_n, y_n) for i in range(len(z))])
+    assert_allclose(alone.detach(), head(z, z_n, y_n).detach())
+
+
+@heads
+def test_minus_one_is_no_neighbour(head, params, data):
+    z, z_n, y_n = data
+    head = make(head, **params)
+    none = torch.full((5,), -1)
+    assert_allclose(head(z, z_n, y_n, self_index=none).detach(), head(z, z_n, y_n).detach())
+
+
+@heads
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("with_self", [False, True])
+def test_weights_are_copies(head, params, training, with_self, data):
+    z, z_n, y_n = data
+    head = make(head, **params).train(training)
+    sample_weight = torch.tensor([1, 2, 0, 1, 3, 1, 1, 2, 1])
+    copies = torch.repeat_interleave(torch.arange(9), sample_weight)
+    if with_self:
+        queries = torch.tensor([0, 1, 4, 8])
+        z = z_n[queries]
+        index = queries
+        index_of_copy = torch.tensor([int((copies == row).nonzero()[0]) for row in queries])
+    else:
+        index = index_of_copy = None
+    weighted = head(z, z_n, y_n, self_index=index, sample_weight=sample_weight.double())
+    copied = head(z, z_n[copies], y_n[copies], self_index=index_of_copy)
+    assert_allclose(weighted.detach(), copied.detach(), rtol=1e-6)
+
+
+@heads
+def test_a_weight_for_every_pair(head, params, data):
+    z, z_n, y_n = data
+    head = make(head, **params)
+    sample_weight = torch.tensor([1, 2, 0, 1, 3, 1, 1, 2, 1.0])
+    same = head(z, z_n, y_n, sample_weight=sample_weight.expand(5, 9))
+    assert_allclose(same.detach(), head(z, z_n, y_n, sample_weight=sample_weight).detach())
+
+
+@heads
+def test_one_target(head, params, data):
+    z, z_n, y_n = data
+    params = {**params, "trend": None}
+    head = make(head, **params)
+    both = head(z, z_n, y_n).detach()
+    for k in range(2):
+        one = head(z, z_n, y_n[:, k]).detach()
+        assert one.shape == (5,)
+        assert_allclose(one, both[:, k])
+
+
+@heads
+@pytest.mark.parametrize("training", [False, True])
+def test_query_without_neighbours_is_defined(head, params, training, data):
+    z, _z_n, y_n = data
+    head = make(head, **params).train(training)
+    weights = head.weights(z[:1], z[:1], self_index=torch.tensor([0]))
+    assert_array_equal(weights.detach(), [[0.0]])
+    z = z[:1].clone().requires_grad_()
+    alone = head(z, z, y_n[:1], self_index=torch.tensor([0]))
+    alone.sum().backward()
+    assert alone.isfinite().all()
+    assert z.grad is None or z.grad.isfinite().all()
+
+
+@heads
+@pytest.mark.parametrize("training", [False, True])
+def test_equal_neighbours_share_their_weight(head, params, training, data):
+    z, z_n, _ = data
+    head = make(head, **{**params, "trend": None}).train(training)
+    y_n = torch.arange(4.0, dtype=torch.float64)
+    same = z_n[:1].expand(4, -1)
+    assert_allclose(head(z, same, y_n).detach(), np.full(5, 1.5))
+    assert_allclose(head(same, same, y_n, self_index=torch.arange(4)).detach(), (6 - y_n) / 3)
+
+
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_self_in_range_counts_self_for_the_range_alone(function, data):
+    _, z, _y = data
+    torch.manual_seed(0)
+    head = NONA(4, 2, softstep=function, self_in_range=True, eps=1e-12).double()
+    weights = head.weights(z, z, self_index=torch.arange(9)).detach()
+    assert (weights.diagonal() == 0).all()
+    s = oracles.similarity(z.numpy(), z.numpy(), "l2")
+    for i in range(9):
+        x = oracles.minmax(s[i])
+        others = np.arange(9) != i
+        raw = raw_of(head)(z[i].numpy())
+        mask = oracles.softstep(x[others], raw, function, x[others].max(), 1e-12)
+        unnormalised = np.exp(s[i][others]) * mask
+        assert_allclose(weights[i][others], unnormalised / unnormalised.sum(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"similarity": "euclid"},
+        {"softstep": "s3"},
+        {"softstep_parameters": "local"},
+        {"trend": "cubic"},
+        {"temperature": 0.0},
+        {"temperature": float("inf")},
+    ],
+)
+def test_unknown_option(head, option):
+    ((name, value),) = option.items()
+    name = {"softstep": "function", "softstep_parameters": "parameters"}.get(name, name)
+    with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):
+        head(4, **option)
+
+
+@pytest.mark.parametrize("option", [{"rank": "softest"}, {"rank_scale": "sqrt"}])
+def test_unknown_option_of_softstep_knn(option):
+    ((name, value),) = option.items()
+    with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):
+        SoftStepKNN(4, **option)
+
+
+def test_self_index_of_a_wrong_shape(data):
+    z, z_n, y_n = data
+    with pytest.raises(ValueError, match=r"self_index must have shape \(5,\); got \(9,\)"):
+        make(NONA)(z, z_n, y_n, self_index=torch.arange(9))
+
+
+@heads
+def test_state_dict_round_trip(head, params, data):
+    z, z_n, y_n = data
+    source, copy = make(head, **params), head(4, 2, **params).double().eval()
+    copy.load_state_dict(source.state_dict())
+    assert_array_equal(copy(z, z_n, y_n).detach(), source(z, z_n, y_n).detach())
+
+
+@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+def test_last_layer_of_a_plain_training_loop(head):
+    torch.manual_seed(0)
+    X = torch.rand(200, 2) * 4 - 2
+    y = torch.sin(X[:, 0]) * X[:, 1]
+    embedder, head = MLPEmbedder(2, (32,), 8), head(8, temperature=1.0)
+    optimizer = torch.optim.Adam([*embedder.parameters(), *head.parameters()], lr=1e-2)
+    index = torch.arange(150)
+    for _ in range(60):
+        z = embedder(X[:150])
+        loss = (head(z, z, y[:150], self_index=index) - y[:150]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    embedder.eval(), head.eval()
+    with torch.no_grad():
+        y_hat = head(embedder(X[150:]), embedder(X[:150]), y[:150])
+    assert (y_hat - y[150:]).square().mean() < 0.2 * y[150:].var()

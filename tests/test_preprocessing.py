@@ -1,0 +1,109 @@
+"""Merging, scaling and splitting of rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
+
+
+@pytest.fixture
+def data():
+    rng = np.random.RandomState(0)
+    return rng.normal(size=(40, 3)) * [1, 100, 1e-3], rng.normal(5, 2, size=(40, 2))
+
+
+def test_merge_adds_the_weights_of_equal_rows(data):
+    X, y = data
+    weight = np.random.RandomState(0).randint(0, 3, 40).astype(float)
+    copies = np.repeat(np.arange(40), weight.astype(int))
+    rows, merged = merge_rows(X, y, weight)
+    copied_rows, copied = merge_rows(X[copies], y[copies], np.ones(len(copies)))
+    assert_array_equal(X[rows], X[copies][copied_rows])
+    assert_array_equal(merged, copied)
+    assert merged.sum() == weight.sum()
+    assert (weight[rows] > 0).all()
+
+
+def test_merge_does_not_depend_on_the_order(data):
+    X, y = data
+    order = np.random.RandomState(1).permutation(40)
+    rows, _ = merge_rows(X, y, np.ones(40))
+    shuffled, _ = merge_rows(X[order], y[order], np.ones(40))
+    assert_array_equal(X[rows], X[order][shuffled])
+
+
+def test_merge_keeps_rows_that_differ_in_y_alone():
+    X, y = np.array([[0.0], [-0.0], [0.0]]), np.array([[1.0], [1.0], [2.0]])
+    rows, weight = merge_rows(X, y, np.ones(3))
+    assert sorted(zip(y[rows].ravel(), weight, strict=True)) == [(1, 2), (2, 1)]
+
+
+def test_feature_scaler_is_robust_and_clips_smoothly(data):
+    X, _ = data
+    scaler = FeatureScaler.fit(X, np.ones(40))
+    scaled = scaler.transform(X)
+    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+    s = (X - middle) / (high - low)
+    assert_allclose(scaled, s / np.sqrt(1 + (s / 3) ** 2))
+    far = scaler.transform(np.array([[1e300, -1e300, 1e300]]))
+    assert_allclose(far, [[3, -3, 3]])
+
+
+def test_mostly_constant_column_is_scaled_by_its_range():
+    X = np.zeros((20, 1))
+    X[0] = 8
+    scaler = FeatureScaler.fit(X, np.ones(20))
+    assert_array_equal(scaler.scale, [4.0])
+    assert_array_equal(FeatureScaler.fit(X[1:], np.ones(19)).transform(X), np.zeros((20, 1)))
+
+
+@pytest.mark.parametrize("scaler", [FeatureScaler, TargetScaler])
+def test_weights_are_copies(scaler, data):
+    X, _ = data
+    weight = np.random.RandomState(0).randint(0, 4, 40)
+    copies = np.repeat(np.arange(40), weight)
+    weighted = scaler.fit(X, weight.astype(float))
+    copied = scaler.fit(X[copies], np.ones(len(copies)))
+    assert_allclose(weighted.transform(X), copied.transform(X), rtol=1e-12, atol=1e-12)
+
+
+def test_target_scaler_standardises_and_undoes_it(data):
+    _, y = data
+    scaler = TargetScaler.fit(y, np.ones(40))
+    assert_allclose(scaler.transform(y), StandardScaler().fit_transform(y))
+    assert_allclose(scaler.inverse_transform(scaler.transform(y)), y)
+
+
+@pytest.mark.parametrize("value", [0.0, -3.3, 1e300, 1e-300])
+def test_constant_target_becomes_zero_and_comes_back(value):
+    y = np.full((7, 1), value)
+    scaler = TargetScaler.fit(y, np.ones(7))
+    assert_array_equal(scaler.transform(y), np.zeros((7, 1)))
+    assert_allclose(scaler.inverse_transform(np.ones((7, 1))), y)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_extreme_targets(scale, data):
+    _, y = data
+    expected = TargetScaler.fit(y, np.ones(40)).transform(y)
+    assert_allclose(TargetScaler.fit(y * scale, np.ones(40)).transform(y * scale), expected)
+
+
+def test_targets_beyond_float64():
+    y = np.array([[1.7e308], [1.7e308], [-1.7e308]])
+    with pytest.raises(ValueError, match="y spans more than float64 can hold"):
+        TargetScaler.fit(y, np.ones(3))
+
+
+@pytest.mark.parametrize(("n_rows", "n_validation"), [(3, 1), (4, 1), (20, 3), (1000, 150)])
+def test_split(n_rows, n_validation):
+    train, validation = split_rows(n_rows, 0.15, np.random.RandomState(0))
+    assert len(validation) == n_validation
+    assert sorted([*train, *validation]) == list(range(n_rows))
+
+
+def test_split_leaves_two_rows_to_train_on():
+    train, _ = split_rows(10, 0.99, np.random.RandomState(0))
+    assert len(train) == 2

@@ -1,0 +1,143 @@
+"""Soft and hard ranks."""
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import rankdata
+from torch.autograd import gradcheck
+
+from skneighbors.nn import hard_rank, soft_rank
+
+
+def scores(b, n, seed=0, dtype=torch.float64):
+    return torch.randn(b, n, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("strength", [0.05, 0.3, 1.0, 5.0])
+def test_agrees_with_brute_force(strength):
+    s = scores(4, 5)
+    expected = [oracles.soft_rank(row, strength) for row in s.numpy()]
+    assert_allclose(soft_rank(s, strength), expected, atol=1e-6)
+
+
+def test_ties_agree_with_brute_force():
+    s = torch.tensor([[0.0, 1.0, 1.0, 0.0, 2.0], [3.0, 3.0, 3.0, 3.0, 3.0]], dtype=torch.float64)
+    expected = [oracles.soft_rank(row, 0.7) for row in s.numpy()]
+    assert_allclose(soft_rank(s, 0.7), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
+def test_gradcheck(strength):
+    s = scores(3, 7).requires_grad_()
+    assert gradcheck(lambda s: soft_rank(s, strength), (s,))
+    weight = torch.tensor([1.0, 2.0, 0.5, 0.0, 1.0, 3.0, 1.0])
+    present = (weight > 0).double()
+    assert gradcheck(lambda s: soft_rank(s, strength, weight) * present, (s,))
+
+
+def test_small_strength_gives_hard_ranks():
+    s = scores(4, 30)
+    expected = [rankdata(-row) for row in s.numpy()]
+    assert_allclose(soft_rank(s, 1e-8), expected, atol=1e-6)
+    assert_array_equal(hard_rank(s), expected)
+
+
+def test_large_strength_gives_one_rank_to_all():
+    assert_allclose(soft_rank(scores(2, 9), 1e9), np.full((2, 9), 5.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [hard_rank, lambda s, w=None: soft_rank(s, 0.5, w)])
+def test_weights_are_copies(rank):
+    s = scores(3, 6)
+    weight = torch.tensor([2, 1, 0, 3, 1, 1])
+    copies = torch.repeat_interleave(torch.arange(6), weight)
+    present = weight > 0
+    weighted = rank(s, weight.double())
+    copied = torch.zeros(3, 6, dtype=torch.float64)
+    copied[:, copies] = rank(s[:, copies])
+    assert_allclose(weighted[:, present], copied[:, present], atol=1e-10)
+
+
+def test_gradients_with_weights_are_those_of_all_copies():
+    weight = torch.tensor([2, 1, 3, 1])
+    copies = torch.repeat_interleave(torch.arange(4), weight)
+    coefficients = torch.tensor([0.3, -1.0, 2.0, 0.5], dtype=torch.float64)
+    s = scores(1, 4).requires_grad_()
+    (weighted,) = torch.autograd.grad(
+        (soft_rank(s, 2.0, weight.double()) * weight * coefficients).sum(), s
+    )
+    (copied,) = torch.autograd.grad((soft_rank(s[:, copies], 2.0) * coefficients[copies]).sum(), s)
+    assert_allclose(weighted, copied, atol=1e-10)
+
+
+def test_a_row_without_any_weight_is_finite():
+    s = scores(2, 4).requires_grad_()
+    weight = torch.tensor([[0.0] * 4, [1.0] * 4])
+    for rank in (soft_rank(s, 1.0, weight), hard_rank(s, weight)):
+        assert rank.isfinite().all()
+    soft_rank(s, 1.0, weight).sum().backward()
+    assert s.grad.isfinite().all()
+
+
+def test_hard_ranks_of_ties_are_their_mean():
+    s = torch.tensor([[0.3, 0.9, 0.3, 0.1, 0.9]])
+    assert_array_equal(hard_rank(s), [[3.5, 1.5, 3.5, 5, 1.5]])
+    # What differs by rounding alone is tied.
+    noise = torch.tensor([[0, 1e-15, 1e-15, 0, -1e-15]], dtype=torch.float64)
+    assert_array_equal(hard_rank(s.double() + noise), [[3.5, 1.5, 3.5, 5, 1.5]])
+
+
+def test_rows_do_not_touch_each_other():
+    s = scores(5, 8) * torch.tensor([[1e-6], [1.0], [1e6], [0.0], [3.0]])
+    together = soft_rank(s, 1.0)
+    for i in range(5):
+        assert_allclose(soft_rank(s[i : i + 1], 1.0), together[i : i + 1], atol=1e-7)
+
+
+def test_float32():
+    s = scores(8, 100, dtype=torch.float32)
+    assert soft_rank(s, 0.1).dtype == torch.float32
+    assert_allclose(soft_rank(s, 0.1), soft_rank(s.double(), 0.1), atol=2e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(
+        np.float64, st.tuples(st.integers(1, 4), st.integers(1, 8)), elements=st.integers(-9, 9)
+    ),
+    st.floats(0.01, 100),
+)
+def test_ranks_are_ordered_and_sum_to_a_constant(s, strength):
+    n = s.shape[1]
+    rank = soft_rank(torch.from_numpy(s), strength).numpy()
+    assert_allclose(rank.sum(1), n * (n + 1) / 2)
+    assert rank.min() >= 1 - 1e-9
+    assert rank.max() <= n + 1e-9
+    for values, row in zip(s, rank, strict=True):
+        assert (np.diff(row[np.argsort(-values, kind="stable")]) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("strength", [0.0, -1.0, float("nan")])
+def test_strength_must_be_positive(strength):
+    with pytest.raises(ValueError, match=f"strength must be positive; got {strength}"):
+        soft_rank(scores(2, 3), strength)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_round_trip_from_a_gpu():
+    s, weight = scores(20, 300), torch.rand(20, 300, dtype=torch.float64).round(decimals=1)
+    there = s.cuda().requires_grad_()
+    here = s.clone().requires_grad_()
+    rank = soft_rank(there, 0.3, weight.cuda())
+    assert rank.is_cuda
+    assert_allclose(rank.detach().cpu(), soft_rank(here, 0.3, weight).detach(), atol=1e-9)
+    rank.square().sum().backward()
+    soft_rank(here, 0.3, weight).square().sum().backward()
+    assert_allclose(there.grad.cpu(), here.grad, atol=1e-8)
+    assert_array_equal(hard_rank(s.cuda(), weight.cuda()).cpu(), hard_rank(s, weight))

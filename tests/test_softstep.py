@@ -1,0 +1,172 @@
+"""SoftStep's masks: values, gradients, limits and the module."""
+
+import itertools
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from torch.autograd import gradcheck
+
+from skneighbors.nn import SoftStep, log_softstep_s1, log_softstep_s2
+
+DTYPES = (torch.float32, torch.float64)
+GRID = np.linspace(0, 1, 41)
+inside = st.floats(0.02, 0.98)
+
+
+def tensors(*values, dtype=torch.float64):
+    return [torch.as_tensor(value, dtype=dtype) for value in values]
+
+
+@pytest.mark.parametrize("t", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize(("a", "b"), [(0.2, 0.8), (0.0, 1.0), (0.49, 0.51), (-1e-6, 0.3)])
+def test_s1_agrees_with_the_formula(a, b, t):
+    mask = log_softstep_s1(*tensors(GRID, a, b, t)).exp()
+    assert_allclose(mask, oracles.s1(GRID, a, b, t), rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("t", [0.01, 0.5, 0.99])
+@pytest.mark.parametrize("b", [0.02, 0.5, 1.0])
+def test_s2_agrees_with_the_formula(b, t):
+    mask = log_softstep_s2(*tensors(GRID[1:], b, t)).exp()
+    assert_allclose(mask, oracles.s2(GRID[1:], b, t), rtol=1e-9, atol=1e-300)
+
+
+def test_known_values():
+    s1 = log_softstep_s1(*tensors([0.1, 0.35, 0.5, 0.9], 0.2, 0.8, 1.0)).exp()
+    assert_allclose(s1, [0, 0.25, 0.5, 1], atol=1e-15)
+    s2 = log_softstep_s2(*tensors([0.0, 0.25, 0.5, 1.0], 0.5, 0.5)).exp()
+    assert_allclose(s2, [0, 0.5**0.25, 1, 1], atol=1e-15)
+
+
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_gradcheck(function):
+    generator = torch.Generator().manual_seed(0)
+    x = 0.05 + 0.9 * torch.rand(4, 6, dtype=torch.float64, generator=generator)
+    a, b, t = torch.rand(3, 4, 1, dtype=torch.float64, generator=generator)
+    a, b, t = 0.5 * a, 0.55 + 0.4 * b, 0.1 + 0.8 * t
+    inputs = [value.requires_grad_() for value in ([x, a, b, t] if function == "s1" else [x, b, t])]
+    mask = log_softstep_s1 if function == "s1" else log_softstep_s2
+    log_zero = torch.finfo(x.dtype).min
+    # Log 0 is a number too large to difference.
+    assert gradcheck(lambda *args: mask(*args).where(mask(*args) > log_zero, 0), inputs)
+
+
+def test_gradcheck_of_global_parameters():
+    generator = torch.Generator().manual_seed(0)
+    x = 0.3 + 0.4 * torch.rand(3, 5, dtype=torch.float64, generator=generator)
+    a, b, t = (value.requires_grad_() for value in tensors([0.2], [0.8], [0.6]))
+    assert gradcheck(log_softstep_s1, (x, a, b, t))
+    assert gradcheck(log_softstep_s2, (x, b, t))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_s1_is_finite_over_its_closed_domain(dtype):
+    eps = torch.finfo(dtype).eps
+    ends = [0, eps, 1e-6, 0.5 - eps, 0.5, 0.5 + eps, 1 - eps, 1]
+    grid = [
+        (x, a, b, t)
+        for x, a, b, t in itertools.product(ends, ends, [*ends, 1e-3], [0, eps, 1e-6, 0.5, 1])
+        if a < b
+    ]
+    x, a, b, t = (value.requires_grad_() for value in torch.tensor(grid, dtype=dtype).T)
+    log_mask = log_softstep_s1(x, a, b, t)
+    grads = torch.autograd.grad(log_mask.sum(), (x, a, b, t))
+    assert log_mask.isfinite().all()
+    assert (log_mask <= 0).all()
+    assert all(grad.isfinite().all() for grad in grads)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_s2_is_finite_over_its_closed_domain(dtype):
+    eps = torch.finfo(dtype).eps
+    ends = [0, eps**2, eps, 1e-6, 0.5 - eps, 0.5, 0.5 + eps, 1 - eps, 1]
+    grid = list(itertools.product(ends, ends[2:], [0, eps, 1e-6, 0.5, 1 - 1e-6, 1 - eps, 1]))
+    x, b, t = (value.requires_grad_() for value in torch.tensor(grid, dtype=dtype).T)
+    log_mask = log_softstep_s2(x, b, t)
+    grads = torch.autograd.grad(log_mask.sum(), (x, b, t))
+    assert log_mask.isfinite().all()
+    assert (log_mask <= 0).all()
+    assert all(grad.isfinite().all() for grad in grads)
+
+
+def test_limits_of_the_transition():
+    x = torch.tensor([0.1, 0.3, 0.49, 0.51, 0.7, 0.9], dtype=torch.float64)
+    step = log_softstep_s1(x, *tensors(0.2, 0.8, 1e-6)).exp()
+    assert_allclose(step, [0, 0, 0, 1, 1, 1], atol=1e-12)
+    line = log_softstep_s1(x, *tensors(0.2, 0.8, 1.0)).exp()
+    assert_allclose(line, ((x - 0.2) / 0.6).clamp(0, 1), atol=1e-12)
+    constant = log_softstep_s2(x, *tensors(0.6, 0.0)).exp()
+    assert_array_equal(constant, np.ones(6))
+    nothing_below = log_softstep_s2(x, *tensors(0.6, 1.0)).exp()
+    assert_allclose(nothing_below, [0, 0, 0, 0, 1, 1], atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(inside, inside, st.floats(0.01, 1))
+def test_s1_rises_with_x(first, second, t):
+    a, b = sorted((first, second + 0.01))
+    mask = log_softstep_s1(*tensors(GRID, a, b + 1e-3, t)).exp()
+    assert (mask.diff() >= -1e-12).all()
+    assert mask[a >= GRID].sum() == 0
+    assert (mask[b + 1e-3 <= GRID] == 1).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(inside, inside)
+def test_s2_rises_with_x(b, t):
+    mask = log_softstep_s2(*tensors(GRID, b, t)).exp()
+    assert (mask.diff() >= -1e-12).all()
+    assert (mask[b <= GRID] == 1).all()
+
+
+@pytest.mark.parametrize("parameters", ["global", "pointwise"])
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_module_agrees_with_the_formula(function, parameters):
+    torch.manual_seed(0)
+    softstep = SoftStep(4, function=function, parameters=parameters).double()
+    if parameters == "global":
+        torch.nn.init.normal_(softstep.raw)
+    x = torch.rand(5, 7, dtype=torch.float64)
+    x = x.index_fill(1, torch.tensor([3]), 1.0)
+    z = torch.randn(5, 4, dtype=torch.float64)
+    raw = softstep.linear(z) if parameters == "pointwise" else softstep.raw.expand(5, 3)
+    expected = [
+        oracles.softstep(row, r, function)
+        for row, r in zip(x.numpy(), raw.detach().numpy(), strict=True)
+    ]
+    assert_allclose(softstep(x, z).exp().detach(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("x_top", [0.0, 1e-3, 0.5, 1.0])
+def test_largest_entry_is_never_rejected(dtype, x_top):
+    softstep = SoftStep(2, function="s1", parameters="global").to(dtype)
+    for raw in itertools.product([-50.0, 0.0, 50.0], repeat=3):
+        with torch.no_grad():
+            softstep.raw.copy_(torch.tensor(raw))
+            x = torch.tensor([[0.0, x_top]], dtype=dtype)
+            log_mask = softstep(
+                x, torch.zeros(1, 2, dtype=dtype), torch.tensor([[x_top]], dtype=dtype)
+            )
+        assert log_mask[0, 1] > torch.finfo(dtype).min
+
+
+def test_both_kinds_of_parameters_learn():
+    torch.manual_seed(0)
+    for parameters in ("global", "pointwise"):
+        softstep = SoftStep(3, function="s1", parameters=parameters)
+        log_mask = softstep(torch.linspace(0, 1, 20).expand(4, 20), torch.randn(4, 3))
+        log_mask.exp().sum().backward()
+        assert all(parameter.grad.abs().sum() > 0 for parameter in softstep.parameters())
+
+
+@pytest.mark.parametrize("option", [{"function": "s3"}, {"parameters": "local"}])
+def test_unknown_option(option):
+    ((name, value),) = option.items()
+    with pytest.raises(ValueError, match=f"{name} must be one of .* got {value!r}"):
+        SoftStep(3, **option)

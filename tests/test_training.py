@@ -1,0 +1,163 @@
+"""The training loop by itself."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import mean_squared_error
+
+from skneighbors._network import NeighborNetwork
+from skneighbors._training import (
+    LabelledRows,
+    TrainingSettings,
+    learning_rate_factor,
+    resolve_max_iter,
+    train_network,
+    weighted_mse,
+)
+from skneighbors.nn import NONA, MLPEmbedder
+
+
+def train(max_iter=10, validate=True, report=None, **settings):
+    torch.manual_seed(0)
+    X = torch.randn(120, 2)
+    y = torch.sin(X[:, :1]) * X[:, 1:]
+    network = NeighborNetwork(None, MLPEmbedder(2, (16,), 4), NONA(4, temperature=1.0))
+    values = dict(
+        max_iter=max_iter,
+        batch_size=32,
+        context_size=64,
+        learning_rate="constant",
+        learning_rate_init=1e-2,
+        weight_decay=0.0,
+        n_iter_no_change=None,
+        tol=0.0,
+    )
+    rows, held_out = LabelledRows(X[:90], y[:90], None), LabelledRows(X[90:], y[90:], None)
+    history = train_network(
+        network,
+        rows,
+        held_out if validate else None,
+        TrainingSettings(**{**values, **settings}),
+        torch.Generator().manual_seed(0),
+        report,
+    )
+    with torch.no_grad():
+        z_n, z = network.embed(rows.X), network.embed(held_out.X)
+        y_hat = network.head(z, z_n, rows.y)
+    return (
+        network,
+        history,
+        1 - weighted_mse(held_out.y, y_hat, None) / held_out.y.var(correction=0),
+    )
+
+
+def test_the_best_epoch_is_kept():
+    network, history, score = train(max_iter=30, learning_rate_init=0.3)
+    assert len(history.losses) == len(history.scores) == 30
+    assert history.best_epoch == 1 + np.argmax(history.scores)
+    # The rate is too high for the last epoch to be the best.
+    assert history.best_epoch < 30
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+    assert not network.training
+
+
+def test_training_lowers_the_loss():
+    _, history, score = train(max_iter=30)
+    assert history.losses[-1] < 0.5 * history.losses[0]
+    assert score > 0.3
+
+
+def test_without_validation_the_last_epoch_is_kept():
+    _, history, _ = train(validate=False)
+    assert history.best_epoch == 10
+    assert history.scores == []
+
+
+def test_stops_without_gain():
+    _, history, _ = train(max_iter=100, n_iter_no_change=3, tol=100.0)
+    assert len(history.losses) == 4
+
+
+def test_report_sees_every_epoch():
+    seen = []
+    _, history, _ = train(report=lambda loss, score: seen.append((loss, score)))
+    assert seen == list(zip(history.losses, history.scores, strict=True))
+
+
+def interrupt_at(epoch, error):
+    count = itertools.count(1)
+
+    def report(loss, score):
+        if next(count) == epoch:
+            raise error
+
+    return report
+
+
+def test_interrupt_keeps_the_best_epoch():
+    with pytest.warns(UserWarning, match="interrupted; the weights of epoch"):
+        _, history, score = train(report=interrupt_at(4, KeyboardInterrupt))
+    assert len(history.scores) == 4
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+
+
+def test_other_errors_are_raised():
+    with pytest.raises(RuntimeError, match="of the report"):
+        train(report=interrupt_at(2, RuntimeError("of the report")))
+
+
+def test_loss_that_turns_non_finite(monkeypatch):
+    forward, count = NeighborNetwork.forward, itertools.count(1)
+
+    def breaking(self, *args):
+        y_hat = forward(self, *args)
+        return y_hat * torch.nan if next(count) > 3 * 5 else y_hat  # 3 steps an epoch
+
+    monkeypatch.setattr(NeighborNetwork, "forward", breaking)
+    with pytest.warns(ConvergenceWarning, match=r"not finite in epoch 6.*weights of epoch"):
+        network, history, score = train()
+    assert len(history.losses) == 5
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+    assert all(parameter.isfinite().all() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("validate", [False, True])
+def test_loss_that_is_never_finite(validate):
+    with pytest.raises(FloatingPointError, match="not finite in epoch 1"):
+        train(validate=validate, learning_rate_init=1e38)
+
+
+def test_four_cycles_of_growing_length():
+    progress = np.linspace(0, 1, 16 * 1000 + 1)
+    factor = np.array([learning_rate_factor("cycles", u) for u in progress])
+    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 15 * progress))), atol=1e-12)
+    for cycle in range(4):
+        low, high, end = ((2 ** (cycle + part) - 1) / 15 for part in (0, 0.5, 1))
+        assert learning_rate_factor("cycles", low) == pytest.approx(0)
+        assert learning_rate_factor("cycles", high) == pytest.approx(1)
+        assert learning_rate_factor("cycles", end) == pytest.approx(0)
+    assert learning_rate_factor("constant", 0.3) == 1
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "batch_size", "n_epochs"),
+    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
+)
+def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+    assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
+    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
+    assert resolve_max_iter(7, n_rows, batch_size) == 7
+
+
+def test_weighted_mse():
+    rng = np.random.RandomState(0)
+    y, y_hat, weight = rng.normal(size=(9, 2)), rng.normal(size=(9, 2)), rng.uniform(size=9)
+    mse = weighted_mse(*map(torch.from_numpy, (y, y_hat, weight)))
+    assert mse.item() == pytest.approx(mean_squared_error(y, y_hat, sample_weight=weight))
+    unweighted = weighted_mse(torch.from_numpy(y), torch.from_numpy(y_hat), None)
+    assert unweighted.item() == pytest.approx(mean_squared_error(y, y_hat))
