@@ -158,8 +158,8 @@ class _Trainer:
 
     def has_finite_weights(self):
         """Whether the last step, which no loss has seen yet, left finite weights."""
-        weights = torch.nn.utils.parameters_to_vector(self.network.parameters())
-        return bool(weights.isfinite().all())
+        (group,) = self.optimizer.param_groups
+        return bool(torch.nn.utils.parameters_to_vector(group["params"]).isfinite().all())
 
 
 def train_network(network, train, validation, settings, generator, report=None):
