@@ -1,0 +1,38 @@
+"""Both estimators on a CUDA device."""
+
+import pickle
+
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    model = estimator_class(device="cuda", max_iter=60, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > 0.7
+    there = model.predict(X_test)
+    here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
+    assert here._bank.z_n.device.type == "cpu"
+    assert_allclose(here.predict(X_test), there, rtol=1e-8)
+
+
+def test_global_random_state_of_the_gpu_is_untouched(estimator_class, friedman):
+    X, _, y, _ = friedman
+    before = torch.cuda.get_rng_state()
+    estimator_class(device="cuda", max_iter=2, dropout=0.1, random_state=0).fit(X, y)
+    assert torch.equal(before, torch.cuda.get_rng_state())
+
+
+def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    Y, weight = torch.stack([torch.tensor(y), -torch.tensor(y)], 1).numpy(), y
+    model = estimator_class(device="cuda", max_iter=3).fit(X, Y, sample_weight=weight)
+    assert model.predict(X_test).shape == (len(X_test), 2)
+    weights, rows = model.top_neighbors(X_test, 3)
+    assert weights.shape == rows.shape == (len(X_test), 3)
