@@ -67,6 +67,7 @@ class BaseNeighborRegressor(
         "learning_rate": [StrOptions(set(LEARNING_RATES))],
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "ema_decay": [Interval(Real, 0, 1, closed="left"), None],
         "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -211,6 +212,7 @@ class BaseNeighborRegressor(
             learning_rate=self.learning_rate,
             learning_rate_init=self.learning_rate_init,
             weight_decay=self.weight_decay,
+            ema_decay=self.ema_decay,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
         )

@@ -83,6 +83,10 @@ class NONARegressor(BaseNeighborRegressor):
     weight_decay : float, default=0.1
         Weight decay of AdamW.
 
+    ema_decay : float or None, default=0.99
+        Decay, for every step, of the exponential moving average of the weights
+        that is validated and kept; None to keep the weights themselves.
+
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more.
@@ -162,7 +166,7 @@ class NONARegressor(BaseNeighborRegressor):
     context_size=None, hidden_layer_sizes=(200,), embedding_dim=25,
     activation="tanh", batch_norm=False, numerical_embedding=None, dropout=0.0,
     batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
-    weight_decay=0.0, max_iter=200, early_stopping=True, n_iter_no_change=10)``.
+    weight_decay=0.0, ema_decay=None, max_iter=200, early_stopping=True, n_iter_no_change=10)``.
 
     References
     ----------
@@ -209,6 +213,7 @@ class NONARegressor(BaseNeighborRegressor):
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,
+        ema_decay=0.99,
         max_iter="auto",
         early_stopping="auto",
         validation_fraction=0.15,
@@ -235,6 +240,7 @@ class NONARegressor(BaseNeighborRegressor):
         self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
+        self.ema_decay = ema_decay
         self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -96,6 +96,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     weight_decay : float, default=0.1
         Weight decay of AdamW.
 
+    ema_decay : float or None, default=0.99
+        Decay, for every step, of the exponential moving average of the weights
+        that is validated and kept; None to keep the weights themselves.
+
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more.
@@ -217,6 +221,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,
+        ema_decay=0.99,
         max_iter="auto",
         early_stopping="auto",
         validation_fraction=0.15,
@@ -245,6 +250,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
+        self.ema_decay = ema_decay
         self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
@@ -24,6 +25,7 @@ class TrainingSettings:
     learning_rate: str
     learning_rate_init: float
     weight_decay: float
+    ema_decay: float | None
     n_iter_no_change: int | None
     tol: float
 
@@ -95,11 +97,15 @@ def _r2(mse, y, weight):
     return float(mse == 0)
 
 
+def _tensors(network):
+    return [*network.parameters(), *network.buffers()]
+
+
 class _Snapshot:
     """Copy of a network's parameters and buffers."""
 
     def __init__(self, network):
-        self._live = [*network.parameters(), *network.buffers()]
+        self._live = _tensors(network)
         self._kept = [tensor.detach().clone() for tensor in self._live]
 
     @torch.no_grad()
@@ -108,13 +114,31 @@ class _Snapshot:
             kept.copy_(live)
 
     @torch.no_grad()
-    def restore(self):
-        for kept, live in zip(self._kept, self._live, strict=True):
+    def restore(self, network):
+        for kept, live in zip(self._kept, _tensors(network), strict=True):
             live.copy_(kept)
 
 
+class _MovingAverage(AveragedModel):
+    """Exponential moving average of a network's weights over the steps.
+
+    The average of few steps forgets faster, lest the initial weights stay in it.
+    """
+
+    def __init__(self, network, decay):
+        def update(averaged, current, n_steps):
+            warm_up = (1 + n_steps) / (10 + n_steps)
+            get_ema_multi_avg_fn(min(decay, warm_up))(averaged, current, n_steps)
+
+        super().__init__(network, multi_avg_fn=update, use_buffers=True)
+
+
 class _Trainer:
-    """Optimiser and data of one fit; :meth:`epoch` passes once over the rows."""
+    """Optimiser and data of one fit; :meth:`epoch` passes once over the rows.
+
+    `result` is the network to validate and to keep: the trained one, or the
+    moving average of its weights.
+    """
 
     def __init__(self, network, train, settings, generator):
         self.network = network
@@ -125,6 +149,11 @@ class _Trainer:
         )
         self.n_steps = settings.max_iter * self.sampler.n_batches
         self.step = 0
+        self.average = None
+        self.result = network
+        if settings.ema_decay is not None:
+            self.average = _MovingAverage(network, settings.ema_decay)
+            self.result = self.average.module
         self.optimizer = torch.optim.AdamW(
             network.parameters(),
             lr=settings.learning_rate_init,
@@ -152,6 +181,8 @@ class _Trainer:
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()
+            if self.average is not None:
+                self.average.update_parameters(self.network)
             self.step += 1
             total = total + loss.detach()
         return float(total) / self.sampler.n_batches
@@ -188,11 +219,10 @@ def train_network(network, train, validation, settings, generator, report=None):
         If the loss is not finite before any epoch was complete.
     """
     history = TrainingHistory()
-    snapshot = _Snapshot(network)
+    trainer = _Trainer(network, train, settings, generator)
+    snapshot = _Snapshot(trainer.result)
     try:
-        _run_epochs(
-            _Trainer(network, train, settings, generator), validation, history, snapshot, report
-        )
+        _run_epochs(trainer, validation, history, snapshot, report)
     except KeyboardInterrupt:
         if not history.best_epoch:
             raise
@@ -200,7 +230,7 @@ def train_network(network, train, validation, settings, generator, report=None):
             f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
             stacklevel=2,
         )
-    snapshot.restore()
+    snapshot.restore(network)
     network.eval()
     return history
 
@@ -214,7 +244,7 @@ def _run_epochs(trainer, validation, history, snapshot, report):
         if sound and validation is None:
             sound = trainer.has_finite_weights()
         elif sound:
-            mse = validation_mse(trainer.network, trainer.train, validation)
+            mse = validation_mse(trainer.result, trainer.train, validation)
             score = _r2(mse, validation.y, validation.weight)
             sound = math.isfinite(mse)
         if not sound:

@@ -105,6 +105,7 @@ BAD_PARAMETERS = {
     "learning_rate": ["cosine", 0.1],
     "learning_rate_init": [0.0, -1e-3, np.inf, "small"],
     "weight_decay": [-0.1, None],
+    "ema_decay": [-0.1, 1.0, "slow"],
     "max_iter": [0, 1.5, "all", None],
     "early_stopping": ["never", None, 2],
     "validation_fraction": [0.0, 1.0, 5, None],

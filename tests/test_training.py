@@ -34,6 +34,7 @@ def train(max_iter=10, validate=True, report=None, **settings):
         learning_rate="constant",
         learning_rate_init=1e-2,
         weight_decay=0.0,
+        ema_decay=None,
         n_iter_no_change=None,
         tol=0.0,
     )
@@ -64,6 +65,23 @@ def test_the_best_epoch_is_kept():
     assert history.best_epoch < 30
     assert_allclose(score, max(history.scores), rtol=1e-4)
     assert not network.training
+
+
+def test_moving_average_of_the_weights(monkeypatch):
+    seen, step = [], torch.optim.AdamW.step
+
+    def recording(self, *args, **kwargs):
+        step(self, *args, **kwargs)
+        seen.append(self.param_groups[0]["params"][0].detach().clone())
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recording)
+    network, _, _ = train(max_iter=10, validate=False, ema_decay=0.8)
+    expected = seen[0]
+    for n_steps, weights in enumerate(seen[1:], start=1):
+        decay = min(0.8, (1 + n_steps) / (10 + n_steps))
+        expected = decay * expected + (1 - decay) * weights
+    assert len(seen) == 30
+    assert_allclose(next(network.parameters()).detach(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_training_lowers_the_loss():
