@@ -46,7 +46,7 @@ class ContextSampler:
             yield rows, rows
             return
         order = torch.randperm(self.n_rows, generator=self.generator).to(self.device)
-        stops = torch.linspace(0, self.n_rows, self.n_batches + 1).long().tolist()
+        stops = [self.n_rows * i // self.n_batches for i in range(self.n_batches + 1)]
         everything = torch.arange(self.n_rows, device=self.device)
         for start, stop in pairwise(stops):
             n_free = self.n_rows - (stop - start) - self.context_size
