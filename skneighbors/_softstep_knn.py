@@ -49,9 +49,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         similarities instead of ranks.
 
     rank_scale : {"log", "linear"}, default="log"
-        Scale on which a rank enters the mask. On the logarithmic one a mask
-        learnt among few neighbours selects about as many among many, on the
-        linear one the same fraction.
+        Scale on which a rank enters the mask. Among more neighbours than it was
+        learnt on, a mask selects slowly growing numbers on the logarithmic one,
+        the same fraction on the linear one.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the

@@ -65,7 +65,13 @@ class _NeighborHead(nn.Module):
 
         Parameters
         ----------
-        z, z_n, self_index, sample_weight
+        z : Tensor of shape (b, d)
+            Query embeddings.
+        z_n : Tensor of shape (N, d)
+            Neighbour embeddings.
+        self_index : int Tensor of shape (b,), default=None
+            See :meth:`forward`.
+        sample_weight : Tensor of shape (N,) or (b, N), default=None
             See :meth:`forward`.
 
         Returns
@@ -255,9 +261,9 @@ class SoftStepKNN(_NeighborHead):
         the embedding, and :func:`hard_rank` in evaluation mode. ``"hard"``:
         hard ranks always. None: min-max similarities instead of ranks.
     rank_scale : {"log", "linear"}, default="log"
-        ``x = 1 - log(rank) / log(N)``, under which a mask learnt on few
-        neighbours means about the same number among many, or
-        ``x = 1 - (rank - 1) / (N - 1)``, under which it means the same fraction.
+        ``x = 1 - log(rank) / log(N)``, under which ``x >= b`` are the nearest
+        ``N ** (1 - b)`` neighbours, a number that grows slowly with N, or
+        ``x = 1 - (rank - 1) / (N - 1)``, under which they are a fraction of N.
     self_in_range : bool, default=False
         See :class:`NONA`; used with ``rank=None``.
     eps : float, default=1e-6
