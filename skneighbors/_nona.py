@@ -93,9 +93,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
-        best epoch; otherwise the last epoch is kept. ``"auto"``: from 100
-        distinct rows on. Rows set aside are neighbours all the same once the
-        training is over.
+        epoch that predicts them best; otherwise those of the epoch of lowest
+        training loss. ``"auto"``: from 100 distinct rows on. Rows set aside are
+        neighbours all the same once the training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.
@@ -105,8 +105,8 @@ class NONARegressor(BaseNeighborRegressor):
         None: never before `max_iter`.
 
     tol : float, default=0.0
-        Smallest gain in the mean squared error of the standardised validation
-        targets that `n_iter_no_change` counts as one.
+        Smallest gain in the mean squared error of the standardised targets, of
+        the validation rows if there are any, that `n_iter_no_change` counts.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or

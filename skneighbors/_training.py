@@ -201,7 +201,7 @@ def train_network(network, train, validation, settings, generator, report=None):
     network : NeighborNetwork
         Trained in place.
     train, validation : LabelledRows
-        `validation` may be None; the last epoch is then the best.
+        `validation` may be None; the best epoch is then that of lowest loss.
     settings : TrainingSettings
     generator : torch.Generator
         Source of batches and context, on the CPU.
@@ -237,10 +237,10 @@ def train_network(network, train, validation, settings, generator, report=None):
 
 def _run_epochs(trainer, validation, history, snapshot, report):
     settings = trainer.settings
-    best_mse, reference_mse, n_without_gain = math.inf, math.inf, 0
+    best, reference, n_without_gain = math.inf, math.inf, 0
     for epoch in range(1, settings.max_iter + 1):
-        loss, score, mse = trainer.epoch(), None, math.nan
-        sound = math.isfinite(loss)
+        loss, score = trainer.epoch(), None
+        mse, sound = loss, math.isfinite(loss)
         if sound and validation is None:
             sound = trainer.has_finite_weights()
         elif sound:
@@ -251,20 +251,17 @@ def _run_epochs(trainer, validation, history, snapshot, report):
             _warn_or_raise(epoch, history.best_epoch)
             return
         history.losses.append(loss)
-        if validation is None or mse < best_mse:
-            best_mse = mse
-            snapshot.take()
-            history.best_epoch = epoch
-        if validation is not None:
+        if score is not None:
             history.scores.append(score)
+        if mse < best:
+            best, history.best_epoch = mse, epoch
+            snapshot.take()
         if report is not None:
             report(loss, score)
-        if validation is None or settings.n_iter_no_change is None:
-            continue
         n_without_gain += 1
-        if mse < reference_mse - settings.tol:
-            reference_mse, n_without_gain = mse, 0
-        if n_without_gain >= settings.n_iter_no_change:
+        if mse < reference - settings.tol:
+            reference, n_without_gain = mse, 0
+        if n_without_gain == settings.n_iter_no_change:
             return
 
 

@@ -90,15 +90,17 @@ def test_training_lowers_the_loss():
     assert score > 0.3
 
 
-def test_without_validation_the_last_epoch_is_kept():
-    _, history, _ = train(validate=False)
-    assert history.best_epoch == 10
+def test_without_validation_the_epoch_of_lowest_loss_is_kept():
+    _, history, _ = train(validate=False, max_iter=30, learning_rate_init=0.3)
+    assert history.best_epoch == 1 + np.argmin(history.losses)
+    assert history.best_epoch < 30
     assert history.scores == []
 
 
 def test_stops_without_gain():
-    _, history, _ = train(max_iter=100, n_iter_no_change=3, tol=100.0)
-    assert len(history.losses) == 4
+    for validate in (False, True):
+        _, history, _ = train(max_iter=100, validate=validate, n_iter_no_change=3, tol=100.0)
+        assert len(history.losses) == 4
 
 
 def test_report_sees_every_epoch():
