@@ -1,5 +1,6 @@
 """The training loop: schedule, validation, best weights. Knows no estimator."""
 
+import copy
 import math
 import warnings
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
@@ -119,18 +120,28 @@ class _Snapshot:
             live.copy_(kept)
 
 
-class _MovingAverage(AveragedModel):
-    """Exponential moving average of a network's weights over the steps.
+class _MovingAverage:
+    """Network whose weights are an exponential moving average over the steps.
 
-    The average of few steps forgets faster, lest the initial weights stay in it.
+    Over few steps it forgets faster, lest the initial weights stay in it.
     """
 
     def __init__(self, network, decay):
-        def update(averaged, current, n_steps):
-            warm_up = (1 + n_steps) / (10 + n_steps)
-            get_ema_multi_avg_fn(min(decay, warm_up))(averaged, current, n_steps)
+        self.network = copy.deepcopy(network)
+        self._decay = decay
+        self._n_steps = 0
+        pairs = list(zip(_tensors(self.network), _tensors(network), strict=True))
+        weights = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._averaged, self._current = map(list, zip(*weights, strict=True))
+        self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
 
-        super().__init__(network, multi_avg_fn=update, use_buffers=True)
+    @torch.no_grad()
+    def update(self):
+        decay = min(self._decay, self._n_steps / (self._n_steps + 9))
+        get_ema_multi_avg_fn(decay)(self._averaged, self._current, self._n_steps)
+        for averaged, current in self._counters:
+            averaged.copy_(current)
+        self._n_steps += 1
 
 
 class _Trainer:
@@ -153,7 +164,7 @@ class _Trainer:
         self.result = network
         if settings.ema_decay is not None:
             self.average = _MovingAverage(network, settings.ema_decay)
-            self.result = self.average.module
+            self.result = self.average.network
         self.optimizer = torch.optim.AdamW(
             network.parameters(),
             lr=settings.learning_rate_init,
@@ -182,7 +193,7 @@ class _Trainer:
             loss.backward()
             self.optimizer.step()
             if self.average is not None:
-                self.average.update_parameters(self.network)
+                self.average.update()
             self.step += 1
             total = total + loss.detach()
         return float(total) / self.sampler.n_batches

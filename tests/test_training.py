@@ -78,7 +78,7 @@ def test_moving_average_of_the_weights(monkeypatch):
     network, _, _ = train(max_iter=10, validate=False, ema_decay=0.8)
     expected = seen[0]
     for n_steps, weights in enumerate(seen[1:], start=1):
-        decay = min(0.8, (1 + n_steps) / (10 + n_steps))
+        decay = min(0.8, n_steps / (n_steps + 9))
         expected = decay * expected + (1 - decay) * weights
     assert len(seen) == 30
     assert_allclose(next(network.parameters()).detach(), expected, rtol=1e-4, atol=1e-6)
