@@ -14,7 +14,7 @@ OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 torch==2.4
 VENV = .venv
 BIN = $(VENV)/bin
 # Two workers of one thread each: pytest-xdist shares the cores, not torch.
-PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 2
+PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
