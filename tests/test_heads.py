@@ -94,6 +94,29 @@ def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, sca
     assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
 
 
+@pytest.mark.parametrize("with_self", [False, True])
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_knn_in_training_agrees_with_the_brute_force_soft_rank(function, scale, with_self, data):
+    _, z_n, y_n = data
+    z_n, y_n = z_n[:5], y_n[:5]
+    head = make(SoftStepKNN, softstep=function, rank_scale=scale, temperature=0.6).train()
+    raw = raw_of(head)
+
+    def weights_of(query, neighbours):
+        s = oracles.minmax(oracles.similarity(query[None], neighbours, "l2")[0])
+        n = len(neighbours)
+        # A mean gap of about 1 between the similarities of neighbours in rank.
+        x = oracles.rank_scale(oracles.soft_rank(n * s, 0.6), n, scale)
+        return oracles.softstep(x, raw(query), function, x.max())
+
+    index = torch.arange(5) if with_self else None
+    z = z_n if with_self else data[0]
+    y_hat = head(z, z_n, y_n, self_index=index).detach()
+    index = None if index is None else index.numpy()
+    assert_allclose(y_hat, expected(head, weights_of, z, z_n, y_n, index), atol=1e-6)
+
+
 def test_soft_rank_in_training_hard_rank_in_evaluation(data):
     z, z_n, y_n = data
     head = make(SoftStepKNN, temperature=1e-7)
@@ -127,6 +150,23 @@ def test_gradcheck(head, function, similarity, weighted, data):
 
     parameters = [parameter.detach().requires_grad_() for parameter in head.parameters()]
     assert gradcheck(predict, (z, z_n, y_n, *parameters), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("head", "params"),
+    [
+        (SoftStepKNN, {"rank_scale": "linear"}),
+        (SoftStepKNN, {"rank": None}),
+        (SoftStepKNN, {"rank": None, "self_in_range": True}),
+        (NONA, {"self_in_range": True}),
+    ],
+)
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_gradcheck_of_further_options(head, params, parameters, data):
+    _, z, y = (value.requires_grad_() for value in data)
+    head = make(head, softstep="s1", softstep_parameters=parameters, **params).train()
+    index = torch.arange(9)
+    assert gradcheck(lambda z, y: head(z, z, y, self_index=index), (z, y), atol=1e-4)
 
 
 HEADS = [
@@ -215,6 +255,29 @@ def test_one_target(head, params, data):
 
 
 @heads
+def test_each_target_has_its_own_trend(head, params, data):
+    z, z_n, y_n = data
+    params = {**params, "trend": "linear"}
+    both, one = make(head, **params), head(4, **params).double().eval()
+    state = both.state_dict()
+    for k in range(2):
+        trend = {f"trend.{name}": state[f"trend.{name}"][[k]] for name in ("weight", "bias")}
+        one.load_state_dict({**state, **trend})
+        y_hat = one(z, z_n, y_n[:, k]).detach()
+        assert_allclose(y_hat, both(z, z_n, y_n)[:, k].detach())
+
+
+@heads
+def test_trend_of_another_number_of_targets(head, params, data):
+    z, z_n, y_n = data
+    head = make(head, **{**params, "trend": "linear"})
+    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9,\)"):
+        head(z, z_n, y_n[:, 0])
+    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9, 4\)"):
+        head(z, z_n, torch.cat([y_n, y_n], 1))
+
+
+@heads
 @pytest.mark.parametrize("training", [False, True])
 def test_query_without_neighbours_is_defined(head, params, training, data):
     z, _z_n, y_n = data
@@ -254,6 +317,20 @@ def test_self_in_range_counts_self_for_the_range_alone(function, data):
         mask = oracles.softstep(x[others], raw, function, x[others].max(), 1e-12)
         unnormalised = np.exp(s[i][others]) * mask
         assert_allclose(weights[i][others], unnormalised / unnormalised.sum(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("function", ["s1", "s2"])
+@pytest.mark.parametrize(("head", "params"), [(NONA, {}), (SoftStepKNN, {"rank": None})])
+@pytest.mark.parametrize("n", [2, 3])
+def test_self_in_range_gives_no_weight_to_self(n, head, params, function):
+    # Self alone tops the range: all others have x = 0, which S2 rejects.
+    z = torch.eye(n, 4, dtype=torch.float64).requires_grad_()
+    head = make(head, softstep=function, self_in_range=True, **params)
+    weights = head.weights(z, z, self_index=torch.arange(n))
+    others = (1 - np.eye(n)) / (n - 1)
+    assert_allclose(weights.detach(), others, atol=1e-12)
+    weights.square().sum().backward()
+    assert z.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("head", [NONA, SoftStepKNN])

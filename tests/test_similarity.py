@@ -74,6 +74,19 @@ def test_l2_gradient_points_from_neighbour_to_query():
     assert_allclose(z.grad, [[-0.6, -0.8]])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("distance", [1.0, 1e3, 1e6])  # from the bound below which rows coincide
+def test_l2_gradient_of_near_pairs_keeps_its_direction(distance, dtype):
+    z = rows(50, 8).to(dtype)
+    step = 32 * torch.finfo(dtype).eps * distance * z.norm(dim=1, keepdim=True)
+    pairs = z, z + step * torch.nn.functional.normalize(rows(50, 8, seed=1)).to(dtype)
+    near = pairs[0].clone().requires_grad_()
+    (similarity(near, pairs[1]).diagonal().sum()).backward()
+    difference = pairs[1].double() - pairs[0].double()
+    expected = difference / difference.norm(dim=1, keepdim=True)
+    assert_allclose(near.grad.double(), expected, atol=0.1 / distance + 1e-5)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", None, "L2"])
 def test_unknown_metric(metric):
     with pytest.raises(ValueError, match=f"metric must be one of .* got {metric!r}"):

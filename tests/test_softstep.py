@@ -51,7 +51,7 @@ def test_gradcheck(function):
     a, b, t = 0.5 * a, 0.55 + 0.4 * b, 0.1 + 0.8 * t
     inputs = [value.requires_grad_() for value in ([x, a, b, t] if function == "s1" else [x, b, t])]
     mask = log_softstep_s1 if function == "s1" else log_softstep_s2
-    log_zero = torch.finfo(x.dtype).min
+    log_zero = torch.finfo(x.dtype).min / 2
     # Log 0 is a number too large to difference.
     assert gradcheck(lambda *args: mask(*args).where(mask(*args) > log_zero, 0), inputs)
 
@@ -92,6 +92,19 @@ def test_s2_is_finite_over_its_closed_domain(dtype):
     assert log_mask.isfinite().all()
     assert (log_mask <= 0).all()
     assert all(grad.isfinite().all() for grad in grads)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_log_zero_leaves_room_below_it(dtype):
+    rejected = [
+        log_softstep_s1(*tensors(0.1, 0.2, 0.8, 0.5, dtype=dtype)),
+        log_softstep_s2(*tensors(0.0, 0.8, 0.5, dtype=dtype)),
+    ]
+    for log_mask in rejected:
+        assert log_mask.exp() == 0
+        # Two of them, or one and a similarity, still add up to a finite number.
+        assert (2 * log_mask).isfinite()
+        assert log_mask > torch.finfo(dtype).min
 
 
 def test_limits_of_the_transition():
@@ -144,8 +157,9 @@ def test_module_agrees_with_the_formula(function, parameters):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("x_top", [0.0, 1e-3, 0.5, 1.0])
-def test_largest_entry_is_never_rejected(dtype, x_top):
-    softstep = SoftStep(2, function="s1", parameters="global").to(dtype)
+@pytest.mark.parametrize("eps", [0.0, 1e-12, 1e-6])
+def test_largest_entry_is_never_rejected(dtype, x_top, eps):
+    softstep = SoftStep(2, function="s1", parameters="global", eps=eps).to(dtype)
     for raw in itertools.product([-50.0, 0.0, 50.0], repeat=3):
         with torch.no_grad():
             softstep.raw.copy_(torch.tensor(raw))
@@ -153,7 +167,7 @@ def test_largest_entry_is_never_rejected(dtype, x_top):
             log_mask = softstep(
                 x, torch.zeros(1, 2, dtype=dtype), torch.tensor([[x_top]], dtype=dtype)
             )
-        assert log_mask[0, 1] > torch.finfo(dtype).min
+        assert log_mask[0, 1] > torch.finfo(dtype).min / 2
 
 
 def test_both_kinds_of_parameters_learn():

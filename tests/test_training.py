@@ -103,6 +103,29 @@ def test_stops_without_gain():
         assert len(history.losses) == 4
 
 
+def test_a_gain_above_tol_goes_on():
+    _, history, _ = train(max_iter=40, validate=False, n_iter_no_change=5, tol=1e-3)
+    _, patient, _ = train(max_iter=40, validate=False)
+    reference, stalled, n_epochs = math.inf, 0, 0
+    for loss in patient.losses:
+        n_epochs, stalled = n_epochs + 1, stalled + 1
+        if loss < reference - 1e-3:
+            reference, stalled = loss, 0
+        if stalled == 5:
+            break
+    assert n_epochs > 6
+    assert history.losses == patient.losses[:n_epochs]
+
+
+def test_interrupt_before_any_epoch_is_complete_is_raised(monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NeighborNetwork, "forward", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train()
+
+
 def test_report_sees_every_epoch():
     seen = []
     _, history, _ = train(report=lambda loss, score: seen.append((loss, score)))

@@ -113,8 +113,13 @@ class _NeighborHead(nn.Module):
         y_hat : Tensor of shape (b,) or (b, k)
             Predictions.
         """
-        weights = self.weights(z, z_n, self_index, sample_weight)
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
+        if self.trend is not None and targets.shape[1] != self.trend.out_features:
+            raise ValueError(
+                f"y_n must have n_targets={self.trend.out_features} columns for the trend; "
+                f"got {tuple(y_n.shape)}."
+            )
+        weights = self.weights(z, z_n, self_index, sample_weight)
         if self.trend is None:
             y_hat = weights @ targets
         else:
@@ -169,7 +174,7 @@ class NONA(_NeighborHead):
     embedding_dim : int
         Width d of the embeddings.
     n_targets : int, default=1
-        Number of targets k.
+        Number of targets k, which a trend must know.
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         See :func:`similarity`.
     softstep : {"s1", "s2"} or None, default="s2"
@@ -243,7 +248,7 @@ class SoftStepKNN(_NeighborHead):
     embedding_dim : int
         Width d of the embeddings.
     n_targets : int, default=1
-        Number of targets k.
+        Number of targets k, which a trend must know.
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         See :func:`similarity`.
     softstep : {"s1", "s2"}, default="s1"

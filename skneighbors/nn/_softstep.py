@@ -16,8 +16,11 @@ def _resolution(x):
 
 
 def _log_zero(x):
-    """Finite stand-in for log 0: its exponential is 0, its differences no NaN."""
-    return torch.finfo(x.dtype).min
+    """Finite stand-in for log 0: its exponential is 0, its differences no NaN.
+
+    Half the lowest number, so that a rejected entry still outranks an absent one.
+    """
+    return torch.finfo(x.dtype).min / 2
 
 
 class _LogS1(torch.autograd.Function):
@@ -116,8 +119,8 @@ def log_softstep_s1(x, a, b, t):
     Returns
     -------
     log_mask : Tensor of the shape of `x`
-        ``log S1``. Log 0 is the dtype's lowest finite number, whose
-        exponential is exactly 0, so values and gradients are always finite.
+        ``log S1``. Log 0 is half the dtype's lowest finite number: its
+        exponential is exactly 0, and values and gradients are always finite.
 
     References
     ----------
@@ -154,8 +157,8 @@ def log_softstep_s2(x, b, t):
     Returns
     -------
     log_mask : Tensor of the shape of `x`
-        ``log S2``. Log 0 is the dtype's lowest finite number, whose
-        exponential is exactly 0, so values and gradients are always finite.
+        ``log S2``. Log 0 is half the dtype's lowest finite number: its
+        exponential is exactly 0, and values and gradients are always finite.
 
     References
     ----------
@@ -188,8 +191,8 @@ class SoftStep(nn.Module):
         embedding. ``"global"``: three learnt numbers serve all queries.
     eps : float, default=1e-6
         The parameters' sigmoids are kept in ``[eps, 1 - eps]``, and `a` lies by
-        `eps` below the row's largest similarity or lower, so that no query
-        rejects all neighbours.
+        `eps`, or by the dtype's resolution if that is larger, below the row's
+        largest similarity or lower, so that no query rejects all neighbours.
 
     Examples
     --------
@@ -235,7 +238,8 @@ class SoftStep(nn.Module):
         a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=1)
         if self.function == "s2":
             return None, b, t
-        a = a.clamp(max=x_top) - self.eps
+        # An eps below the dtype's resolution would not lower `a` at all.
+        a = a.clamp(max=x_top) - max(self.eps, torch.finfo(a.dtype).eps)
         return a, a + b * (1 - a), t
 
     def forward(self, x, z, x_top=1.0):
@@ -253,7 +257,7 @@ class SoftStep(nn.Module):
         Returns
         -------
         log_mask : Tensor of shape (b, N)
-            Log 0 is the dtype's lowest finite number.
+            Log 0 is half the dtype's lowest finite number.
         """
         a, b, t = self.thresholds(z, x_top)
         if self.function == "s2":
