@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
-from torch import nn
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors.nn import NONA
 
 NOISE = 0.1
 SETTINGS = {
@@ -45,18 +45,18 @@ def checkerboard(X):
 TARGETS = {"radial": radial, "spiral": spiral, "checkerboard": checkerboard}
 
 
-class _LinearHead(nn.Linear):
-    """Head that reads the query's embedding and no neighbours."""
+class _LinearHead(NONA):
+    """Head of which only the trend is left: it reads no neighbours."""
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
-        return super().forward(z)
+        return self.trend(z)
 
 
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
     def _make_head(self, n_targets):
-        return _LinearHead(self.embedding_dim, n_targets)
+        return _LinearHead(self.embedding_dim, n_targets, softstep=None, trend="linear")
 
 
 def surface_models(**settings):

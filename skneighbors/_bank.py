@@ -10,28 +10,33 @@ from ._torch_utils import map_batches
 
 # Temporaries of the size of one block of similarities.
 _TEMPORARIES = 8
-_EMBED_ROWS = 4096
+_EMBED_ROWS = 2048
+# Bytes of a block of similarities that a CPU's cache can hold.
+_CACHED_BYTES = 2**20
 
 
 def embed_in_batches(network, X):
-    """Embed X (n, ...) in evaluation mode, to (n, d), a bounded number of rows at once."""
+    """Embed X (n, ...) for every member, to (m, n, d), a bounded number of rows at once."""
     batches = gen_batches(len(X), _EMBED_ROWS)
-    return torch.cat(map_batches(lambda batch: network.embed(X[batch]), batches))
+    return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
 
 
 def attend_in_batches(head, z, z_n, y_n, sample_weight=None):
-    """Predict z (n, d), to (n, k), the similarities of a bounded number of rows at once."""
+    """Predict z (m, n, d), to (m, n, k), the similarities of a bounded number of rows at once."""
 
     def attend(batch):
-        return head(z[batch], z_n, y_n, sample_weight=sample_weight)
+        return head(z[:, batch], z_n, y_n, sample_weight=sample_weight)
 
-    return torch.cat(map_batches(attend, gen_batches(len(z), rows_in_memory(z_n))))
+    return torch.cat(map_batches(attend, gen_batches(z.shape[1], rows_at_once(z_n))), 1)
 
 
-def rows_in_memory(z_n):
-    """Count the queries whose work fits scikit-learn's ``working_memory``."""
-    row_bytes = _TEMPORARIES * z_n.element_size() * len(z_n)
-    return max(1, int(get_config()["working_memory"] * 2**20 // row_bytes))
+def rows_at_once(z_n):
+    """Count the queries whose work fits ``working_memory`` and, on a CPU, its cache."""
+    row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
+    n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES
+    if z_n.is_cpu:
+        n_bytes = min(n_bytes, _CACHED_BYTES)
+    return max(1, int(n_bytes // row_bytes))
 
 
 class NeighborBank:
@@ -54,6 +59,7 @@ class NeighborBank:
 
     @torch.no_grad()
     def __init__(self, network, X, y, sample_weight):
+        # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble.
         self.network = copy.deepcopy(network).double().eval().requires_grad_(False)
         self.z_n = embed_in_batches(self.network, X)
         self.y_n = y
@@ -72,15 +78,16 @@ class NeighborBank:
 
     @torch.no_grad()
     def embed(self, X):
-        """Embed X (n, ...), to (n, d)."""
+        """Embed X (n, ...) for every member, to (m, n, d)."""
         return embed_in_batches(self.network, X)
 
     @torch.no_grad()
     def predict(self, X):
         """Predict X (n, ...), to (n, k)."""
-        return attend_in_batches(
+        y_hat = attend_in_batches(
             self.network.head, self.embed(X), self.z_n, self.y_n, self.sample_weight
         )
+        return y_hat.mean(0)
 
     @torch.no_grad()
     def top_weights(self, X, n_neighbors):
@@ -88,8 +95,8 @@ class NeighborBank:
         z, head = self.embed(X), self.network.head
 
         def top(batch):
-            weights = head.weights(z[batch], self.z_n, sample_weight=self.sample_weight)
-            return weights.topk(n_neighbors)
+            weights = head.weights(z[:, batch], self.z_n, sample_weight=self.sample_weight)
+            return weights.mean(0).topk(n_neighbors)
 
-        tops = map_batches(top, gen_batches(len(z), rows_in_memory(self.z_n)))
+        tops = map_batches(top, gen_batches(z.shape[1], rows_at_once(self.z_n)))
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])

@@ -1,6 +1,6 @@
 """What both estimators share: fit and predict in named stages."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,10 +20,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._bank import NeighborBank
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
+from ._progress import progress_bar
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import (
     LEARNING_RATES,
     LabelledRows,
+    MemberRows,
     TrainingSettings,
     resolve_max_iter,
     train_network,
@@ -34,6 +36,8 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
+# With fewer rows, near rows as context harm more than they help.
+_MIN_ROWS_FOR_NEAR = 2000
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -56,6 +60,7 @@ class BaseNeighborRegressor(
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "trend": [StrOptions({"linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
+        "context_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
@@ -68,6 +73,7 @@ class BaseNeighborRegressor(
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "ema_decay": [Interval(Real, 0, 1, closed="left"), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -138,12 +144,11 @@ class BaseNeighborRegressor(
         data = _to_torch(x_scaler, X, y_scaler.transform(y), weight, device)
 
         random_state = check_random_state(self.random_state)
-        train, validation = self._split(data, random_state)
+        members = self._split(len(data.X), random_state, device)
+        settings = self._training_settings(members.train.shape[1])
         # Embeddings are trained in float32; the bank is float64.
-        train, validation = _to_float32(train), _to_float32(validation)
-        settings = self._training_settings(len(train.X))
         history, network = self._train(
-            train, validation, settings, hidden_layer_sizes, random_state, device
+            _to_float32(data), members, settings, hidden_layer_sizes, random_state, device
         )
 
         self._bank = NeighborBank(network, *data).to(torch.device("cpu"))
@@ -154,7 +159,7 @@ class BaseNeighborRegressor(
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses
-        self.validation_scores_ = history.scores if validation is not None else None
+        self.validation_scores_ = history.scores if members.validation is not None else None
         self.n_iter_ = len(history.losses)
         self.best_iter_ = history.best_epoch
         return self
@@ -190,25 +195,38 @@ class BaseNeighborRegressor(
             raise ValueError("sample_weight must have a positive entry; all weights are zero.")
         return X, y, sample_weight
 
-    def _split(self, data, random_state):
-        """Training and validation rows; None for no validation."""
+    def _split(self, n_rows, random_state, device):
+        """Training and validation rows of every member; None for no validation."""
         early_stopping = self.early_stopping
         if early_stopping == "auto":
-            early_stopping = len(data.X) >= _MIN_ROWS_TO_VALIDATE
+            early_stopping = n_rows >= _MIN_ROWS_TO_VALIDATE
         if not early_stopping:
-            return data, None
-        if len(data.X) < 3:
-            raise ValueError(
-                f"early_stopping=True needs at least 3 distinct samples; got {len(data.X)}."
+            return MemberRows(
+                torch.arange(n_rows, device=device).repeat(self.n_estimators, 1), None
             )
-        rows = split_rows(len(data.X), self.validation_fraction, random_state)
-        return tuple(data.take(torch.from_numpy(part).to(data.X.device)) for part in rows)
+        if n_rows < 3:
+            raise ValueError(
+                f"early_stopping=True needs at least 3 distinct samples; got {n_rows}."
+            )
+        splits = [
+            split_rows(n_rows, self.validation_fraction, random_state)
+            for _ in range(self.n_estimators)
+        ]
+        return MemberRows(
+            *(torch.from_numpy(np.stack(rows)).to(device) for rows in zip(*splits, strict=True))
+        )
+
+    def _count_context_neighbors(self, n_rows):
+        if self.context_neighbors is None or n_rows < _MIN_ROWS_FOR_NEAR:
+            return None
+        return self.context_neighbors
 
     def _training_settings(self, n_rows):
         return TrainingSettings(
             max_iter=resolve_max_iter(self.max_iter, n_rows, self.batch_size),
             batch_size=self.batch_size,
             context_size=self.context_size,
+            context_neighbors=self._count_context_neighbors(n_rows),
             learning_rate=self.learning_rate,
             learning_rate_init=self.learning_rate_init,
             weight_decay=self.weight_decay,
@@ -217,35 +235,41 @@ class BaseNeighborRegressor(
             tol=self.tol,
         )
 
-    def _train(self, train, validation, settings, hidden_layer_sizes, random_state, device):
+    def _train(self, data, members, settings, hidden_layer_sizes, random_state, device):
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
-            network = self._make_network(train, hidden_layer_sizes).to(device)
+            network = self._make_network(data, hidden_layer_sizes).to(device)
             if not self.dropout and self.feature_extractor is None:
                 block.close()  # nothing draws from torch's global generator any more
-            with _progress_bar(self.verbose, settings.max_iter) as report:
-                history = train_network(network, train, validation, settings, generator, report)
+            with progress_bar(self.verbose, settings.max_iter) as report:
+                history = train_network(network, data, members, settings, generator, report)
         return history, network
 
-    def _make_network(self, train, hidden_layer_sizes):
-        feature_extractor, numerical_embedding = None, self.numerical_embedding
-        n_features, n_targets = train.X.shape[1], train.y.shape[1]
+    def _make_network(self, data, hidden_layer_sizes):
+        feature_extractors, numerical_embedding = None, self.numerical_embedding
+        n_features, n_targets = data.X.shape[1], data.y.shape[1]
+        members = range(self.n_estimators)
         if self.feature_extractor is not None:
-            feature_extractor = self.feature_extractor()
-            n_features = check_feature_extractor(feature_extractor, train.X[:2].cpu())
+            feature_extractors = [self.feature_extractor() for _ in members]
+            X = data.X[:2].cpu()
+            n_features, *_ = [check_feature_extractor(f, X) for f in feature_extractors]
             numerical_embedding = None
-        embedder = MLPEmbedder(
-            n_features,
-            hidden_layer_sizes,
-            self.embedding_dim,
-            activation=self.activation,
-            numerical_embedding=numerical_embedding,
-            batch_norm=self.batch_norm,
-            dropout=self.dropout,
-        )
-        return NeighborNetwork(feature_extractor, embedder, self._make_head(n_targets))
+        embedders = [
+            MLPEmbedder(
+                n_features,
+                hidden_layer_sizes,
+                self.embedding_dim,
+                activation=self.activation,
+                numerical_embedding=numerical_embedding,
+                batch_norm=self.batch_norm,
+                dropout=self.dropout,
+            )
+            for _ in members
+        ]
+        heads = [self._make_head(n_targets) for _ in members]
+        return NeighborNetwork(feature_extractors, embedders, heads)
 
     def predict(self, X):
         """Predict the targets of X.
@@ -279,8 +303,8 @@ class BaseNeighborRegressor(
 
         Returns
         -------
-        Z : ndarray of shape (n_samples, embedding_dim)
-            Embeddings, float64.
+        Z : ndarray of shape (n_samples, n_estimators * embedding_dim)
+            Embeddings, float64; those of the ensemble's members side by side.
 
         Raises
         ------
@@ -288,7 +312,7 @@ class BaseNeighborRegressor(
             If the estimator is not fitted.
         """
         bank, X = self._check_queries(X)
-        return bank.embed(X).cpu().numpy()
+        return bank.embed(X).transpose(0, 1).flatten(1).cpu().numpy()
 
     def top_neighbors(self, X, n_neighbors=5):
         """Training rows that weigh most in the predictions of X.
@@ -337,7 +361,8 @@ class BaseNeighborRegressor(
 
     @property
     def _n_features_out(self):
-        return self._bank.z_n.shape[1]
+        n_members, _, embedding_dim = self._bank.z_n.shape
+        return n_members * embedding_dim
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_bank")
@@ -351,8 +376,6 @@ def _to_torch(x_scaler, X, y, weight, device):
 
 
 def _to_float32(rows):
-    if rows is None:
-        return None
     return LabelledRows(*(part if part is None else part.float() for part in rows))
 
 
@@ -362,29 +385,3 @@ def _prediction_device(device):
         return resolve_device(device)
     except ValueError:
         return torch.device("cpu")
-
-
-@contextmanager
-def _progress_bar(verbose, n_epochs):
-    """Open a tqdm bar; yields its reporter, or None."""
-    if not verbose:
-        yield None
-        return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "verbose=1 needs tqdm for its progress bar: pip install 'skneighbors[progress]', "
-            "or set verbose=0."
-        ) from error
-
-    with tqdm(total=n_epochs, unit="epoch") as bar:
-
-        def report(loss, score):
-            shown = {"loss": f"{loss:.4g}"}
-            if score is not None:
-                shown["validation_r2"] = f"{score:.4f}"
-            bar.set_postfix(shown, refresh=False)
-            bar.update()
-
-        yield report

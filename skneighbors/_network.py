@@ -3,50 +3,71 @@
 import torch
 from torch import nn
 
+from .nn import stack_modules
+
 
 class NeighborNetwork(nn.Module):
-    """Feature extractor, embedder and head, trained as one.
+    """Members of an ensemble side by side, each a feature extractor, embedder and head.
 
     Parameters
     ----------
-    feature_extractor : nn.Module or None
-        Maps X (b, ...) to features (b, m).
-    embedder : nn.Module
-        Maps features and row weights to embeddings (b, d).
-    head : nn.Module
+    feature_extractors : list of nn.Module or None
+        One for each of the m members; maps X (b, ...) to features (b, p).
+    embedders : list of nn.Module
+        Map features and row weights to embeddings (b, d).
+    heads : list of nn.Module
         :class:`skneighbors.nn.NONA` or :class:`skneighbors.nn.SoftStepKNN`.
     """
 
-    def __init__(self, feature_extractor, embedder, head):
+    def __init__(self, feature_extractors, embedders, heads):
         super().__init__()
-        self.feature_extractor = feature_extractor
-        self.embedder = embedder
-        self.head = head
+        self.feature_extractors = None
+        if feature_extractors is not None:
+            self.feature_extractors = nn.ModuleList(feature_extractors)
+        self.embedder = stack_modules(embedders)
+        self.head = stack_modules(heads)
 
     def embed(self, X, sample_weight=None):
-        """Embed X (b, ...), to (b, d)."""
-        if self.feature_extractor is not None:
-            X = self.feature_extractor(X)
-        return self.embedder(X, sample_weight)
-
-    def forward(self, X, y, queries, sample_weight=None):
-        """Predict some of the rows from all others.
+        """Embed rows.
 
         Parameters
         ----------
-        X : Tensor of shape (N, ...)
-        y : Tensor of shape (N, k)
-        queries : int Tensor of shape (b,)
-            Positions of the rows to predict; each is left out of its own
-            neighbours.
-        sample_weight : Tensor of shape (N,) or None
+        X : Tensor of shape (m, b, ...) or (1, b, ...)
+            Rows of each member, or the same for all.
+        sample_weight : Tensor of shape (m, b) or (1, b), default=None
 
         Returns
         -------
-        y_hat : Tensor of shape (b, k)
+        z : Tensor of shape (m, b, d)
+        """
+        if self.feature_extractors is not None:
+            own = X.expand(len(self.feature_extractors), *X.shape[1:])
+            X = torch.stack([f(x) for f, x in zip(self.feature_extractors, own, strict=True)])
+        return self.embedder(X, sample_weight)
+
+    def forward(self, X, y, n_queries, sample_weight=None, context_weight=None):
+        """Predict the first rows from all others.
+
+        Parameters
+        ----------
+        X : Tensor of shape (m, N, ...)
+        y : Tensor of shape (m, N, k)
+        n_queries : int
+            Number b of rows to predict; each is left out of its own neighbours.
+        sample_weight : Tensor of shape (m, N), default=None
+        context_weight : Tensor of shape (m, b, N) or (b, N), default=None
+            How many rows of the training set each row stands for.
+
+        Returns
+        -------
+        y_hat : Tensor of shape (m, b, k)
         """
         z = self.embed(X, sample_weight)
-        return self.head(z[queries], z, y, self_index=queries, sample_weight=sample_weight)
+        weight = None if sample_weight is None else sample_weight.unsqueeze(-2)
+        if context_weight is not None:
+            weight = context_weight if weight is None else weight * context_weight
+        queries = torch.arange(n_queries, device=z.device)
+        return self.head(z[:, :n_queries], z, y, self_index=queries, sample_weight=weight)
 
 
 def check_feature_extractor(feature_extractor, X):

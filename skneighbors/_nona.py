@@ -45,6 +45,11 @@ class NONARegressor(BaseNeighborRegressor):
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
+    context_neighbors : int or None, default=4
+        For every row of a batch, one of this many nearest training rows is part
+        of the context and stands for them; the rest of the context stands for
+        all other rows. Used from 2,000 training rows on. None: uniform draws.
+
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
 
@@ -86,6 +91,10 @@ class NONARegressor(BaseNeighborRegressor):
     ema_decay : float or None, default=0.99
         Decay, for every step, of the exponential moving average of the weights
         that is validated and kept; None to keep the weights themselves.
+
+    n_estimators : int, default=4
+        Number of networks trained side by side, each with initial weights,
+        batches and validation rows of its own. Predictions are their mean.
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
@@ -202,6 +211,7 @@ class NONARegressor(BaseNeighborRegressor):
         temperature=1.0,
         trend="linear",
         context_size=256,
+        context_neighbors=4,
         hidden_layer_sizes=(256, 256),
         embedding_dim=64,
         activation="silu",
@@ -214,6 +224,7 @@ class NONARegressor(BaseNeighborRegressor):
         learning_rate_init=1e-2,
         weight_decay=0.1,
         ema_decay=0.99,
+        n_estimators=4,
         max_iter="auto",
         early_stopping="auto",
         validation_fraction=0.15,
@@ -229,6 +240,7 @@ class NONARegressor(BaseNeighborRegressor):
         self.temperature = temperature
         self.trend = trend
         self.context_size = context_size
+        self.context_neighbors = context_neighbors
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
         self.activation = activation
@@ -241,6 +253,7 @@ class NONARegressor(BaseNeighborRegressor):
         self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
         self.ema_decay = ema_decay
+        self.n_estimators = n_estimators
         self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -13,6 +13,9 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
 
+# How often in a training near rows are looked for anew.
+_N_REFRESHES = 16
+
 LEARNING_RATES = ("cycles", "constant")
 
 
@@ -23,6 +26,7 @@ class TrainingSettings:
     max_iter: int
     batch_size: int
     context_size: int | None
+    context_neighbors: int | None
     learning_rate: str
     learning_rate_init: float
     weight_decay: float
@@ -39,9 +43,16 @@ class LabelledRows(NamedTuple):
     weight: torch.Tensor | None
 
     def take(self, rows):
-        """Select the given rows."""
+        """Select rows (m, N) of m members, to shapes (m, N, ...)."""
         weight = None if self.weight is None else self.weight[rows]
         return LabelledRows(self.X[rows], self.y[rows], weight)
+
+
+class MemberRows(NamedTuple):
+    """Rows that the members train on (m, n_train) and validate on (m, n_validation) or None."""
+
+    train: torch.Tensor
+    validation: torch.Tensor | None
 
 
 @dataclass
@@ -72,30 +83,38 @@ def learning_rate_factor(kind, progress):
 
 
 def weighted_mse(y, y_hat, weight):
-    """Weighted mean over the rows of the squared error, averaged over the targets."""
-    loss = (y - y_hat).square().mean(1)
-    return loss.mean() if weight is None else (weight * loss).sum() / weight.sum()
+    """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
+    loss = (y - y_hat).square().mean(-1)
+    return loss.mean(-1) if weight is None else (weight * loss).sum(-1) / weight.sum(-1)
 
 
 @torch.no_grad()
-def validation_mse(network, train, validation):
-    """Error on the validation rows, with the training rows as neighbours."""
+def validation_mse(network, data, members):
+    """Each member's error on its validation rows, with its training rows as neighbours."""
     network.eval()
-    z_n = embed_in_batches(network, train.X)
-    z = embed_in_batches(network, validation.X)
-    y_hat = attend_in_batches(network.head, z, z_n, train.y, train.weight)
+    z = embed_in_batches(network, data.X)
+    train, validation = data.take(members.train), data.take(members.validation)
+    y_hat = attend_in_batches(
+        network.head,
+        _take_rows(z, members.validation),
+        _take_rows(z, members.train),
+        train.y,
+        None if train.weight is None else train.weight.unsqueeze(-2),
+    )
     network.train()
-    return weighted_mse(validation.y, y_hat, validation.weight).item()
+    return weighted_mse(validation.y, y_hat, validation.weight)
+
+
+def _take_rows(z, rows):
+    return z.take_along_dim(rows.unsqueeze(-1), 1)
 
 
 def _r2(mse, y, weight):
-    """R2 of an error; as in scikit-learn's r2_score, constant targets give 1 or 0."""
-    share = torch.ones_like(y[:, :1]) if weight is None else weight.unsqueeze(1)
-    mean = (share * y).sum(0) / share.sum()
-    variance = weighted_mse(y, mean.expand_as(y), weight).item()
-    if variance > 0:
-        return 1 - mse / variance
-    return float(mse == 0)
+    """R2 of each member's error; as in r2_score, constant targets give 1 or 0."""
+    share = torch.ones_like(y[..., 0]) if weight is None else weight
+    mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
+    variance = weighted_mse(y, mean, weight)
+    return torch.where(variance > 0, 1 - mse / variance, (mse == 0).to(mse.dtype))
 
 
 def _tensors(network):
@@ -151,13 +170,22 @@ class _Trainer:
     moving average of its weights.
     """
 
-    def __init__(self, network, train, settings, generator):
+    def __init__(self, network, data, members, settings, generator):
         self.network = network
-        self.train = train
+        self.data = data
+        self.members = members
         self.settings = settings
+        n_members, n_rows = members.train.shape
         self.sampler = ContextSampler(
-            len(train.X), settings.batch_size, settings.context_size, generator, train.X.device
+            n_rows,
+            n_members,
+            settings.batch_size,
+            settings.context_size,
+            settings.context_neighbors,
+            generator,
+            data.X.device,
         )
+        self.refresh = max(1, settings.max_iter // _N_REFRESHES)
         self.n_steps = settings.max_iter * self.sampler.n_batches
         self.step = 0
         self.average = None
@@ -181,22 +209,36 @@ class _Trainer:
 
     def epoch(self):
         """Train on every row once; the mean loss."""
+        if self.sampler.n_near and self.step % (self.refresh * self.sampler.n_batches) == 0:
+            self._find_near()
         self.network.train()
         total = 0.0
-        for rows, queries in self.sampler.epoch():
+        for rows, n_queries, context_weight in self.sampler.epoch():
             self._set_learning_rate()
-            batch = self.train.take(rows)
-            y_hat = self.network(batch.X, batch.y, queries, batch.weight)
-            weight = None if batch.weight is None else batch.weight[queries]
-            loss = weighted_mse(batch.y[queries], y_hat, weight)
+            batch = self.data.take(self.members.train.gather(1, rows))
+            y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
+            weight = None if batch.weight is None else batch.weight[:, :n_queries]
+            losses = weighted_mse(batch.y[:, :n_queries], y_hat, weight)
             self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            losses.sum().backward()
             self.optimizer.step()
             if self.average is not None:
                 self.average.update()
             self.step += 1
-            total = total + loss.detach()
+            total = total + losses.detach().mean()
         return float(total) / self.sampler.n_batches
+
+    @torch.no_grad()
+    def _find_near(self):
+        self.result.eval()
+        z = embed_in_batches(self.result, self.data.X)
+        self.sampler.find_near(_take_rows(z, self.members.train))
+
+    def validate(self):
+        """Mean over the members of the validation error and R2."""
+        mse = validation_mse(self.result, self.data, self.members)
+        validation = self.data.take(self.members.validation)
+        return mse.mean().item(), _r2(mse, validation.y, validation.weight).mean().item()
 
     def has_finite_weights(self):
         """Whether the last step, which no loss has seen yet, left finite weights."""
@@ -204,15 +246,16 @@ class _Trainer:
         return bool(torch.nn.utils.parameters_to_vector(group["params"]).isfinite().all())
 
 
-def train_network(network, train, validation, settings, generator, report=None):
-    """Train a network, leaving it with the weights of its best epoch.
+def train_network(network, data, members, settings, generator, report=None):
+    """Train the members of a network, leaving it with the weights of their best epoch.
 
     Parameters
     ----------
     network : NeighborNetwork
         Trained in place.
-    train, validation : LabelledRows
-        `validation` may be None; the best epoch is then that of lowest loss.
+    data : LabelledRows
+    members : MemberRows
+        Without validation rows the best epoch is that of lowest loss.
     settings : TrainingSettings
     generator : torch.Generator
         Source of batches and context, on the CPU.
@@ -230,10 +273,10 @@ def train_network(network, train, validation, settings, generator, report=None):
         If the loss is not finite before any epoch was complete.
     """
     history = TrainingHistory()
-    trainer = _Trainer(network, train, settings, generator)
+    trainer = _Trainer(network, data, members, settings, generator)
     snapshot = _Snapshot(trainer.result)
     try:
-        _run_epochs(trainer, validation, history, snapshot, report)
+        _run_epochs(trainer, history, snapshot, report)
     except KeyboardInterrupt:
         if not history.best_epoch:
             raise
@@ -246,8 +289,8 @@ def train_network(network, train, validation, settings, generator, report=None):
     return history
 
 
-def _run_epochs(trainer, validation, history, snapshot, report):
-    settings = trainer.settings
+def _run_epochs(trainer, history, snapshot, report):
+    settings, validation = trainer.settings, trainer.members.validation
     best, reference, n_without_gain = math.inf, math.inf, 0
     for epoch in range(1, settings.max_iter + 1):
         loss, score = trainer.epoch(), None
@@ -255,8 +298,7 @@ def _run_epochs(trainer, validation, history, snapshot, report):
         if sound and validation is None:
             sound = trainer.has_finite_weights()
         elif sound:
-            mse = validation_mse(trainer.result, trainer.train, validation)
-            score = _r2(mse, validation.y, validation.weight)
+            mse, score = trainer.validate()
             sound = math.isfinite(mse)
         if not sound:
             _warn_or_raise(epoch, history.best_epoch)

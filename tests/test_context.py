@@ -3,26 +3,33 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
+from skneighbors import _context
 from skneighbors._context import ContextSampler
 
-CPU = torch.device("cpu")
 
-
-def batches(n_rows, batch_size, context_size, seed=0):
+def make_sampler(n_rows, batch_size, context_size, n_near=None, n_members=1, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return list(ContextSampler(n_rows, batch_size, context_size, generator, CPU).epoch())
+    return ContextSampler(
+        n_rows, n_members, batch_size, context_size, n_near, generator, torch.device("cpu")
+    )
+
+
+def batches(*args):
+    """Rows and number of queries of one member's batches."""
+    return [(batch.rows[0], batch.n_queries) for batch in make_sampler(*args).epoch()]
 
 
 @pytest.mark.parametrize("context_size", [None, 1, 7, 50, 1000])
 @pytest.mark.parametrize(("n_rows", "batch_size"), [(2, 2), (5, 2), (33, 8), (64, 8), (10, 256)])
 def test_every_row_is_a_query_once_an_epoch(n_rows, batch_size, context_size):
     queried = []
-    for rows, queries in batches(n_rows, batch_size, context_size):
+    for rows, n_queries in batches(n_rows, batch_size, context_size):
         assert len(set(rows.tolist())) == len(rows)
         assert len(rows) >= 2
-        assert len(queries) <= batch_size + 1
-        queried += rows[queries].tolist()
+        assert n_queries <= batch_size + 1
+        queried += rows[:n_queries].tolist()
     assert sorted(queried) == list(range(n_rows))
 
 
@@ -36,26 +43,91 @@ def test_number_of_neighbours():
 
 def test_no_batch_of_a_single_row():
     for n_rows in range(2, 30):
-        assert min(len(queries) for _, queries in batches(n_rows, 2, None)) >= 2
+        assert min(n_queries for _, n_queries in batches(n_rows, 2, None)) >= 2
 
 
-def test_batches_and_context_change_with_every_epoch():
-    sampler = ContextSampler(50, 10, 10, torch.Generator().manual_seed(0), CPU)
-    first, second = ([rows.tolist() for rows, _ in sampler.epoch()] for _ in range(2))
+def test_batches_and_context_change_with_every_epoch_and_member():
+    sampler = make_sampler(50, 10, 10, None, 2)
+    first, second = ([rows.tolist() for rows, *_ in sampler.epoch()] for _ in range(2))
     assert first != second
-    again = ContextSampler(50, 10, 10, torch.Generator().manual_seed(0), CPU)
-    assert first == [rows.tolist() for rows, _ in again.epoch()]
+    assert all(one != other for one, other in first)
+    again = make_sampler(50, 10, 10, None, 2)
+    assert first == [rows.tolist() for rows, *_ in again.epoch()]
 
 
 def test_all_other_rows_are_equally_likely_as_context():
-    generator = torch.Generator().manual_seed(0)
-    sampler = ContextSampler(20, 5, 5, generator, CPU)
+    sampler = make_sampler(20, 5, 5)
     together = np.zeros((20, 20))
     n_epochs = 2000
     for _ in range(n_epochs):
-        for rows, queries in sampler.epoch():
-            together[np.ix_(rows[queries], rows)] += 1
+        for (rows,), n_queries, weight in sampler.epoch():
+            assert weight is None
+            together[np.ix_(rows[:n_queries], rows)] += 1
     others = together[~np.eye(20, dtype=bool)] / n_epochs
     # 4 of the batch and 5 of the context among 19 others.
     assert abs(others.mean() - 9 / 19) < 1e-9
     assert others.std() < 0.02
+
+
+def brute_force_nearest(z, k):
+    distances = np.linalg.norm(z[:, None] - z, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    return np.sort(np.argsort(distances, axis=1)[:, :k], axis=1)
+
+
+def test_near_rows_are_the_nearest():
+    sampler = make_sampler(60, 10, 10, 3, 2)
+    z = torch.randn(2, 60, 4, generator=torch.Generator().manual_seed(1))
+    sampler.find_near(z)
+    for member in range(2):
+        expected = brute_force_nearest(z[member].numpy(), 3)
+        assert (np.sort(sampler._near[member], axis=1) == expected).all()
+
+
+def test_near_rows_are_looked_for_within_blocks(monkeypatch):
+    monkeypatch.setattr(_context, "_SEARCHED_ROWS", 25)
+    monkeypatch.setattr(_context, "_ROWS_AT_ONCE", 7)
+    sampler = make_sampler(60, 10, 10, 3)
+    z = torch.arange(60.0).view(1, 60, 1)
+    sampler.find_near(z)
+    near = sampler._near[0]
+    assert (near != torch.arange(60).unsqueeze(1)).all()
+    assert all(len(set(row.tolist())) == 3 for row in near)
+    # Three blocks of 20 rows: near ones are about 3 apart instead of 1.
+    assert 1 < (near - torch.arange(60).unsqueeze(1)).abs().float().mean() < 10
+
+
+@pytest.mark.parametrize("context_size", [8, 16, 40])
+def test_weights_stand_for_every_training_row(context_size):
+    n_rows, n_members = 120, 2
+    sampler = make_sampler(n_rows, 16, context_size, 4, n_members)
+    sampler.find_near(torch.randn(n_members, n_rows, 3, generator=torch.Generator().manual_seed(1)))
+    total, n_seen = np.zeros((n_members, n_rows, n_rows)), np.zeros((n_members, n_rows))
+    for _ in range(400):
+        for rows, n_queries, weight in sampler.epoch():
+            assert weight.shape == (n_members, n_queries, rows.shape[1])
+            # A sample of all rows, the query itself included.
+            assert_allclose(weight.sum(2), n_rows, rtol=1e-5)
+            for member in range(n_members):
+                queries = rows[member, :n_queries].numpy()
+                seen = np.zeros((n_queries, n_rows))
+                np.add.at(seen, (slice(None), rows[member].numpy()), weight[member].numpy())
+                assert (seen[np.arange(n_queries), queries] == 1).all()
+                total[member, queries] += seen
+                n_seen[member, queries] += 1
+    # In the mean a query sees every other row about once; rows near to many are
+    # drawn as near rows more often than rows near to none.
+    mean = total / n_seen[:, :, None]
+    assert_allclose(mean.mean(1), 1, atol=0.2)
+    near = np.take_along_axis(mean, sampler._near.numpy(), 2).mean()
+    assert near == pytest.approx(1, abs=0.05)
+
+
+def test_a_near_row_never_is_the_query_itself_in_disguise():
+    sampler = make_sampler(40, 10, 10, 2)
+    sampler.find_near(torch.arange(40.0).view(1, 40, 1))
+    for _ in range(20):
+        for (rows,), n_queries, (weight,) in sampler.epoch():
+            same = rows[:n_queries].unsqueeze(1) == rows
+            same[torch.arange(n_queries), torch.arange(n_queries)] = False
+            assert (weight[same] == 0).all()

@@ -148,12 +148,12 @@ def test_data_frames(estimator_class, frame, friedman):
 
 def test_set_output(estimator_class, friedman):
     X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, embedding_dim=3, random_state=0).fit(X, y)
+    model = estimator_class(max_iter=2, embedding_dim=3, n_estimators=2, random_state=0).fit(X, y)
     plain = model.transform(X_test)
     assert plain.dtype == np.float64
     embedded = model.set_output(transform="pandas").transform(pd.DataFrame(X_test))
     prefix = estimator_class.__name__.lower()
-    assert list(embedded.columns) == [f"{prefix}{i}" for i in range(3)]
+    assert list(embedded.columns) == [f"{prefix}{i}" for i in range(6)]
     assert_array_equal(embedded, plain)
 
 
@@ -304,7 +304,7 @@ def test_feature_extractor_on_images(estimator_class):
     model = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
     assert torch.equal(before, torch.get_rng_state())
     assert model.score(X, y) > 0.8
-    assert model.transform(X).shape == (60, 64)
+    assert model.transform(X).shape == (60, 4 * 64)
     again = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
     assert_array_equal(model.predict(X), again.predict(X))
 

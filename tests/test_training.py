@@ -13,6 +13,7 @@ from sklearn.metrics import mean_squared_error
 from skneighbors._network import NeighborNetwork
 from skneighbors._training import (
     LabelledRows,
+    MemberRows,
     TrainingSettings,
     learning_rate_factor,
     resolve_max_iter,
@@ -22,15 +23,20 @@ from skneighbors._training import (
 from skneighbors.nn import NONA, MLPEmbedder
 
 
-def train(max_iter=10, validate=True, report=None, **settings):
+def train(max_iter=10, validate=True, report=None, n_members=1, **settings):
     torch.manual_seed(0)
     X = torch.randn(120, 2)
     y = torch.sin(X[:, :1]) * X[:, 1:]
-    network = NeighborNetwork(None, MLPEmbedder(2, (16,), 4), NONA(4, temperature=1.0))
+    network = NeighborNetwork(
+        None,
+        [MLPEmbedder(2, (16,), 4) for _ in range(n_members)],
+        [NONA(4, temperature=1.0) for _ in range(n_members)],
+    )
     values = dict(
         max_iter=max_iter,
         batch_size=32,
         context_size=64,
+        context_neighbors=None,
         learning_rate="constant",
         learning_rate_init=1e-2,
         weight_decay=0.0,
@@ -38,23 +44,21 @@ def train(max_iter=10, validate=True, report=None, **settings):
         n_iter_no_change=None,
         tol=0.0,
     )
-    rows, held_out = LabelledRows(X[:90], y[:90], None), LabelledRows(X[90:], y[90:], None)
+    orders = [torch.randperm(120) for _ in range(n_members)]
+    rows, held_out = torch.stack(orders).split([90, 30], dim=1)
     history = train_network(
         network,
-        rows,
-        held_out if validate else None,
+        LabelledRows(X, y, None),
+        MemberRows(rows, held_out if validate else None),
         TrainingSettings(**{**values, **settings}),
         torch.Generator().manual_seed(0),
         report,
     )
     with torch.no_grad():
-        z_n, z = network.embed(rows.X), network.embed(held_out.X)
-        y_hat = network.head(z, z_n, rows.y)
-    return (
-        network,
-        history,
-        1 - weighted_mse(held_out.y, y_hat, None) / held_out.y.var(correction=0),
-    )
+        y_hat = network.head(network.embed(X[held_out]), network.embed(X[rows]), y[rows])
+        variance = y[held_out].var(1, correction=0).squeeze(1)
+        scores = 1 - weighted_mse(y[held_out], y_hat, None) / variance
+    return network, history, scores.mean()
 
 
 def test_the_best_epoch_is_kept():

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import nn
 
+from ._stack import Linear
+
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
 
@@ -55,49 +57,59 @@ class PeriodicEmbedding(nn.Module):
 
         Parameters
         ----------
-        x : Tensor of shape (b, n_features)
+        x : Tensor of shape (..., b, n_features)
             Scaled features.
 
         Returns
         -------
-        x_embedded : Tensor of shape (b, n_features * n_outputs)
+        x_embedded : Tensor of shape (..., b, n_features * n_outputs)
         """
-        columns = x.T.unsqueeze(2)  # (n_features, b, 1)
-        waves = torch.cos(torch.addcmul(self.phases, 2 * math.pi * columns, self.frequencies))
-        out = torch.baddbmm(self.bias, waves, self.weight)  # (n_features, b, n_outputs - 1)
-        return torch.cat([columns, out], 2).transpose(0, 1).flatten(1)
+        columns = x.mT.unsqueeze(-1)  # (..., n_features, b, 1)
+        waves = torch.addcmul(self.phases, 2 * math.pi * columns, self.frequencies).cos_()
+        out = torch.matmul(waves, self.weight).add_(self.bias)  # (..., b, n_outputs - 1)
+        columns = columns.expand(*out.shape[:-1], 1)
+        return torch.cat([columns, out], -1).transpose(-3, -2).flatten(-2)
 
 
-class _WeightedStandardise(torch.autograd.Function):
-    """Rows minus their weighted mean, over their weighted standard deviation."""
+class _Standardise(torch.autograd.Function):
+    """Rows minus their mean, over their standard deviation, times weight plus bias."""
 
     @staticmethod
-    def forward(ctx, x, share, eps):
+    def forward(ctx, x, weight, bias, share, eps):
+        # share (..., 1, b) holds what each row contributes to the mean.
         mean = share @ x
-        centred = x - mean
-        var = share @ centred.square()
+        standard = x - mean
+        var = share @ standard.square()
         scale = torch.rsqrt(var + eps)
-        standard = centred.mul_(scale)
-        ctx.save_for_backward(standard, share, scale)
+        standard.mul_(scale)
+        weight = weight.unsqueeze(-2)
+        ctx.save_for_backward(standard, share, scale, weight)
+        mean, var = mean.squeeze(-2), var.squeeze(-2)
         ctx.mark_non_differentiable(mean, var)
-        return standard, mean, var
+        return torch.addcmul(bias.unsqueeze(-2), standard, weight), mean, var
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad, *_):
-        standard, share, scale = ctx.saved_tensors
-        by_mean, by_var = grad.sum(0), (grad * standard).sum(0)
-        grad_x = torch.addcmul(by_mean, standard, by_var).mul_(share.unsqueeze(1))
-        return grad_x.neg_().add_(grad).mul_(scale), None, None
+        standard, share, scale, weight = ctx.saved_tensors
+        by_bias = grad.sum(-2, keepdim=True)
+        by_weight = (grad * standard).sum(-2, keepdim=True)
+        by_mean = torch.addcmul(by_bias, standard, by_weight).mul_(share.mT)
+        grad_x = torch.sub(grad, by_mean, out=by_mean).mul_(scale * weight)
+        return grad_x, by_weight.squeeze(-2), by_bias.squeeze(-2), None, None
 
 
-class WeightedBatchNorm(nn.BatchNorm1d):
+class WeightedBatchNorm(nn.Module):
     """Batch normalisation whose statistics weight the rows.
 
     Parameters
     ----------
     num_features : int
         Number of features.
+    eps : float, default=1e-5
+        Added to the variances.
+    momentum : float, default=0.1
+        Share of a batch in the running statistics that evaluation uses.
 
     Examples
     --------
@@ -109,32 +121,43 @@ class WeightedBatchNorm(nn.BatchNorm1d):
     True
     """
 
+    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps = eps
+        self.momentum = momentum
+        self.weight = nn.Parameter(torch.ones(num_features))
+        self.bias = nn.Parameter(torch.zeros(num_features))
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_var", torch.ones(num_features))
+
     def forward(self, x, sample_weight=None):
         """Normalise the rows.
 
         Parameters
         ----------
-        x : Tensor of shape (b, num_features)
-        sample_weight : Tensor of shape (b,), default=None
+        x : Tensor of shape (..., b, num_features)
+        sample_weight : Tensor of shape (..., b), default=None
             Weights of the rows in the batch statistics; used in training mode.
 
         Returns
         -------
-        x_normalised : Tensor of shape (b, num_features)
+        x_normalised : Tensor of shape (..., b, num_features)
         """
-        if not self.training or (sample_weight is None and len(x) > 1):
-            return super().forward(x)
+        if not self.training:
+            scale = self.weight * torch.rsqrt(self.running_var + self.eps)
+            shift = torch.addcmul(self.bias, self.running_mean, scale, value=-1)
+            return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
         if sample_weight is None:
-            sample_weight = x.new_ones(len(x))
-        total = sample_weight.sum()
-        share = sample_weight / total
-        standard, mean, var = _WeightedStandardise.apply(x, share, self.eps)
+            sample_weight = x.new_ones(x.shape[-2])
+        total = sample_weight.sum(-1, keepdim=True)
+        share = (sample_weight / total).unsqueeze(-2)
+        out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():
             # As in torch, the running variance is the unbiased one.
             unbiased = var * torch.where(total > 1, total / (total - 1), 1)
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
-        return torch.addcmul(self.bias, standard, self.weight)
+        return out
 
 
 class MLPEmbedder(nn.Module):
@@ -195,14 +218,14 @@ class MLPEmbedder(nn.Module):
         layers = []
         for width in hidden_layer_sizes:
             # The normalisation has a bias of its own.
-            layers.append(nn.Linear(n_features, width, bias=not batch_norm))
+            layers.append(Linear(n_features, width, bias=not batch_norm))
             if batch_norm:
                 layers.append(WeightedBatchNorm(width))
             layers.append(ACTIVATIONS[activation]())
             if dropout > 0:
                 layers.append(nn.Dropout(dropout))
             n_features = width
-        layers.append(nn.Linear(n_features, embedding_dim))
+        layers.append(Linear(n_features, embedding_dim))
         self.layers = nn.ModuleList(layers)
 
     def forward(self, x, sample_weight=None):
@@ -210,13 +233,13 @@ class MLPEmbedder(nn.Module):
 
         Parameters
         ----------
-        x : Tensor of shape (b, n_features)
-        sample_weight : Tensor of shape (b,), default=None
+        x : Tensor of shape (..., b, n_features)
+        sample_weight : Tensor of shape (..., b), default=None
             Weights of the rows in batch statistics; used in training mode.
 
         Returns
         -------
-        z : Tensor of shape (b, embedding_dim)
+        z : Tensor of shape (..., b, embedding_dim)
         """
         if self.numerical_embedding is not None:
             x = self.numerical_embedding(x)

@@ -8,6 +8,7 @@ from torch import nn
 from ._similarity import SIMILARITIES, minmax_scale, similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
+from ._stack import Linear
 
 RANKS = ("soft", "hard", None)
 RANK_SCALES = ("log", "linear")
@@ -34,13 +35,15 @@ class _NeighborHead(nn.Module):
             self.register_parameter("log_temperature", None)
         else:
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
-        self.trend = nn.Linear(embedding_dim, n_targets) if trend == "linear" else None
+        self.trend = Linear(embedding_dim, n_targets) if trend == "linear" else None
 
     def _similarities(self, z, z_n):
         return similarity(z, z_n, self.similarity)
 
     def _tempered(self, s):
-        return s if self.log_temperature is None else s * torch.exp(-self.log_temperature)
+        if self.log_temperature is None:
+            return s
+        return s * torch.exp(-self.log_temperature)[..., None, None]
 
     def _range_exclusion(self, own, excluded):
         """Entries that do not count for a row's range of similarities."""
@@ -53,8 +56,8 @@ class _NeighborHead(nn.Module):
         """Mask scaled similarities x, never rejecting a row's largest x."""
         x_top = 1.0
         if self.softstep.function == "s1":
-            real = x if excluded is None else x.masked_fill(excluded, 0)
-            x_top = real.amax(1, keepdim=True)
+            real = x if excluded is None else torch.where(excluded, 0, x)
+            x_top = real.amax(-1, keepdim=True)
         return self.softstep(x, z, x_top)
 
     def _logits(self, z, s, own, excluded, sample_weight):
@@ -65,18 +68,18 @@ class _NeighborHead(nn.Module):
 
         Parameters
         ----------
-        z : Tensor of shape (b, d)
+        z : Tensor of shape (..., b, d)
             Query embeddings.
-        z_n : Tensor of shape (N, d)
+        z_n : Tensor of shape (..., N, d)
             Neighbour embeddings.
         self_index : int Tensor of shape (b,), default=None
             See :meth:`forward`.
-        sample_weight : Tensor of shape (N,) or (b, N), default=None
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             See :meth:`forward`.
 
         Returns
         -------
-        weights : Tensor of shape (b, N)
+        weights : Tensor of shape (..., b, N)
             Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
         """
         s = self._similarities(z, z_n)
@@ -85,36 +88,36 @@ class _NeighborHead(nn.Module):
         if sample_weight is not None:
             logits = logits + sample_weight.log()
         if excluded is None:
-            return logits.softmax(1)
+            return logits.softmax(-1)
         # A finite floor: a row that has no neighbours gets weights 0, not NaN.
-        logits = logits.masked_fill(excluded, torch.finfo(logits.dtype).min)
-        return logits.softmax(1).masked_fill(excluded, 0)
+        logits = torch.where(excluded, torch.finfo(logits.dtype).min, logits)
+        return torch.where(excluded, 0, logits.softmax(-1))
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         """Predict the queries' targets.
 
         Parameters
         ----------
-        z : Tensor of shape (b, d)
+        z : Tensor of shape (..., b, d)
             Query embeddings.
-        z_n : Tensor of shape (N, d)
+        z_n : Tensor of shape (..., N, d)
             Neighbour embeddings.
-        y_n : Tensor of shape (N,) or (N, k)
+        y_n : Tensor of shape (N,) or (..., N, k)
             Neighbour targets.
         self_index : int Tensor of shape (b,), default=None
             Which neighbour each query itself is, -1 for none. That neighbour
             is left out (its weight in `sample_weight` is lowered by 1).
-        sample_weight : Tensor of shape (N,) or (b, N), default=None
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             Non-negative weights of the neighbours: weight 2 is a neighbour
             that stands there twice.
 
         Returns
         -------
-        y_hat : Tensor of shape (b,) or (b, k)
+        y_hat : Tensor of shape (b,) or (..., b, k)
             Predictions.
         """
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
-        if self.trend is not None and targets.shape[1] != self.trend.out_features:
+        if self.trend is not None and targets.shape[-1] != self.trend.out_features:
             raise ValueError(
                 f"y_n must have n_targets={self.trend.out_features} columns for the trend; "
                 f"got {tuple(y_n.shape)}."
@@ -124,7 +127,7 @@ class _NeighborHead(nn.Module):
             y_hat = weights @ targets
         else:
             y_hat = self.trend(z) + weights @ (targets - self.trend(z_n))
-        return y_hat.squeeze(1) if y_n.ndim == 1 else y_hat
+        return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
 
 def _neighbour_weights(s, self_index, sample_weight):
@@ -132,26 +135,26 @@ def _neighbour_weights(s, self_index, sample_weight):
 
     Parameters
     ----------
-    s : Tensor of shape (b, N)
+    s : Tensor of shape (..., b, N)
     self_index : int Tensor of shape (b,) or None
-    sample_weight : Tensor of shape (N,) or (b, N) or None
+    sample_weight : Tensor that broadcasts against `s`, or None
 
     Returns
     -------
     own : bool Tensor of shape (b, N) or None
         The queries' own entries.
-    excluded : bool Tensor of shape (b, N) or None
+    excluded : bool Tensor, broadcasting against `s`, or None
         Entries of weight 0.
-    sample_weight : Tensor of shape (b, N) or None
+    sample_weight : Tensor of the shape of `s` or None
         Weights, that of a query's own entry lowered by 1.
     """
     own = None
     if self_index is not None:
-        if self_index.shape != s.shape[:1]:
+        if self_index.shape != s.shape[-2:-1]:
             raise ValueError(
-                f"self_index must have shape ({s.shape[0]},); got {tuple(self_index.shape)}."
+                f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
             )
-        own = torch.zeros_like(s, dtype=torch.bool)
+        own = torch.zeros(s.shape[-2:], dtype=torch.bool, device=s.device)
         own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), (self_index >= 0).unsqueeze(1))
     if sample_weight is None:
         return own, own, None
@@ -326,9 +329,9 @@ class SoftStepKNN(_NeighborHead):
         if sample_weight is None and excluded is not None:
             sample_weight = (~excluded).to(s.dtype)
         if sample_weight is None:
-            total = s.new_full((s.shape[0], 1), s.shape[1])
+            total = s.new_full((1, 1), s.shape[-1])
         else:
-            total = sample_weight.sum(1, keepdim=True)
+            total = sample_weight.sum(-1, keepdim=True)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
             gaps = self._tempered(minmax_scale(s, excluded) * total)

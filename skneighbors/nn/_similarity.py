@@ -26,17 +26,16 @@ def _euclidean_distances(z, z_n):
     where two rows nearly coincide; exactly those pairs are computed again from
     their differences.
     """
-    sq_norms, sq_norms_n = z.square().sum(1, keepdim=True), z_n.square().sum(1)
-    scale = sq_norms + sq_norms_n
-    sq_distances = torch.addmm(scale, z, z_n.T, alpha=-2)
-    near = sq_distances < torch.finfo(z.dtype).eps ** 0.5 * scale
-    rows, cols = near.nonzero(as_tuple=True)
-    if rows.numel() > _MAX_NEAR_SHARE * near.numel():
+    scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
+    sq_distances = torch.add(scale, z @ z_n.mT, alpha=-2)
+    near = (sq_distances < torch.finfo(z.dtype).eps ** 0.5 * scale).nonzero(as_tuple=True)
+    *stack, rows, cols = near
+    if rows.numel() > _MAX_NEAR_SHARE * scale.numel():
         distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
         return distances.masked_fill_(distances <= _coincidence(z.dtype) * scale.sqrt(), 0)
-    sq_near = (z[rows] - z_n[cols]).square().sum(1)
-    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale[rows, cols]
-    sq_distances[rows, cols] = sq_near.masked_fill_(coincide, 0)
+    sq_near = (z[(*stack, rows)] - z_n[(*stack, cols)]).square().sum(-1)
+    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale[near]
+    sq_distances[near] = sq_near.masked_fill_(coincide, 0)
     return sq_distances.sqrt_()
 
 
@@ -44,7 +43,7 @@ def _manhattan_distances(z, z_n):
     """Manhattan distances; rows that coincide up to rounding have distance 0."""
     distances = torch.cdist(z, z_n, p=1)
     with torch.no_grad():
-        scale = z.abs().sum(1, keepdim=True) + z_n.abs().sum(1)
+        scale = z.abs().sum(-1).unsqueeze(-1) + z_n.abs().sum(-1).unsqueeze(-2)
         coincide = distances <= _coincidence(z.dtype) * scale
     return distances.masked_fill(coincide, 0)
 
@@ -65,9 +64,9 @@ class _EuclideanDistance(torch.autograd.Function):
         ratio = torch.where(distances > 0, grad / distances, 0)  # (b, N)
         grad_z = grad_z_n = None
         if ctx.needs_input_grad[0]:
-            grad_z = z * ratio.sum(1, keepdim=True) - ratio @ z_n
+            grad_z = z * ratio.sum(-1).unsqueeze(-1) - ratio @ z_n
         if ctx.needs_input_grad[1]:
-            grad_z_n = z_n * ratio.sum(0).unsqueeze(1) - ratio.T @ z
+            grad_z_n = z_n * ratio.sum(-2).unsqueeze(-1) - ratio.mT @ z
         return grad_z, grad_z_n
 
 
@@ -76,9 +75,9 @@ def similarity(z, z_n, metric="l2"):
 
     Parameters
     ----------
-    z : Tensor of shape (b, d)
+    z : Tensor of shape (..., b, d)
         Query embeddings.
-    z_n : Tensor of shape (N, d)
+    z_n : Tensor of shape (..., N, d)
         Neighbour embeddings, of the dtype and on the device of `z`.
     metric : {"l2", "l1", "dot", "cosine"}, default="l2"
         ``-||z - z_n||_2``, ``-||z - z_n||_1``, ``z . z_n / d`` or the cosine of
@@ -86,7 +85,7 @@ def similarity(z, z_n, metric="l2"):
 
     Returns
     -------
-    S : Tensor of shape (b, N)
+    S : Tensor of shape (..., b, N)
         Similarities. Their gradient is finite, and 0 for ``"l2"`` and ``"l1"``,
         where a query and a neighbour coincide up to rounding.
 
@@ -103,9 +102,9 @@ def similarity(z, z_n, metric="l2"):
     >>> (-similarity(z, z_n)).tolist()
     [[5.0, 0.0]]
     """
-    if z.ndim != 2 or z_n.ndim != 2 or z.shape[1] != z_n.shape[1]:
+    if z.ndim < 2 or z.shape[:-2] != z_n.shape[:-2] or z.shape[-1] != z_n.shape[-1]:
         raise ValueError(
-            "z and z_n must have shapes (b, d) and (N, d); "
+            "z and z_n must have shapes (..., b, d) and (..., N, d); "
             f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
         )
     if metric == "l2":
@@ -113,9 +112,9 @@ def similarity(z, z_n, metric="l2"):
     if metric == "l1":
         return -_manhattan_distances(z, z_n)
     if metric == "dot":
-        return z @ z_n.T / z.shape[1]
+        return z @ z_n.mT / z.shape[-1]
     if metric == "cosine":
-        return F.normalize(z, dim=1) @ F.normalize(z_n, dim=1).T
+        return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
     raise ValueError(f"metric must be one of {SIMILARITIES}; got {metric!r}.")
 
 
@@ -125,10 +124,10 @@ class _MinMaxScale(torch.autograd.Function):
     @staticmethod
     def forward(ctx, s, exclude):
         if exclude is None:
-            (low, argmin), (high, argmax) = s.min(1, keepdim=True), s.max(1, keepdim=True)
+            (low, argmin), (high, argmax) = s.min(-1, keepdim=True), s.max(-1, keepdim=True)
         else:
-            low, argmin = s.masked_fill(exclude, torch.inf).min(1, keepdim=True)
-            high, argmax = s.masked_fill(exclude, -torch.inf).max(1, keepdim=True)
+            low, argmin = torch.where(exclude, torch.inf, s).min(-1, keepdim=True)
+            high, argmax = torch.where(exclude, -torch.inf, s).max(-1, keepdim=True)
         tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
         # Not above: constant, or (-inf) without any entry that counts.
         constant = ~(high - low > tolerance)
@@ -147,9 +146,9 @@ class _MinMaxScale(torch.autograd.Function):
     def backward(ctx, grad):
         x, width, argmin, argmax, inside = ctx.saved_tensors
         grad = grad / width if inside is None else (grad / width).mul_(inside)
-        by_high = (grad * x).sum(1, keepdim=True)
-        by_low = grad.sum(1, keepdim=True) - by_high
-        return grad.scatter_add_(1, argmin, -by_low).scatter_add_(1, argmax, -by_high), None
+        by_high = (grad * x).sum(-1, keepdim=True)
+        by_low = grad.sum(-1, keepdim=True) - by_high
+        return grad.scatter_add_(-1, argmin, -by_low).scatter_add_(-1, argmax, -by_high), None
 
 
 def minmax_scale(s, exclude=None):
@@ -157,15 +156,15 @@ def minmax_scale(s, exclude=None):
 
     Parameters
     ----------
-    s : Tensor of shape (b, N)
+    s : Tensor of shape (..., N)
         Similarities.
-    exclude : bool Tensor of shape (b, N), default=None
+    exclude : bool Tensor of shape (..., N), default=None
         Entries that do not count for their row's range, such as the query
         itself. They are clipped into [0, 1].
 
     Returns
     -------
-    x : Tensor of shape (b, N)
+    x : Tensor of shape (..., N)
         Scaled similarities. All entries of a row that is constant up to
         rounding are 1: its neighbours are equally near.
 

@@ -37,15 +37,16 @@ def hard_rank(s, sample_weight=None):
 
     Parameters
     ----------
-    s : Tensor of shape (b, N)
+    s : Tensor of shape (..., b, N)
         Similarities.
-    sample_weight : Tensor of shape (N,) or (b, N), default=None
+    sample_weight : Tensor, default=None
+        Broadcasts against `s`.
         Non-negative; an entry of weight 2 counts as two equal entries, one of
         weight 0 as none (its own rank is then meaningless).
 
     Returns
     -------
-    rank : Tensor of shape (b, N)
+    rank : Tensor of the shape of `s`
         Ranks without gradient; 1 is the largest entry.
 
     Examples
@@ -55,8 +56,8 @@ def hard_rank(s, sample_weight=None):
     >>> hard_rank(torch.tensor([[0.3, 0.9, 0.3, 0.1]])).tolist()
     [[2.5, 1.0, 2.5, 4.0]]
     """
-    s = s.detach()
-    weight = _broadcast_weight(s, sample_weight)
+    shape, weight = s.shape, _broadcast_weight(s, sample_weight).flatten(0, -2)
+    s = s.detach().flatten(0, -2)
     order = _descending(s, weight)
     s, weight = s.gather(1, order), weight.gather(1, order)
     present = weight > 0
@@ -65,7 +66,7 @@ def hard_rank(s, sample_weight=None):
     starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
     block = starts.flatten().cumsum(0).sub_(1)
     mean = _block_means(_mid_ranks(weight), torch.where(present, weight, 1), block)
-    return torch.empty_like(s).scatter_(1, order, mean)
+    return torch.empty_like(s).scatter_(1, order, mean).view(shape)
 
 
 def _block_means(values, weight, block):
@@ -144,19 +145,20 @@ def soft_rank(s, strength=1.0, sample_weight=None):
 
     Parameters
     ----------
-    s : Tensor of shape (b, N)
+    s : Tensor of shape (..., b, N)
         Similarities.
     strength : float, default=1.0
         Regularisation; entries closer to each other than about `strength` share
         ranks, and only those have a gradient. Towards 0: the hard ranks.
-    sample_weight : Tensor of shape (N,) or (b, N), default=None
+    sample_weight : Tensor, default=None
+        Broadcasts against `s`.
         Non-negative; an entry of weight 2 counts as two equal entries, one of
         weight 0 as none (its own rank is then meaningless). No gradient flows
         to the weights.
 
     Returns
     -------
-    rank : Tensor of shape (b, N)
+    rank : Tensor of the shape of `s`
         Soft ranks in [1, N].
 
     Notes
@@ -182,4 +184,5 @@ def soft_rank(s, strength=1.0, sample_weight=None):
     """
     if not strength > 0:
         raise ValueError(f"strength must be positive; got {strength!r}.")
-    return _SoftRank.apply(s, _broadcast_weight(s, sample_weight), float(strength))
+    weight = _broadcast_weight(s, sample_weight).flatten(0, -2)
+    return _SoftRank.apply(s.flatten(0, -2), weight, float(strength)).view(s.shape)

@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from ._stack import Linear
+
 SOFTSTEP_FUNCTIONS = ("s1", "s2")
 SOFTSTEP_PARAMETERS = ("pointwise", "global")
 
@@ -214,7 +216,7 @@ class SoftStep(nn.Module):
         self.function = function
         self.eps = eps
         if parameters == "pointwise":
-            self.linear = nn.Linear(embedding_dim, 3)
+            self.linear = Linear(embedding_dim, 3)
         else:
             self.raw = nn.Parameter(torch.zeros(3))
             self.register_module("linear", None)
@@ -224,18 +226,18 @@ class SoftStep(nn.Module):
 
         Parameters
         ----------
-        z : Tensor of shape (b, d)
+        z : Tensor of shape (..., b, d)
             Query embeddings.
-        x_top : float or Tensor of shape (b, 1), default=1.0
+        x_top : float or Tensor of shape (..., b, 1), default=1.0
             The row's largest scaled similarity among its real neighbours.
 
         Returns
         -------
-        a, b, t : Tensor of shape (b, 1) or (1, 1)
+        a, b, t : Tensor of shape (..., b, 1) or (..., 1, 1)
             For ``function="s2"``, `a` is None.
         """
-        raw = self.raw.unsqueeze(0) if self.linear is None else self.linear(z)
-        a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=1)
+        raw = self.raw.unsqueeze(-2) if self.linear is None else self.linear(z)
+        a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=-1)
         if self.function == "s2":
             return None, b, t
         # An eps below the dtype's resolution would not lower `a` at all.
@@ -247,16 +249,16 @@ class SoftStep(nn.Module):
 
         Parameters
         ----------
-        x : Tensor of shape (b, N)
+        x : Tensor of shape (..., b, N)
             Scaled similarities in [0, 1].
-        z : Tensor of shape (b, d)
+        z : Tensor of shape (..., b, d)
             Query embeddings.
-        x_top : float or Tensor of shape (b, 1), default=1.0
+        x_top : float or Tensor of shape (..., b, 1), default=1.0
             The row's largest `x` among its real neighbours.
 
         Returns
         -------
-        log_mask : Tensor of shape (b, N)
+        log_mask : Tensor of shape (..., b, N)
             Log 0 is half the dtype's lowest finite number.
         """
         a, b, t = self.thresholds(z, x_top)

@@ -1,0 +1,99 @@
+"""Regression data sets: the UCI sets of a local folder, or their OpenML namesakes."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import fetch_california_housing, fetch_openml
+
+N_TRAIN, N_TEST = 10_000, 5_000
+
+# Rows, as in the folder; the names are Trefor Evans' `uci_datasets`.
+DATASETS = {
+    "yacht": 308,
+    "autompg": 392,
+    "energy": 768,
+    "concrete": 1030,
+    "airfoil": 1503,
+    "wine": 1599,
+    "sml": 4137,
+    "parkinsons": 5875,
+    "pol": 15000,
+    "elevators": 16599,
+    "kin40k": 40000,
+    "protein": 45730,
+}
+# Identifiers of OpenML; sml and kin40k are not there.
+_OPENML = {
+    "yacht": 42370,
+    "autompg": 196,
+    "energy": 44960,
+    "concrete": 44959,
+    "airfoil": 44957,
+    "wine": 44972,
+    "parkinsons": 4531,
+    "pol": 201,
+    "elevators": 216,
+    "protein": 44963,
+}
+ONLINE = (*_OPENML, "california")
+
+
+def data_folder():
+    """Folder that `SKNEIGHBORS_DATA` names, if it is there."""
+    folder = Path(os.environ.get("SKNEIGHBORS_DATA", "../shared/data"))
+    return folder if folder.is_dir() else None
+
+
+def available():
+    """Names of the sets that can be loaded here."""
+    folder = data_folder()
+    if folder is None:
+        return list(ONLINE)
+    return [name for name in DATASETS if (folder / f"{name}.npz").exists()]
+
+
+def load_split(name, split):
+    """Train and test part of a data set, shuffled and cut to 10,000 and 5,000 rows.
+
+    Parameters
+    ----------
+    name : str
+    split : int
+        0 to 9: which of the ten standard splits of the folder; online, the seed
+        of a random split that tests on a tenth.
+
+    Returns
+    -------
+    X_train, X_test, y_train, y_test : float64 ndarrays
+    """
+    folder = data_folder()
+    X, y, is_test = _from_folder(folder, name, split) if folder else _online(name, split)
+    rng = np.random.RandomState(split)
+    train = rng.permutation(np.flatnonzero(~is_test))[:N_TRAIN]
+    test = rng.permutation(np.flatnonzero(is_test))[:N_TEST]
+    return X[train], X[test], y[train], y[test]
+
+
+def _from_folder(folder, name, split):
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing: point SKNEIGHBORS_DATA at the data folder.")
+    with np.load(path) as data:
+        return data["X"], data["y"], data["test_mask"][:, split]
+
+
+def _online(name, split):
+    if name == "california":
+        X, y = fetch_california_housing(return_X_y=True)
+    elif name in _OPENML:
+        frame, y = fetch_openml(data_id=_OPENML[name], return_X_y=True, as_frame=True)
+        X = frame.select_dtypes("number").dropna(axis=1).to_numpy(dtype=float)
+        y = np.asarray(y, dtype=float)
+    else:
+        raise SystemExit(
+            f"{name} is not online: point SKNEIGHBORS_DATA at a folder that has {name}.npz."
+        )
+    is_test = np.zeros(len(X), dtype=bool)
+    is_test[np.random.RandomState(split).permutation(len(X))[: len(X) // 10]] = True
+    return X, y, is_test

@@ -1,0 +1,132 @@
+"""Accuracy, time and memory on tabular regression: ours, its parts and its peers.
+
+Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
+       [--methods NAME ...] [--jobs N] [--limit SECONDS] [--budget SECONDS]
+       [--results FILE.jsonl]
+
+Every run is a process of its own and appends one JSON line to the results; a
+run whose line is there already is not repeated. Each process has as many
+threads as there are cores for every job. `report.py` makes the tables.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from pathlib import Path
+
+from _data import available, load_split
+from _methods import DEEP_PEERS, METHODS
+
+RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
+PACKAGES = ["scikit-learn", "torch", "numpy", "lightgbm", "xgboost", "catboost", "pytabkit"]
+KEY = ("dataset", "split", "method")
+
+
+def versions():
+    """Versions of the packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def measure(dataset, split, method):
+    """Fit and predict once; the figures of one JSON line."""
+    import numpy as np
+    from sklearn.metrics import r2_score, root_mean_squared_error
+
+    X, X_test, y, y_test = load_split(dataset, split)
+    model = METHODS[method](split)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    model.fit(X, y)
+    fitted = time.perf_counter()
+    y_hat = np.ravel(model.predict(X_test))
+    predicted = time.perf_counter()
+    return {
+        "rows": len(X),
+        "rmse": float(root_mean_squared_error(y_test, y_hat)),
+        "r2": float(r2_score(y_test, y_hat)),
+        "fit_s": fitted - start,
+        "predict_s": predicted - fitted,
+        "peak_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "versions": versions(),
+    }
+
+
+def run(dataset, split, method, threads, limit):
+    """One run in a process of its own; its figures, or why there are none."""
+    command = [sys.executable, __file__, "--one", dataset, str(split), method]
+    count = str(threads)
+    env = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
+    key = dict(zip(KEY, (dataset, split, method), strict=True))
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return key | {"threads": threads, "error": f"more than {limit:.0f} s"}
+    if done.returncode:
+        return key | {"threads": threads, "error": (done.stderr.strip() or "?").splitlines()[-1]}
+    return key | {"threads": threads} | json.loads(done.stdout.splitlines()[-1])
+
+
+def finished(path):
+    """Keys of the runs that need not be repeated."""
+    if not path.exists():
+        return set()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {tuple(line[name] for name in KEY) for line in map(json.loads, lines)}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=available())
+    parser.add_argument("--splits", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds of one run")
+    parser.add_argument("--budget", type=float, help="seconds after which no run is started")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    if args.one:
+        dataset, split, method = args.one
+        print(json.dumps(measure(dataset, int(split), method)))
+        return
+    start, known = time.monotonic(), finished(args.results)
+    threads = max(1, os.cpu_count() // args.jobs)
+    args.results.parent.mkdir(parents=True, exist_ok=True)
+
+    def work(key):
+        if args.budget is not None and time.monotonic() - start > args.budget:
+            return
+        line = run(*key, threads, args.limit)
+        with args.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(
+            *key, line.get("error") or f"RMSE {line['rmse']:.4g}, {line['fit_s']:.1f} s", flush=True
+        )
+
+    # The deep peers are the slowest and go last; their line of report is split 0.
+    keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
+    keys.sort(key=lambda key: key[2] in DEEP_PEERS)
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(work, keys))
+
+
+if __name__ == "__main__":
+    main()
