@@ -26,6 +26,9 @@ PAPER = {
     "learning_rate_init": 1e-3,
     "weight_decay": 0.0,
     "ema_decay": None,
+    "n_estimators": 1,
+    "max_iter": 200,
+    "early_stopping": True,
     "n_iter_no_change": 10,
 }
 

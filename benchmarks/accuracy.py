@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import sklearn
 import torch
+from _data import load_split
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import skneighbors
@@ -34,19 +35,6 @@ BOUNDS = {
 }
 
 
-def load_split(folder, name, split):
-    """Train and test parts of a data set, cut to 10,000 and 5,000 shuffled rows."""
-    path = folder / f"{name}.npz"
-    if not path.exists():
-        raise SystemExit(f"{path} is missing: point SKNEIGHBORS_DATA at the data folder.")
-    with np.load(path) as data:
-        X, y, is_test = data["X"], data["y"], data["test_mask"][:, split]
-    rng = np.random.RandomState(split)
-    train = rng.permutation(np.flatnonzero(~is_test))[:10_000]
-    test = rng.permutation(np.flatnonzero(is_test))[:5_000]
-    return X[train], X[test], y[train], y[test]
-
-
 def literal(text):
     """PARAMETER=VALUE, the value as a Python literal if it is one."""
     name, _, value = text.partition("=")
@@ -56,9 +44,9 @@ def literal(text):
         return name, value
 
 
-def measure(estimator, name, split, folder, params):
+def measure(estimator, name, split, params):
     """One row of the table."""
-    X, X_test, y, y_test = load_split(folder, name, split)
+    X, X_test, y, y_test = load_split(name, split)
     model = ESTIMATORS[estimator](random_state=0, **(params if estimator in OURS else {}))
     start = time.perf_counter()
     model.fit(X, y)
@@ -97,14 +85,13 @@ def main():
     parser.add_argument("--set", nargs="+", type=literal, default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--output", type=Path, help="Markdown file for the table")
     args = parser.parse_args()
-    folder = Path(os.environ.get("SKNEIGHBORS_DATA", "../shared/data"))
     header = ("data", "split", "rows", "estimator", "RMSE", "bound", "fit, s", "predict, s")
     lines = [header, ("---",) * len(header)]
     print(*(f"{cell:>12}" for cell in header))
     for name in args.datasets:
         for split in args.splits:
             for estimator in args.estimators:
-                lines.append(measure(estimator, name, split, folder, dict(args.set)))
+                lines.append(measure(estimator, name, split, dict(args.set)))
                 print(*(f"{cell:>12}" for cell in lines[-1]), flush=True)
     print(machine())
     if args.output is not None:

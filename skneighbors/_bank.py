@@ -12,7 +12,7 @@ from ._torch_utils import map_batches
 _TEMPORARIES = 8
 _EMBED_ROWS = 2048
 # Bytes of a block of similarities that a CPU's cache can hold.
-_CACHED_BYTES = 2**20
+_CACHED_BYTES = 2**21
 
 
 def embed_in_batches(network, X):

@@ -92,7 +92,7 @@ class NONARegressor(BaseNeighborRegressor):
         Decay, for every step, of the exponential moving average of the weights
         that is validated and kept; None to keep the weights themselves.
 
-    n_estimators : int, default=4
+    n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean.
 
@@ -137,7 +137,8 @@ class NONARegressor(BaseNeighborRegressor):
         targets, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows after every epoch; None without validation.
+        R2 on the validation rows after every epoch, the mean over the members;
+        None without validation.
 
     n_iter_ : int
         Number of epochs run.
@@ -175,7 +176,8 @@ class NONARegressor(BaseNeighborRegressor):
     context_size=None, hidden_layer_sizes=(200,), embedding_dim=25,
     activation="tanh", batch_norm=False, numerical_embedding=None, dropout=0.0,
     batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
-    weight_decay=0.0, ema_decay=None, max_iter=200, early_stopping=True, n_iter_no_change=10)``.
+    weight_decay=0.0, ema_decay=None, n_estimators=1, max_iter=200,
+    early_stopping=True, n_iter_no_change=10)``.
 
     References
     ----------
@@ -224,7 +226,7 @@ class NONARegressor(BaseNeighborRegressor):
         learning_rate_init=1e-2,
         weight_decay=0.1,
         ema_decay=0.99,
-        n_estimators=4,
+        n_estimators=2,
         max_iter="auto",
         early_stopping="auto",
         validation_fraction=0.15,

@@ -105,7 +105,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Decay, for every step, of the exponential moving average of the weights
         that is validated and kept; None to keep the weights themselves.
 
-    n_estimators : int, default=4
+    n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean.
 
@@ -150,7 +150,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         targets, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows after every epoch; None without validation.
+        R2 on the validation rows after every epoch, the mean over the members;
+        None without validation.
 
     n_iter_ : int
         Number of epochs run.
@@ -232,7 +233,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learning_rate_init=1e-2,
         weight_decay=0.1,
         ema_decay=0.99,
-        n_estimators=4,
+        n_estimators=2,
         max_iter="auto",
         early_stopping="auto",
         validation_fraction=0.15,

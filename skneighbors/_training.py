@@ -91,7 +91,7 @@ def weighted_mse(y, y_hat, weight):
 @torch.no_grad()
 def validation_mse(network, data, members):
     """Each member's error on its validation rows, with its training rows as neighbours."""
-    network.eval()
+    _set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
     train, validation = data.take(members.train), data.take(members.validation)
     y_hat = attend_in_batches(
@@ -101,7 +101,6 @@ def validation_mse(network, data, members):
         train.y,
         None if train.weight is None else train.weight.unsqueeze(-2),
     )
-    network.train()
     return weighted_mse(validation.y, y_hat, validation.weight)
 
 
@@ -115,6 +114,12 @@ def _r2(mse, y, weight):
     mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
     variance = weighted_mse(y, mean, weight)
     return torch.where(variance > 0, 1 - mse / variance, (mse == 0).to(mse.dtype))
+
+
+def _set_mode(network, training):
+    """Switch to training or evaluation; does nothing, fast, if that is the mode."""
+    if network.training != training:
+        network.train(training)
 
 
 def _tensors(network):
@@ -211,7 +216,7 @@ class _Trainer:
         """Train on every row once; the mean loss."""
         if self.sampler.n_near and self.step % (self.refresh * self.sampler.n_batches) == 0:
             self._find_near()
-        self.network.train()
+        _set_mode(self.network, training=True)
         total = 0.0
         for rows, n_queries, context_weight in self.sampler.epoch():
             self._set_learning_rate()
@@ -230,7 +235,7 @@ class _Trainer:
 
     @torch.no_grad()
     def _find_near(self):
-        self.result.eval()
+        _set_mode(self.result, training=False)
         z = embed_in_batches(self.result, self.data.X)
         self.sampler.find_near(_take_rows(z, self.members.train))
 
@@ -243,7 +248,8 @@ class _Trainer:
     def has_finite_weights(self):
         """Whether the last step, which no loss has seen yet, left finite weights."""
         (group,) = self.optimizer.param_groups
-        return bool(torch.nn.utils.parameters_to_vector(group["params"]).isfinite().all())
+        # Zero times a number that is not finite is NaN.
+        return not torch.nn.utils.parameters_to_vector(group["params"]).mul_(0).sum().isnan()
 
 
 def train_network(network, data, members, settings, generator, report=None):

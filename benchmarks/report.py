@@ -1,0 +1,158 @@
+"""Tables and pictures from the results of `tabular.py`.
+
+Usage: python benchmarks/report.py [--results FILE.jsonl] [--output FOLDER]
+
+Writes `tabular.rst`, `ranks.png` and `accuracy_time.png` to the folder.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from _data import DATASETS
+from _methods import ABLATIONS, METHODS, OURS, PEERS
+from scipy.stats import friedmanchisquare
+
+HERE = Path(__file__).parent
+OURS_BEST = "NONA"
+
+
+def load(path):
+    """Results as a frame, one row a run; the runs that failed apart."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    frame = pd.DataFrame(lines)
+    if "error" not in frame:
+        frame["error"] = None
+    return frame[frame.error.isna()], frame[frame.error.notna()]
+
+
+def pivot(frame, value):
+    """Arrange values, data set and split by method, in the order of METHODS."""
+    table = frame.pivot_table(index=["dataset", "split"], columns="method", values=value)
+    known = [name for name in DATASETS if name in table.index.levels[0]]
+    table = table.reindex(list(dict.fromkeys([*known, *table.index.levels[0]])), level=0)
+    return table[[method for method in METHODS if method in table]]
+
+
+def geometric_mean(ratios):
+    """Geometric mean of the ratios that are there."""
+    return float(np.exp(np.log(ratios.dropna()).mean()))
+
+
+def ratios(rmse, ours):
+    """Ratio of our RMSE to each peer's and to the best peer's, data set by split."""
+    peers = rmse[[peer for peer in PEERS if peer in rmse]]
+    against = peers.assign(**{"best peer": peers.min(axis=1)})
+    return against.rdiv(rmse[ours], axis=0)
+
+
+def ratio_table(rmse):
+    """Geometric-mean ratios of ours and its ablations to each peer."""
+    rows = {}
+    for ours in [*OURS, *ABLATIONS]:
+        if ours in rmse:
+            table = ratios(rmse, ours)
+            rows[ours] = {peer: geometric_mean(table[peer]) for peer in table}
+            rows[ours]["worst set to best peer"] = (
+                np.log(table["best peer"]).groupby("dataset").mean().pipe(np.exp).max()
+            )
+    return pd.DataFrame(rows).T
+
+
+def rank_test(rmse):
+    """Average ranks of the methods that ran everywhere, and the Friedman test's p-value."""
+    complete = rmse.groupby("dataset").mean().dropna(axis=1)
+    complete = complete[[m for m in complete if m in PEERS or m in OURS]]
+    ranks = complete.rank(axis=1)
+    p_value = friedmanchisquare(*(complete[m] for m in complete)).pvalue
+    return complete, ranks.mean().sort_values(), float(p_value)
+
+
+def draw_ranks(complete, average, path):
+    """Critical-distance diagram of Nemenyi's test."""
+    import scikit_posthocs
+
+    p_values = scikit_posthocs.posthoc_nemenyi_friedman(complete.reset_index(drop=True))
+    figure, axes = plt.subplots(figsize=(9, 3))
+    scikit_posthocs.critical_difference_diagram(average, p_values, ax=axes)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def draw_time(rmse, fit_s, path):
+    """RMSE relative to the best peer against fit time, geometric means."""
+    best = rmse[[peer for peer in PEERS if peer in rmse]].min(axis=1)
+    figure, axes = plt.subplots(figsize=(7, 4.5))
+    for method in rmse:
+        ran = rmse[method].notna()
+        x = geometric_mean(fit_s[method][ran])
+        y = geometric_mean((rmse[method] / best)[ran])
+        marker = "o" if method in PEERS else "s" if method in OURS else "^"
+        axes.plot(x, y, marker)
+        axes.annotate(method, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
+    axes.set(xscale="log", yscale="log", xlabel="fit time, s", ylabel="RMSE / best peer's RMSE")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def rst_table(title, frame, digits):
+    """Write a frame as a csv-table directive."""
+    header = ", ".join(f'"{name}"' for name in ["", *map(str, frame.columns)])
+    lines = [f".. csv-table:: {title}", f"   :header: {header}", ""]
+    for name, row in frame.iterrows():
+        cells = ["" if pd.isna(cell) else f"{cell:.{digits}g}" for cell in row]
+        lines.append("   " + ", ".join([f'"{name}"', *cells]))
+    return "\n".join([*lines, ""])
+
+
+def versions(frame):
+    """One line on what the runs used."""
+    known = frame.versions.iloc[-1] | {}
+    threads = ", ".join(map(str, sorted(frame.threads.unique())))
+    return (
+        "Versions: " + ", ".join(f"{name} {number}" for name, number in known.items()) + ". "
+        f"Threads of each run: {threads}."
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "tabular.jsonl")
+    parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmark")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    frame, failed = load(args.results)
+    rmse, fit_s = pivot(frame, "rmse"), pivot(frame, "fit_s")
+    parts = [".. Written by benchmarks/report.py.", ""]
+    for split in sorted(frame.split.unique()):
+        part = rmse.xs(split, level="split").T
+        parts.append(rst_table(f"Test RMSE, split {split}", part, 4))
+    parts.append(rst_table("RMSE relative to peers, geometric means", ratio_table(rmse), 3))
+    for ours in OURS:
+        if ours in rmse:
+            table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
+            parts.append(rst_table(f"{ours}: RMSE relative to each peer", table.T, 3))
+    seconds = fit_s.groupby("dataset", sort=False).mean().T
+    parts.append(rst_table("Fit time, seconds", seconds, 3))
+    complete, average, p_value = rank_test(rmse)
+    parts.append(rst_table("Average rank", average.to_frame("rank"), 3))
+    parts += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", "", versions(frame)]
+    if len(failed):
+        told = failed.groupby(["method", "error"]).dataset.unique()
+        parts += ["", "Without a result: "]
+        parts += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
+    (args.output / "tabular.rst").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    draw_ranks(complete, average, args.output / "ranks.png")
+    draw_time(rmse, fit_s, args.output / "accuracy_time.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Members of an ensemble, and near rows as their context."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_friedman1
+
+from skneighbors import _base
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(n_samples=500, noise=1.0, random_state=0)
+    return X[:300], X[300:], y[:300], y[300:]
+
+
+def member_predictions(model, X):
+    """Predictions of each member by itself, (m, n)."""
+    bank = model._bank
+    with torch.no_grad():
+        z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
+        y_hat = bank.network.head(z, bank.z_n, bank.y_n, sample_weight=bank.sample_weight)
+    return np.stack([model._y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
+
+
+def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
+    X, X_test, y, y_test = friedman
+    model = estimator_class(n_estimators=3, max_iter=20, random_state=0).fit(X, y)
+    members = member_predictions(model, X_test)
+    assert_allclose(model.predict(X_test), members.mean(0))
+    assert all(np.std(members[i] - members[j]) > 0.1 for i, j in [(0, 1), (0, 2), (1, 2)])
+    errors = np.mean((members - y_test) ** 2, axis=1)
+    # Jensen's inequality, with room to spare for members that differ.
+    assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
+
+
+def test_weights_are_those_of_the_mean(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(n_estimators=2, trend=None, max_iter=5, random_state=0).fit(X, y)
+    weights, rows = model.top_neighbors(X_test, n_neighbors=300)
+    assert_allclose(weights.sum(1), 1)
+    assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
+
+
+def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):
+    seen = []
+
+    def train_network(network, data, members, *args):
+        seen.append(members)
+        raise InterruptedError
+
+    monkeypatch.setattr(_base, "train_network", train_network)
+    X, _, y, _ = friedman
+    with pytest.raises(InterruptedError):
+        estimator_class(n_estimators=3, random_state=0).fit(X, y)
+    (members,) = seen
+    assert members.train.shape == (3, 255)
+    assert members.validation.shape == (3, 45)
+    for train, validation in zip(*members, strict=True):
+        assert sorted([*train.tolist(), *validation.tolist()]) == list(range(300))
+    assert len({tuple(rows.tolist()) for rows in members.validation}) == 3
+
+
+def test_near_rows_as_context(estimator_class, friedman, monkeypatch):
+    X, X_test, y, y_test = friedman
+    small = dict(batch_size=32, context_size=32, max_iter=15, random_state=0)
+    uniform = estimator_class(**small).fit(X, y)
+    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_NEAR", 100)
+    near = estimator_class(**small).fit(X, y)
+    assert near.score(X_test, y_test) > 0.5
+    assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
+    again = estimator_class(**small).fit(X, y)
+    assert_array_equal(near.predict(X_test), again.predict(X_test))
+    none = estimator_class(context_neighbors=None, **small).fit(X, y)
+    assert_array_equal(none.predict(X_test), uniform.predict(X_test))
+
+
+def test_near_rows_with_sample_weight(estimator_class, friedman, monkeypatch):
+    X, X_test, y, y_test = friedman
+    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_NEAR", 100)
+    weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
+    y = np.where(np.arange(len(y)) % 3, y, 100.0)
+    weight[::3] = 0
+    model = estimator_class(batch_size=32, context_size=32, max_iter=15, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    assert model.score(X_test, y_test) > 0.5
+
+
+def test_large_data_look_for_near_rows(estimator_class):
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(2500, 2))
+    y = np.sin(6 * X[:, 0])
+    model = estimator_class(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
+    assert model.fit(X, y).score(X, y) > 0.5
