@@ -6,6 +6,7 @@ TORCH ?= torch==2.13.0
 # A CSV file and its target column for `make demo`; scikit-learn's own data by default.
 DATA ?=
 TARGET ?=
+BENCHMARK ?=
 
 # The lower bounds of setup.cfg, and a Python that they have wheels for.
 OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
@@ -18,10 +19,15 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark test test-oldest lint docs wheel-check clean
 
-demo: $(VENV)/installed-benchmarks
+demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
+
+# BENCHMARK: options of benchmarks/tabular.py, such as --datasets yacht wine --budget 3600.
+benchmark: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/tabular.py $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py
 
 test: $(VENV)/installed-tests
 	$(call PYTEST,$(VENV)) $(TESTED)

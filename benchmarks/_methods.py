@@ -97,7 +97,10 @@ ABLATIONS = {
     "NONA, linear head only": _ours(LinearHeadRegressor),
     "NONA, no SoftStep": _ours(softstep=None),
     "NONA, no trend": _ours(trend=None),
+    "NONA, one member": _ours(n_estimators=1),
+    "NONA, uniform context": _ours(context_neighbors=None),
     "NONA, in-batch context": _ours(context_size=None),
+    "NONA, no weight average": _ours(ema_decay=None),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/report.py [--results FILE.jsonl] [--output FOLDER]
 
-Writes `tabular.rst`, `ranks.png` and `accuracy_time.png` to the folder.
+Writes `tabular.inc`, `ranks.png` and `accuracy_time.png` to the folder.
 """
 
 import argparse
@@ -149,7 +149,7 @@ def main():
         told = failed.groupby(["method", "error"]).dataset.unique()
         parts += ["", "Without a result: "]
         parts += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
-    (args.output / "tabular.rst").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    (args.output / "tabular.inc").write_text("\n".join(parts) + "\n", encoding="utf-8")
     draw_ranks(complete, average, args.output / "ranks.png")
     draw_time(rmse, fit_s, args.output / "accuracy_time.png")
 

@@ -1,0 +1,147 @@
+"""The tabular benchmark: what is run and repeated, and what its report says."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+if not (BENCHMARKS / "tabular.py").exists():
+    pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
+pd = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _import_path():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder with one set of 60 rows and two splits."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(60, 3))
+    mask = np.zeros((60, 2), dtype=bool)
+    mask[:10, 0] = mask[10:20, 1] = True
+    np.savez(tmp_path / "yacht.npz", X=X, y=X[:, 0] + X[:, 1] ** 2, test_mask=mask)
+    monkeypatch.setenv("SKNEIGHBORS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_splits_are_the_folders(folder):
+    from _data import available, load_split
+
+    assert available() == ["yacht"]
+    with np.load(folder / "yacht.npz") as data:
+        X = data["X"]
+    for split, test in enumerate([X[:10], X[10:20]]):
+        X_train, X_test, y_train, y_test = load_split("yacht", split)
+        assert sorted(map(tuple, X_test)) == sorted(map(tuple, test))
+        assert len(X_train) == len(y_train) == 50
+        assert not {*map(tuple, X_train)} & {*map(tuple, X_test)}
+        np.testing.assert_allclose(y_test, X_test[:, 0] + X_test[:, 1] ** 2)
+
+
+def test_a_missing_set_is_named(folder):
+    from _data import load_split
+
+    with pytest.raises(SystemExit, match=r"wine\.npz is missing"):
+        load_split("wine", 0)
+
+
+def test_runs_are_measured_once(folder, monkeypatch, capsys):
+    import tabular
+
+    results = folder / "results.jsonl"
+    options = ["--splits", "0", "1", "--jobs", "1", "--results", str(results)]
+    command = ["tabular.py", *options, "--methods", "random forest"]
+    monkeypatch.setattr(sys, "argv", command)
+    tabular.main()
+    lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 2
+    for line in lines:
+        # R2 and RMSE belong together.
+        from _data import load_split
+
+        y = load_split("yacht", line["split"])[3]
+        assert line["r2"] == pytest.approx(1 - line["rmse"] ** 2 / y.var())
+        assert line["rows"] == 50
+        assert line["fit_s"] > 0
+        assert "scikit-learn" in line["versions"]
+    assert capsys.readouterr().out.count("RMSE") == 2
+    tabular.main()
+    assert capsys.readouterr().out == ""
+
+
+def test_failures_and_limits_are_results_too(folder, monkeypatch):
+    import tabular
+
+    failed = tabular.run("wine", 0, "tuned k-NN", 1, 60)
+    assert "wine.npz is missing" in failed["error"]
+    slow = tabular.run("yacht", 0, "tuned k-NN", 1, 0.01)
+    assert slow["error"] == "more than 0 s"
+    assert slow["method"] == "tuned k-NN"
+
+
+def test_nothing_is_started_after_the_budget(folder, monkeypatch, capsys):
+    import tabular
+
+    results = folder / "results.jsonl"
+    options = ["--methods", "tuned k-NN", "--budget", "0", "--results", str(results)]
+    monkeypatch.setattr(sys, "argv", ["tabular.py", *options])
+    tabular.main()
+    assert not results.exists()
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results in which NONA has half the error of XGBoost and a quarter of CatBoost's."""
+    rmse = {"NONA": 1.0, "XGBoost": 2.0, "CatBoost": 4.0, "tuned k-NN": 8.0}
+    lines = [
+        dict(dataset=d, split=s, method=m, rmse=scale * e, fit_s=e, threads=1, versions={"a": "1"})
+        for d, scale in [("yacht", 1.0), ("wine", 10.0), ("pol", 3.0)]
+        for s in (0, 1)
+        for m, e in rmse.items()
+    ]
+    lines.append(dict(dataset="pol", split=0, method="TabR-S-D", threads=1, error="more than 9 s"))
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def test_ratios_and_ranks(results):
+    import report
+
+    frame, failed = report.load(results)
+    rmse = report.pivot(frame, "rmse")
+    assert list(rmse) == ["tuned k-NN", "XGBoost", "CatBoost", "NONA"]
+    table = report.ratio_table(rmse)
+    assert table.loc["NONA", "XGBoost"] == pytest.approx(0.5)
+    assert table.loc["NONA", "CatBoost"] == pytest.approx(0.25)
+    assert table.loc["NONA", "best peer"] == pytest.approx(0.5)
+    assert table.loc["NONA", "worst set to best peer"] == pytest.approx(0.5)
+    _, average, p_value = report.rank_test(rmse)
+    assert list(average.index) == ["NONA", "XGBoost", "CatBoost", "tuned k-NN"]
+    assert list(average) == [1, 2, 3, 4]
+    assert p_value < 0.05
+    assert list(failed.method) == ["TabR-S-D"]
+
+
+def test_report_is_written(results, tmp_path, monkeypatch):
+    import report
+
+    monkeypatch.setattr(report, "draw_ranks", lambda *args: None)  # needs scikit-posthocs
+    output = tmp_path / "docs"
+    monkeypatch.setattr(
+        sys, "argv", ["report.py", "--results", str(results), "--output", str(output)]
+    )
+    report.main()
+    text = (output / "tabular.inc").read_text(encoding="utf-8")
+    assert '"NONA", 1, 10, 3' in text
+    assert "TabR-S-D on pol: more than 9 s" in text
+    assert (output / "accuracy_time.png").stat().st_size > 1000
