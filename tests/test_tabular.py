@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 if not (BENCHMARKS / "tabular.py").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")
-pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -132,6 +132,7 @@ def test_ratios_and_ranks(results):
     assert list(failed.method) == ["TabR-S-D"]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what matplotlib itself imports
 def test_report_is_written(results, tmp_path, monkeypatch):
     import report
 

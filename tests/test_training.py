@@ -95,7 +95,7 @@ def test_training_lowers_the_loss():
 
 
 def test_without_validation_the_epoch_of_lowest_loss_is_kept():
-    _, history, _ = train(validate=False, max_iter=30, learning_rate_init=0.3)
+    _, history, _ = train(validate=False, max_iter=30, learning_rate_init=1.0)
     assert history.best_epoch == 1 + np.argmin(history.losses)
     assert history.best_epoch < 30
     assert history.scores == []
