@@ -17,6 +17,7 @@ from skneighbors.nn import NONA
 NOISE = 0.1
 SETTINGS = {
     "max_iter": 120,
+    "n_estimators": 1,
     "hidden_layer_sizes": (128, 128),
     "embedding_dim": 16,
     "context_size": 256,

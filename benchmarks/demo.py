@@ -34,6 +34,7 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 EXPLAINED = "NONA + SoftStep"
 SETTINGS = {
     "max_iter": 60,
+    "n_estimators": 1,
     "hidden_layer_sizes": (64, 64),
     "embedding_dim": 16,
     "context_size": 256,

@@ -60,7 +60,7 @@ class BaseNeighborRegressor(
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "trend": [StrOptions({"linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
-        "context_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "context_neighbors": [Interval(Integral, 1, _MIN_ROWS_FOR_NEAR // 2, closed="both"), None],
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
@@ -217,9 +217,10 @@ class BaseNeighborRegressor(
         )
 
     def _count_context_neighbors(self, n_rows):
-        if self.context_neighbors is None or n_rows < _MIN_ROWS_FOR_NEAR:
+        """How many near rows to look for; None where they are few, or all rows are context."""
+        if self.context_size is None or n_rows <= self.batch_size + self.context_size:
             return None
-        return self.context_neighbors
+        return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
 
     def _training_settings(self, n_rows):
         return TrainingSettings(

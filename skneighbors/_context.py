@@ -111,38 +111,41 @@ class ContextSampler:
         a row is drawn: some rows are near to many. A row that stands in several
         columns has its weight in one of them.
         """
-        rows_of = torch.arange(self.n_members, device=self.device).unsqueeze(1)
-        nearest = self._near[rows_of, rows[:, :n_queries]]  # (m, b, n_near)
+        n_drawn = rows.shape[1]
+        members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
+        nearest = self._near[members, rows[:, :n_queries]]  # (m, b, self.n_near)
         pick = torch.randint(self.n_near, (self.n_members, n_near, 1), generator=self.generator)
         near = nearest[:, :n_near].gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([rows, near], 1)
+        # The last to write a row's seat keeps it: near rows first, the batch last.
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
-        # The last to write a seat keeps it: near rows first, the batch last.
-        n_drawn = rows.shape[1] - n_near
-        self._seat.scatter_(1, rows[:, n_drawn:], columns[:, n_drawn:])
+        self._seat.scatter_(1, near, columns[:, n_drawn:])
         self._seat.scatter_(1, rows[:, :n_drawn], columns[:, :n_drawn])
-        first = self._seat.gather(1, rows) == columns
+        seated = self._seat.gather(1, rows) == columns
         # Draws of a row in this batch and as many like it, up to a factor.
         rate = n_drawn + self._nearness.gather(1, rows) * n_near
-        share = first / rate  # (m, N)
-        # Of the nearest rows that one stands for, the columns that are here too.
-        has_near = torch.arange(n_queries, device=self.device).unsqueeze(1) < n_near
-        # (A seat from an earlier batch may lie beyond this one, or be another row's.)
+        weight = self._weigh_others(rows, nearest, n_near, seated / rate)
+        weight[:, :n_near].scatter_(2, self._seat.gather(1, near).unsqueeze(2), float(self.n_near))
+        weight.scatter_(2, columns[:, :n_queries].unsqueeze(2), 1.0)
+        return Batch(rows, n_queries, weight)
+
+    def _weigh_others(self, rows, nearest, n_near, share):
+        """Weights (m, b, N) in proportion to `share` (m, N), 0 for a query's nearest rows."""
+        n_queries = nearest.shape[1]
+        # The columns of the nearest rows; a seat from an earlier batch may be
+        # another row's now, or lie beyond.
         seat = self._seat.gather(1, nearest.flatten(1)).clamp(max=rows.shape[1] - 1)
-        seat = seat.view_as(nearest)
-        present = rows.gather(1, seat.flatten(1)).view_as(nearest) == nearest
+        present = rows.gather(1, seat).view_as(nearest) == nearest
+        # Queries without a near row see their nearest rows like any other.
+        has_near = torch.arange(n_queries, device=self.device).unsqueeze(1) < n_near
         present &= has_near
         n_rest = self.n_rows - 1 - self.n_near * has_near  # (b, 1)
-        taken = share.gather(1, seat.flatten(1)).view_as(seat).masked_fill(~present, 0).sum(2)
+        taken = share.gather(1, seat).view_as(nearest).masked_fill(~present, 0).sum(2)
         others = share.sum(1, keepdim=True) - share[:, :n_queries] - taken  # (m, b)
-        scale = n_rest / others.clamp(min=1e-3 / n_drawn).unsqueeze(2)
-        weight = scale * share.unsqueeze(1)  # (m, b, N)
-        own = columns[:, :n_queries].unsqueeze(2)
-        weight.scatter_(2, torch.where(present, seat, own), 0.0)
-        picked = self._seat.gather(1, near).unsqueeze(2)
-        weight[:, :n_near].scatter_(2, picked, float(self.n_near))
-        weight.scatter_(2, own, 1.0)
-        return Batch(rows, n_queries, weight)
+        scale = n_rest / others.clamp(min=1e-3 * share.max()).unsqueeze(2)
+        own = torch.arange(n_queries, device=self.device).view(1, -1, 1)
+        emptied = torch.where(present, seat.view_as(nearest), own)  # own: set by the caller
+        return (scale * share.unsqueeze(1)).scatter_(2, emptied, 0.0)
 
     def _draw_order(self):
         return torch.randperm(self.n_rows, generator=self.generator)

@@ -59,9 +59,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         alone, as in the papers.
 
     context_neighbors : int or None, default=4
-        For every row of a batch, one of this many nearest training rows is part
-        of the context and stands for them; the rest of the context stands for
-        all other rows. Used from 2,000 training rows on. None: uniform draws.
+        For every row of a batch, one of this many nearest training rows, at
+        most 1,000, is part of the context and stands for them; the rest of the
+        context stands for all other rows. Used from 2,000 training rows on.
+        None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.

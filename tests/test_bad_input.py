@@ -94,7 +94,7 @@ BAD_PARAMETERS = {
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
     "context_size": [0, -1, 3.5, "all"],
-    "context_neighbors": [0, -1, 3.5, "all"],
+    "context_neighbors": [0, 1001, -1, 3.5, "all"],
     "n_estimators": [0, 2.5, None],
     "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}],
     "embedding_dim": [0, 2.5, None],
