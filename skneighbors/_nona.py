@@ -138,8 +138,9 @@ class NONARegressor(BaseNeighborRegressor):
         targets, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows after every epoch, the mean over the members;
-        None without validation.
+        R2 on the validation rows, the mean over the members, each time it was
+        computed: after every epoch, or in a training of 128 epochs or more
+        without `n_iter_no_change` some 64 times. None without validation.
 
     n_iter_ : int
         Number of epochs run.

@@ -18,10 +18,11 @@ def progress_bar(verbose, n_epochs):
         ) from error
 
     with tqdm(total=n_epochs, unit="epoch") as bar:
+        shown = {}
 
         def report(loss, score):
-            shown = {"loss": f"{loss:.4g}"}
-            if score is not None:
+            shown["loss"] = f"{loss:.4g}"
+            if score is not None:  # else the last one stays
                 shown["validation_r2"] = f"{score:.4f}"
             bar.set_postfix(shown, refresh=False)
             bar.update()

@@ -15,6 +15,8 @@ from ._context import ContextSampler
 
 # How often in a training near rows are looked for anew.
 _N_REFRESHES = 16
+# About how often validation rows are predicted, however many the epochs.
+_N_VALIDATIONS = 64
 
 LEARNING_RATES = ("cycles", "constant")
 
@@ -57,7 +59,7 @@ class MemberRows(NamedTuple):
 
 @dataclass
 class TrainingHistory:
-    """What happened: a loss, and with validation rows a score, for every epoch."""
+    """What happened: a loss for every epoch, a score for every validation."""
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -69,6 +71,13 @@ def resolve_max_iter(max_iter, n_rows, batch_size, min_steps=1500, epochs=128):
     if max_iter != "auto":
         return max_iter
     return max(epochs, math.ceil(min_steps / math.ceil(n_rows / batch_size)))
+
+
+def validates(epoch, settings):
+    """Whether to validate after an epoch, counted from 1: not after each of very many."""
+    if settings.n_iter_no_change is not None or epoch in (1, settings.max_iter):
+        return True
+    return epoch % max(1, settings.max_iter // _N_VALIDATIONS) == 0
 
 
 def learning_rate_factor(kind, progress):
@@ -301,11 +310,13 @@ def _run_epochs(trainer, history, snapshot, report):
     for epoch in range(1, settings.max_iter + 1):
         loss, score = trainer.epoch(), None
         mse, sound = loss, math.isfinite(loss)
-        if sound and validation is None:
-            sound = trainer.has_finite_weights()
-        elif sound:
+        if validation is None:
+            sound = sound and trainer.has_finite_weights()
+        elif sound and validates(epoch, settings):
             mse, score = trainer.validate()
             sound = math.isfinite(mse)
+        else:
+            mse = math.inf  # not known
         if not sound:
             _warn_or_raise(epoch, history.best_epoch)
             return

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
 
+from skneighbors import _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._training import (
     LabelledRows,
@@ -18,6 +20,7 @@ from skneighbors._training import (
     learning_rate_factor,
     resolve_max_iter,
     train_network,
+    validates,
     weighted_mse,
 )
 from skneighbors.nn import NONA, MLPEmbedder
@@ -199,6 +202,27 @@ def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
     assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
     assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
     assert resolve_max_iter(7, n_rows, batch_size) == 7
+
+
+@pytest.mark.parametrize(("max_iter", "n_expected"), [(1, 1), (50, 50), (128, 65), (1500, 67)])
+def test_validates_a_bounded_number_of_times(max_iter, n_expected):
+    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None)
+    validated = [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
+    assert len(validated) == n_expected
+    assert validated[0] == 1
+    assert validated[-1] == max_iter
+    settings.n_iter_no_change = 10
+    assert all(validates(epoch, settings) for epoch in range(1, max_iter + 1))
+
+
+def test_best_epoch_among_those_validated(monkeypatch):
+    monkeypatch.setattr(_training, "_N_VALIDATIONS", 5)
+    _, history, score = train(max_iter=31, learning_rate_init=0.3)
+    assert len(history.losses) == 31
+    epochs = [1, 6, 12, 18, 24, 30, 31]
+    assert len(history.scores) == len(epochs)
+    assert history.best_epoch == epochs[int(np.argmax(history.scores))]
+    assert_allclose(score, max(history.scores), rtol=1e-4)
 
 
 def test_weighted_mse():

@@ -160,7 +160,10 @@ def _neighbour_weights(s, self_index, sample_weight):
         return own, own, None
     sample_weight = sample_weight.to(s.dtype).expand_as(s)
     if own is not None:
-        sample_weight = torch.where(own, (sample_weight - 1).clamp(min=0), sample_weight)
+        index = self_index.clamp(min=0).unsqueeze(1).expand(*s.shape[:-1], 1)
+        weight = sample_weight.gather(-1, index)
+        lowered = torch.where(self_index.unsqueeze(1) >= 0, (weight - 1).clamp(min=0), weight)
+        sample_weight = sample_weight.scatter(-1, index, lowered)
     return own, sample_weight <= 0, sample_weight
 
 
