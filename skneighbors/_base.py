@@ -36,8 +36,6 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
-# With fewer rows, near rows as context harm more than they help.
-_MIN_ROWS_FOR_NEAR = 2000
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -60,7 +58,6 @@ class BaseNeighborRegressor(
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "trend": [StrOptions({"linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
-        "context_neighbors": [Interval(Integral, 1, _MIN_ROWS_FOR_NEAR // 2, closed="both"), None],
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
@@ -217,10 +214,8 @@ class BaseNeighborRegressor(
         )
 
     def _count_context_neighbors(self, n_rows):
-        """How many near rows to look for; None where they are few, or all rows are context."""
-        if self.context_size is None or n_rows <= self.batch_size + self.context_size:
-            return None
-        return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
+        """How many near rows a query draws one of as context; None for uniform draws alone."""
+        return
 
     def _training_settings(self, n_rows):
         return TrainingSettings(

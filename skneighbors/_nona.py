@@ -1,10 +1,16 @@
 """Nearness of neighbors attention as an estimator."""
 
-from sklearn.utils._param_validation import StrOptions
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import BaseNeighborRegressor
 from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS
+
+# With fewer training rows, near rows as context harm more than they help.
+_MIN_ROWS_FOR_NEAR = 2000
+_MAX_NEAR = 1000
 
 
 class NONARegressor(BaseNeighborRegressor):
@@ -204,6 +210,7 @@ class NONARegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
+        "context_neighbors": [Interval(Integral, 1, _MAX_NEAR, closed="both"), None],
     }
 
     def __init__(
@@ -266,6 +273,11 @@ class NONARegressor(BaseNeighborRegressor):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def _count_context_neighbors(self, n_rows):
+        if self.context_size is None or n_rows <= self.batch_size + self.context_size:
+            return None
+        return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
 
     def _make_head(self, n_targets):
         return NONA(

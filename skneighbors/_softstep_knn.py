@@ -58,12 +58,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
-    context_neighbors : int or None, default=4
-        For every row of a batch, one of this many nearest training rows, at
-        most 1,000, is part of the context and stands for them; the rest of the
-        context stands for all other rows. Used from 2,000 training rows on.
-        None: uniform draws.
-
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
 
@@ -222,7 +216,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         rank="soft",
         rank_scale="log",
         context_size=256,
-        context_neighbors=4,
         hidden_layer_sizes=(256, 256),
         embedding_dim=64,
         activation="silu",
@@ -253,7 +246,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.rank = rank
         self.rank_scale = rank_scale
         self.context_size = context_size
-        self.context_neighbors = context_neighbors
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
         self.activation = activation

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
-from skneighbors import _base
+from skneighbors import NONARegressor, _base, _nona
 
 
 @pytest.fixture(scope="module")
@@ -62,34 +62,34 @@ def test_members_have_validation_rows_of_their_own(estimator_class, friedman, mo
     assert len({tuple(rows.tolist()) for rows in members.validation}) == 3
 
 
-def test_near_rows_as_context(estimator_class, friedman, monkeypatch):
+def test_near_rows_as_context(friedman, monkeypatch):
     X, X_test, y, y_test = friedman
     small = dict(batch_size=32, context_size=32, max_iter=15, random_state=0)
-    uniform = estimator_class(**small).fit(X, y)
-    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_NEAR", 100)
-    near = estimator_class(**small).fit(X, y)
+    uniform = NONARegressor(**small).fit(X, y)
+    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
+    near = NONARegressor(**small).fit(X, y)
     assert near.score(X_test, y_test) > 0.5
     assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
-    again = estimator_class(**small).fit(X, y)
+    again = NONARegressor(**small).fit(X, y)
     assert_array_equal(near.predict(X_test), again.predict(X_test))
-    none = estimator_class(context_neighbors=None, **small).fit(X, y)
+    none = NONARegressor(context_neighbors=None, **small).fit(X, y)
     assert_array_equal(none.predict(X_test), uniform.predict(X_test))
 
 
-def test_near_rows_with_sample_weight(estimator_class, friedman, monkeypatch):
+def test_near_rows_with_sample_weight(friedman, monkeypatch):
     X, X_test, y, y_test = friedman
-    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_NEAR", 100)
+    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
     weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
     y = np.where(np.arange(len(y)) % 3, y, 100.0)
     weight[::3] = 0
-    model = estimator_class(batch_size=32, context_size=32, max_iter=15, random_state=0)
+    model = NONARegressor(batch_size=32, context_size=32, max_iter=15, random_state=0)
     model.fit(X, y, sample_weight=weight)
     assert model.score(X_test, y_test) > 0.5
 
 
-def test_large_data_look_for_near_rows(estimator_class):
+def test_large_data_look_for_near_rows():
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(2500, 2))
     y = np.sin(6 * X[:, 0])
-    model = estimator_class(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
+    model = NONARegressor(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
     assert model.fit(X, y).score(X, y) > 0.5

@@ -16,7 +16,7 @@ def interrupt_after(monkeypatch):
     """Make the progress bar raise an error once so many epochs are reported."""
 
     def install(n_epochs, error):
-        original = _base._progress_bar
+        original = _base.progress_bar
 
         def interrupting(*args):
             bar = original(*args)
@@ -38,7 +38,7 @@ def interrupt_after(monkeypatch):
 
             return Bar()
 
-        monkeypatch.setattr(_base, "_progress_bar", interrupting)
+        monkeypatch.setattr(_base, "progress_bar", interrupting)
 
     return install
 
