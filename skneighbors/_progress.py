@@ -5,7 +5,25 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(verbose, n_epochs):
-    """Open a tqdm bar; yields its reporter, or None."""
+    """Open a tqdm bar; yields its reporter, or None.
+
+    Parameters
+    ----------
+    verbose : bool or int
+        Whether to show a bar.
+    n_epochs : int
+
+    Yields
+    ------
+    report : callable or None
+        To be called as ``report(loss, score)`` after every epoch; `score` may
+        be None.
+
+    Raises
+    ------
+    ImportError
+        If a bar is asked for and `tqdm` is missing.
+    """
     if not verbose:
         yield None
         return

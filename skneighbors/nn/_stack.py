@@ -10,7 +10,16 @@ class Linear(nn.Linear):
     """Linear layer that can be stacked."""
 
     def forward(self, x):
-        """Map x (..., b, in_features) to (..., b, out_features)."""
+        """Apply the layer.
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., b, in_features)
+
+        Returns
+        -------
+        y : Tensor of shape (..., b, out_features)
+        """
         if self.weight.ndim == 2:
             return super().forward(x)
         out = torch.matmul(x, self.weight.mT)
