@@ -124,7 +124,10 @@ def test_ratios_and_ranks(results):
     assert table.loc["NONA", "XGBoost"] == pytest.approx(0.5)
     assert table.loc["NONA", "CatBoost"] == pytest.approx(0.25)
     assert table.loc["NONA", "best peer"] == pytest.approx(0.5)
-    assert table.loc["NONA", "worst set to best peer"] == pytest.approx(0.5)
+    assert table.loc["NONA", "worst set"] == pytest.approx(0.5)
+    fit_s = report.pivot(frame, "fit_s")
+    assert report.time_ratio(fit_s, "NONA", "CatBoost") == pytest.approx(0.25)
+    assert report.time_ratio(fit_s.iloc[:2], "NONA", "XGBoost", 300) == pytest.approx(0.5)
     _, average, p_value = report.rank_test(rmse)
     assert list(average.index) == ["NONA", "XGBoost", "CatBoost", "tuned k-NN"]
     assert list(average) == [1, 2, 3, 4]
