@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import sklearn
 import torch
-from _data import load_split
+from _data import data_folder, load_split
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import skneighbors
@@ -85,6 +85,8 @@ def main():
     parser.add_argument("--set", nargs="+", type=literal, default=[], metavar="PARAMETER=VALUE")
     parser.add_argument("--output", type=Path, help="Markdown file for the table")
     args = parser.parse_args()
+    if data_folder() is None:
+        raise SystemExit("Point SKNEIGHBORS_DATA at the folder of the data sets.")
     header = ("data", "split", "rows", "estimator", "RMSE", "bound", "fit, s", "predict, s")
     lines = [header, ("---",) * len(header)]
     print(*(f"{cell:>12}" for cell in header))

@@ -29,7 +29,11 @@ def load(path):
     frame = pd.DataFrame(lines)
     if "error" not in frame:
         frame["error"] = None
-    return frame[frame.error.isna()], frame[frame.error.notna()]
+    done, failed = frame[frame.error.isna()], frame[frame.error.notna()]
+    # A later run may have gone well.
+    key = ["dataset", "split", "method"]
+    again = failed.merge(done[key], on=key, how="left", indicator=True)._merge == "both"
+    return done, failed[~again.to_numpy()]
 
 
 def pivot(frame, value):
@@ -73,7 +77,7 @@ def time_ratio(fit_s, ours, peer, n_rows=1000):
 
 def rank_test(rmse):
     """Average ranks of the methods that ran everywhere, and the Friedman test's p-value."""
-    complete = rmse.groupby("dataset").mean().dropna(axis=1)
+    complete = rmse.dropna(axis=1).groupby("dataset").mean()
     complete = complete[[m for m in complete if m in PEERS or m in OURS]]
     ranks = complete.rank(axis=1)
     p_value = friedmanchisquare(*(complete[m] for m in complete)).pvalue
@@ -121,12 +125,13 @@ def rst_table(title, frame, digits):
 
 def versions(frame):
     """One line on what the runs used."""
-    known = frame.versions.iloc[-1] | {}
+    known = {}
+    for run in frame.versions:
+        for name, number in run.items():
+            known[name] = {*known.get(name, ()), number}
     threads = ", ".join(map(str, sorted(frame.threads.unique())))
-    return (
-        "Versions: " + ", ".join(f"{name} {number}" for name, number in known.items()) + ". "
-        f"Threads of each run: {threads}."
-    )
+    listed = ", ".join(f"{name} {'/'.join(sorted(numbers))}" for name, numbers in known.items())
+    return f"Versions: {listed}. Cores of each run: {threads}."
 
 
 def main():
@@ -160,7 +165,7 @@ def main():
     parts += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", "", versions(frame)]
     if len(failed):
         told = failed.groupby(["method", "error"]).dataset.unique()
-        parts += ["", "Without a result: "]
+        parts += ["", "Without a result:", ""]
         parts += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
     (args.output / "tabular.inc").write_text("\n".join(parts) + "\n", encoding="utf-8")
     draw_ranks(complete, average, args.output / "ranks.png")

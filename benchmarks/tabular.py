@@ -5,8 +5,9 @@ Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
        [--results FILE.jsonl]
 
 Every run is a process of its own and appends one JSON line to the results; a
-run whose line is there already is not repeated. Each process has as many
-threads as there are cores for every job. `report.py` makes the tables.
+run whose line is there already is not repeated, unless it failed. Each
+process is bound to its share of the cores (on Linux). `report.py` makes the
+tables.
 """
 
 import argparse
@@ -21,12 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
+from queue import Queue
 
 from _data import available, load_split
 from _methods import DEEP_PEERS, METHODS
 
 RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
 PACKAGES = ["scikit-learn", "torch", "numpy", "lightgbm", "xgboost", "catboost", "pytabkit"]
+CORES = "BENCHMARK_CORES"
 KEY = ("dataset", "split", "method")
 
 
@@ -43,6 +46,8 @@ def versions():
 
 def measure(dataset, split, method):
     """Fit and predict once; the figures of one JSON line."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
     import numpy as np
     from sklearn.metrics import r2_score, root_mean_squared_error
 
@@ -65,11 +70,13 @@ def measure(dataset, split, method):
     }
 
 
-def run(dataset, split, method, threads, limit):
+def run(dataset, split, method, cores, limit):
     """One run in a process of its own; its figures, or why there are none."""
     command = [sys.executable, __file__, "--one", dataset, str(split), method]
+    threads = len(cores)
     count = str(threads)
     env = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
+    env[CORES] = ",".join(map(str, cores))
     key = dict(zip(KEY, (dataset, split, method), strict=True))
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
@@ -85,7 +92,8 @@ def finished(path):
     if not path.exists():
         return set()
     lines = path.read_text(encoding="utf-8").splitlines()
-    return {tuple(line[name] for name in KEY) for line in map(json.loads, lines)}
+    done = (line for line in map(json.loads, lines) if "error" not in line)
+    return {tuple(line[name] for name in KEY) for line in done}
 
 
 def parse():
@@ -108,20 +116,25 @@ def main():
         print(json.dumps(measure(dataset, int(split), method)))
         return
     start, known = time.monotonic(), finished(args.results)
-    threads = max(1, os.cpu_count() // args.jobs)
+    share = max(1, os.cpu_count() // args.jobs)
+    shares = Queue()
+    for job in range(args.jobs):
+        shares.put([(job * share + i) % os.cpu_count() for i in range(share)])
     args.results.parent.mkdir(parents=True, exist_ok=True)
 
     def work(key):
         if args.budget is not None and time.monotonic() - start > args.budget:
             return
-        line = run(*key, threads, args.limit)
+        cores = shares.get()
+        line = run(*key, cores, args.limit)
+        shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         print(
             *key, line.get("error") or f"RMSE {line['rmse']:.4g}, {line['fit_s']:.1f} s", flush=True
         )
 
-    # The deep peers are the slowest and go last; their line of report is split 0.
+    # The deep peers are the slowest and go last.
     keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
     keys.sort(key=lambda key: key[2] in DEEP_PEERS)
     with ThreadPoolExecutor(args.jobs) as pool:

@@ -1,5 +1,6 @@
 """What both estimators share: fit and predict in named stages."""
 
+import copy
 from contextlib import ExitStack
 from numbers import Integral, Real
 
@@ -251,6 +252,8 @@ class BaseNeighborRegressor(
             feature_extractors = [self.feature_extractor() for _ in members]
             X = data.X[:2].cpu()
             n_features, *_ = [check_feature_extractor(f, X) for f in feature_extractors]
+            # A callable may return one and the same module each time.
+            feature_extractors = [copy.deepcopy(f) for f in feature_extractors]
             numerical_embedding = None
         embedders = [
             MLPEmbedder(
@@ -323,8 +326,9 @@ class BaseNeighborRegressor(
         Returns
         -------
         weights : ndarray of shape (n_samples, n_neighbors)
-            Weights, largest first; all weights of a prediction sum to 1. With
-            ``trend="linear"`` they weight the rows' residuals of the trend.
+            Weights, the mean over the ensemble's members, largest first; all
+            weights of a prediction sum to 1. With ``trend="linear"`` each member
+            weights the rows' residuals of its own trend.
         rows : int ndarray of shape (n_samples, n_neighbors)
             Rows of the X given to :meth:`fit`. Of rows equal in X and y the
             first stands for all.

@@ -59,7 +59,7 @@ class ContextSampler:
         self._seat = torch.zeros((n_members, n_rows), dtype=torch.int64, device=device)
 
     def find_near(self, z):
-        """Find the nearest rows of every row by their embeddings z (m, n_rows, d)."""
+        """Find every row's nearest by the Euclidean distance of embeddings z (m, n_rows, d)."""
         self._near = torch.empty((*z.shape[:2], self.n_near), dtype=torch.int64, device=self.device)
         # Random blocks, one of them for all rows while there are few.
         n_blocks = -(-self.n_rows // _SEARCHED_ROWS)
@@ -67,10 +67,8 @@ class ContextSampler:
         for block in order.tensor_split(n_blocks):
             for member, near in zip(z, self._near, strict=True):
                 near[block] = block[_nearest(member[block], self.n_near)]
-        flat = self._near.flatten(1)
-        count = torch.zeros(self._seat.shape, device=self.device)
-        count.scatter_add_(1, flat, torch.ones_like(flat, dtype=count.dtype))
-        self._nearness = count / self.n_near
+        counts = [near.flatten().bincount(minlength=self.n_rows) for near in self._near]
+        self._nearness = torch.stack(counts).to(z.dtype) / self.n_near
 
     def epoch(self):
         """Batches of one epoch in random order.

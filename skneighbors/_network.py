@@ -89,7 +89,7 @@ def check_feature_extractor(feature_extractor, X):
     TypeError
         If `feature_extractor` is no module.
     ValueError
-        If it does not map (b, ...) to (b, m).
+        If it does not map (b, ...) to (b, p).
     """
     if not isinstance(feature_extractor, nn.Module):
         raise TypeError(
@@ -109,7 +109,7 @@ def check_feature_extractor(feature_extractor, X):
     if not isinstance(out, torch.Tensor) or out.ndim != 2 or len(out) != len(X):
         shape = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
         raise ValueError(
-            "feature_extractor must map X of shape (b, ...) to features of shape (b, m); "
+            "feature_extractor must map X of shape (b, ...) to features of shape (b, p); "
             f"it mapped {tuple(X.shape)} to {shape}."
         )
     return out.shape[1]

@@ -52,10 +52,12 @@ class NONARegressor(BaseNeighborRegressor):
         alone, as in the papers.
 
     context_neighbors : int or None, default=4
-        For every row of a batch, one of this many nearest training rows, at
-        most 1,000, is part of the context and stands for them; the rest of the
-        context stands for all other rows. Used from 2,000 training rows on.
-        None: uniform draws.
+        For each row of a batch, or the first `context_size` of them, one of this
+        many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000) takes a place of the context and stands for them; all other rows
+        of batch and context stand for the rest of the training set. Used where
+        at least 2,000 distinct rows are left to train on and not all are context
+        anyway. None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -76,14 +78,15 @@ class NONARegressor(BaseNeighborRegressor):
 
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
-        X of shape (b, ...) to features of shape (b, m); it is trained with the
-        rest. X may then have more than two dimensions and is not scaled.
+        X of shape (b, ...) to features of shape (b, p); a copy of it is trained
+        with the rest. X may then have more than two dimensions and is not scaled.
 
     dropout : float, default=0.0
         Share of the hidden units dropped in training, in [0, 1).
 
     batch_size : int, default=256
-        Largest number of rows predicted in one step of the optimiser.
+        Largest number of rows predicted in one step of the optimiser; one more
+        where a batch of a single row would be left.
 
     learning_rate : {"cycles", "constant"}, default="cycles"
         ``"cycles"``: four cosine cycles of growing length over the training.
@@ -109,7 +112,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
-        epoch that predicts them best; otherwise those of the epoch of lowest
+        validated epoch that predicts them best; otherwise those of the epoch of lowest
         training loss. ``"auto"``: from 100 distinct rows on. Rows set aside are
         neighbours all the same once the training is over.
 
@@ -141,12 +144,12 @@ class NONARegressor(BaseNeighborRegressor):
     ----------
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardised
-        targets, each row left out of its own neighbours.
+        targets over rows and members, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
         computed: after every epoch, or in a training of 128 epochs or more
-        without `n_iter_no_change` some 64 times. None without validation.
+        without `n_iter_no_change` 64 to 128 times. None without validation.
 
     n_iter_ : int
         Number of epochs run.

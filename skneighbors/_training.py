@@ -13,9 +13,9 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
 
-# How often in a training near rows are looked for anew.
+# At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
-# About how often validation rows are predicted, however many the epochs.
+# From twice as many epochs on, not every epoch is validated, but at least so many.
 _N_VALIDATIONS = 64
 
 LEARNING_RATES = ("cycles", "constant")
@@ -46,8 +46,11 @@ class LabelledRows(NamedTuple):
 
     def take(self, rows):
         """Select rows (m, N) of m members, to shapes (m, N, ...)."""
-        weight = None if self.weight is None else self.weight[rows]
-        return LabelledRows(self.X[rows], self.y[rows], weight)
+        return LabelledRows(self.X[rows], *self.take_labels(rows))
+
+    def take_labels(self, rows):
+        """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""
+        return self.y[rows], None if self.weight is None else self.weight[rows]
 
 
 class MemberRows(NamedTuple):
@@ -102,15 +105,16 @@ def validation_mse(network, data, members):
     """Each member's error on its validation rows, with its training rows as neighbours."""
     _set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
-    train, validation = data.take(members.train), data.take(members.validation)
+    y_n, weight = data.take_labels(members.train)
     y_hat = attend_in_batches(
         network.head,
         _take_rows(z, members.validation),
         _take_rows(z, members.train),
-        train.y,
-        None if train.weight is None else train.weight.unsqueeze(-2),
+        y_n,
+        None if weight is None else weight.unsqueeze(-2),
     )
-    return weighted_mse(validation.y, y_hat, validation.weight)
+    y, weight = data.take_labels(members.validation)
+    return weighted_mse(y, y_hat, weight)
 
 
 def _take_rows(z, rows):
@@ -122,7 +126,9 @@ def _r2(mse, y, weight):
     share = torch.ones_like(y[..., 0]) if weight is None else weight
     mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
     variance = weighted_mse(y, mean, weight)
-    return torch.where(variance > 0, 1 - mse / variance, (mse == 0).to(mse.dtype))
+    # The mean of equal numbers is theirs up to rounding.
+    rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
+    return torch.where(variance > rounding, 1 - mse / variance, (mse <= rounding).to(mse.dtype))
 
 
 def _set_mode(network, training):
@@ -185,7 +191,7 @@ class _Trainer:
     """
 
     def __init__(self, network, data, members, settings, generator):
-        self.network = network
+        self.network = network.train()
         self.data = data
         self.members = members
         self.settings = settings
@@ -251,8 +257,8 @@ class _Trainer:
     def validate(self):
         """Mean over the members of the validation error and R2."""
         mse = validation_mse(self.result, self.data, self.members)
-        validation = self.data.take(self.members.validation)
-        return mse.mean().item(), _r2(mse, validation.y, validation.weight).mean().item()
+        y, weight = self.data.take_labels(self.members.validation)
+        return mse.mean().item(), _r2(mse, y, weight).mean().item()
 
     def has_finite_weights(self):
         """Whether the last step, which no loss has seen yet, left finite weights."""

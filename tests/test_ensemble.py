@@ -93,3 +93,38 @@ def test_large_data_look_for_near_rows():
     y = np.sin(6 * X[:, 0])
     model = NONARegressor(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
     assert model.fit(X, y).score(X, y) > 0.5
+
+
+def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypatch):
+    X, X_test, y, _ = friedman
+    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
+    model = NONARegressor(batch_size=32, context_size=32, max_iter=2, random_state=0)
+    expected = model.fit(X, y).predict(X_test)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert_array_equal(model.fit(X, y).predict(X_test), expected)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def test_members_share_no_feature_extractor(estimator_class, friedman):
+    X, _, y, _ = friedman
+    extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
+    before = {name: value.clone() for name, value in extractor.state_dict().items()}
+    model = estimator_class(feature_extractor=lambda: extractor, max_iter=3, random_state=0)
+    model.fit(X, y)
+    for name, value in extractor.state_dict().items():
+        assert torch.equal(value, before[name])  # trained as copies
+    one, other = model._bank.network.feature_extractors
+    assert not torch.equal(one[0].weight, other[0].weight)
+    # Trained in training mode, in whatever mode it came.
+    assert one[1].num_batches_tracked > 0
+
+
+def test_score_of_constant_validation_targets(estimator_class):
+    X = np.random.RandomState(0).normal(size=(120, 2))
+    y = np.full(120, 7.3)
+    y[0] = 7.4
+    model = estimator_class(max_iter=3, validation_fraction=0.05, random_state=1).fit(X, y)
+    assert all(-1e6 < score <= 1 for score in model.validation_scores_)

@@ -110,6 +110,14 @@ def test_gradients_of_the_weighted_batch_normalisation():
     assert torch.autograd.gradcheck(apply, (x, *parameters))
 
 
+def test_running_variance_for_weights_that_sum_to_one():
+    x = torch.randn(200, 3)
+    weighted, plain = nn.WeightedBatchNorm(3), nn.WeightedBatchNorm(3)
+    weighted(x, torch.full((200,), 1.0001 / 200))
+    plain(x)
+    assert_allclose(weighted.running_var, plain.running_var, rtol=1e-4)
+
+
 def test_batch_normalisation_is_torchs_for_equal_weights():
     x = torch.randn(9, 3)
     ours, theirs = nn.WeightedBatchNorm(3), torch_nn.BatchNorm1d(3)

@@ -81,9 +81,9 @@ def test_runs_are_measured_once(folder, monkeypatch, capsys):
 def test_failures_and_limits_are_results_too(folder, monkeypatch):
     import tabular
 
-    failed = tabular.run("wine", 0, "tuned k-NN", 1, 60)
+    failed = tabular.run("wine", 0, "tuned k-NN", [0], 60)
     assert "wine.npz is missing" in failed["error"]
-    slow = tabular.run("yacht", 0, "tuned k-NN", 1, 0.01)
+    slow = tabular.run("yacht", 0, "tuned k-NN", [0], 0.01)
     assert slow["error"] == "more than 0 s"
     assert slow["method"] == "tuned k-NN"
 

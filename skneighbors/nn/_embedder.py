@@ -154,7 +154,8 @@ class WeightedBatchNorm(nn.Module):
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():
             # As in torch, the running variance is the unbiased one.
-            unbiased = var * torch.where(total > 1, total / (total - 1), 1)
+            n = total.clamp(min=x.shape[-2])  # weights below 1 are no smaller sample
+            unbiased = var * torch.where(n > 1, n / (n - 1), 1)
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
         return out
