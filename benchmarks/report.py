@@ -18,9 +18,9 @@ import pandas as pd
 from _data import DATASETS
 from _methods import ABLATIONS, METHODS, OURS, PEERS
 from scipy.stats import friedmanchisquare
+from tabular import KEY, RESULTS
 
 HERE = Path(__file__).parent
-OURS_BEST = "NONA"
 
 
 def load(path):
@@ -31,8 +31,7 @@ def load(path):
         frame["error"] = None
     done, failed = frame[frame.error.isna()], frame[frame.error.notna()]
     # A later run may have gone well.
-    key = ["dataset", "split", "method"]
-    again = failed.merge(done[key], on=key, how="left", indicator=True)._merge == "both"
+    again = failed.merge(done[[*KEY]], on=[*KEY], how="left", indicator=True)._merge == "both"
     return done, failed[~again.to_numpy()]
 
 
@@ -136,7 +135,7 @@ def versions(frame):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "tabular.jsonl")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmark")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,10 @@ from itertools import product
 from pathlib import Path
 from queue import Queue
 
+import numpy as np
 from _data import available, load_split
 from _methods import DEEP_PEERS, METHODS
+from sklearn.metrics import r2_score, root_mean_squared_error
 
 RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
 PACKAGES = ["scikit-learn", "torch", "numpy", "lightgbm", "xgboost", "catboost", "pytabkit"]
@@ -48,9 +50,6 @@ def measure(dataset, split, method):
     """Fit and predict once; the figures of one JSON line."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
-    import numpy as np
-    from sklearn.metrics import r2_score, root_mean_squared_error
-
     X, X_test, y, y_test = load_split(dataset, split)
     model = METHODS[method](split)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -101,8 +101,8 @@ def weighted_mse(y, y_hat, weight):
 
 
 @torch.no_grad()
-def validation_mse(network, data, members):
-    """Each member's error on its validation rows, with its training rows as neighbours."""
+def validation_mse_and_r2(network, data, members):
+    """Each member's error and R2 on its validation rows, its training rows as neighbours."""
     _set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
     y_n, weight = data.take_labels(members.train)
@@ -114,7 +114,8 @@ def validation_mse(network, data, members):
         None if weight is None else weight.unsqueeze(-2),
     )
     y, weight = data.take_labels(members.validation)
-    return weighted_mse(y, y_hat, weight)
+    mse = weighted_mse(y, y_hat, weight)
+    return mse, _r2(mse, y, weight)
 
 
 def _take_rows(z, rows):
@@ -256,9 +257,8 @@ class _Trainer:
 
     def validate(self):
         """Mean over the members of the validation error and R2."""
-        mse = validation_mse(self.result, self.data, self.members)
-        y, weight = self.data.take_labels(self.members.validation)
-        return mse.mean().item(), _r2(mse, y, weight).mean().item()
+        mse, r2 = validation_mse_and_r2(self.result, self.data, self.members)
+        return mse.mean().item(), r2.mean().item()
 
     def has_finite_weights(self):
         """Whether the last step, which no loss has seen yet, left finite weights."""

@@ -9,8 +9,8 @@ from skneighbors import _context
 from skneighbors._context import ContextSampler
 
 
-def make_sampler(n_rows, batch_size, context_size, n_near=None, n_members=1, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+def make_sampler(n_rows, batch_size, context_size, n_near=None, n_members=1):
+    generator = torch.Generator().manual_seed(0)
     return ContextSampler(
         n_rows, n_members, batch_size, context_size, n_near, generator, torch.device("cpu")
     )
