@@ -43,6 +43,18 @@ class _SingleThreaded:
 single_threaded = _SingleThreaded()
 
 
+def keep_freed_memory():
+    """Let the C library keep memory that a training step frees for the next one.
+
+    glibc hands freed blocks of more than some hundred kilobytes back to the
+    system, which then has to map them anew, page by page. It stops doing so up
+    to the size of the largest block freed so far, at most 32 MiB; see
+    M_MMAP_THRESHOLD in mallopt(3). The block is never touched, so it takes no
+    memory; elsewhere this does nothing.
+    """
+    torch.empty(2**25 - 2**14, dtype=torch.uint8)
+
+
 def map_batches(function, batches):
     """Apply a function to batches, in as many threads as torch would use.
 

@@ -1,6 +1,5 @@
 """The training loop: schedule, validation, best weights. Knows no estimator."""
 
-import copy
 import math
 import warnings
 from dataclasses import dataclass, field
@@ -8,10 +7,11 @@ from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
+from ._torch_utils import keep_freed_memory
+from ._weights import FlatWeights, MovingAverage, Snapshot
 
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
@@ -138,52 +138,6 @@ def _set_mode(network, training):
         network.train(training)
 
 
-def _tensors(network):
-    return [*network.parameters(), *network.buffers()]
-
-
-class _Snapshot:
-    """Copy of a network's parameters and buffers."""
-
-    def __init__(self, network):
-        self._live = _tensors(network)
-        self._kept = [tensor.detach().clone() for tensor in self._live]
-
-    @torch.no_grad()
-    def take(self):
-        for kept, live in zip(self._kept, self._live, strict=True):
-            kept.copy_(live)
-
-    @torch.no_grad()
-    def restore(self, network):
-        for kept, live in zip(self._kept, _tensors(network), strict=True):
-            live.copy_(kept)
-
-
-class _MovingAverage:
-    """Network whose weights are an exponential moving average over the steps.
-
-    Over few steps it forgets faster, lest the initial weights stay in it.
-    """
-
-    def __init__(self, network, decay):
-        self.network = copy.deepcopy(network)
-        self._decay = decay
-        self._n_steps = 0
-        pairs = list(zip(_tensors(self.network), _tensors(network), strict=True))
-        weights = [pair for pair in pairs if pair[0].is_floating_point()]
-        self._averaged, self._current = map(list, zip(*weights, strict=True))
-        self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
-
-    @torch.no_grad()
-    def update(self):
-        decay = min(self._decay, self._n_steps / (self._n_steps + 9))
-        get_ema_multi_avg_fn(decay)(self._averaged, self._current, self._n_steps)
-        for averaged, current in self._counters:
-            averaged.copy_(current)
-        self._n_steps += 1
-
-
 class _Trainer:
     """Optimiser and data of one fit; :meth:`epoch` passes once over the rows.
 
@@ -209,13 +163,14 @@ class _Trainer:
         self.refresh = max(1, settings.max_iter // _N_REFRESHES)
         self.n_steps = settings.max_iter * self.sampler.n_batches
         self.step = 0
+        self.weights = FlatWeights(network)
         self.average = None
-        self.result = network
+        self.result, self.result_weights = network, self.weights
         if settings.ema_decay is not None:
-            self.average = _MovingAverage(network, settings.ema_decay)
-            self.result = self.average.network
+            self.average = MovingAverage(network, self.weights, settings.ema_decay)
+            self.result, self.result_weights = self.average.network, self.average.weights
         self.optimizer = torch.optim.AdamW(
-            network.parameters(),
+            self.weights.vectors,
             lr=settings.learning_rate_init,
             betas=(0.9, 0.95),
             weight_decay=settings.weight_decay,
@@ -240,7 +195,7 @@ class _Trainer:
             y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
             weight = None if batch.weight is None else batch.weight[:, :n_queries]
             losses = weighted_mse(batch.y[:, :n_queries], y_hat, weight)
-            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=False)
             losses.sum().backward()
             self.optimizer.step()
             if self.average is not None:
@@ -259,12 +214,6 @@ class _Trainer:
         """Mean over the members of the validation error and R2."""
         mse, r2 = validation_mse_and_r2(self.result, self.data, self.members)
         return mse.mean().item(), r2.mean().item()
-
-    def has_finite_weights(self):
-        """Whether the last step, which no loss has seen yet, left finite weights."""
-        (group,) = self.optimizer.param_groups
-        # Zero times a number that is not finite is NaN.
-        return not torch.nn.utils.parameters_to_vector(group["params"]).mul_(0).sum().isnan()
 
 
 def train_network(network, data, members, settings, generator, report=None):
@@ -293,9 +242,10 @@ def train_network(network, data, members, settings, generator, report=None):
     FloatingPointError
         If the loss is not finite before any epoch was complete.
     """
+    keep_freed_memory()
     history = TrainingHistory()
     trainer = _Trainer(network, data, members, settings, generator)
-    snapshot = _Snapshot(trainer.result)
+    snapshot = Snapshot(trainer.result_weights)
     try:
         _run_epochs(trainer, history, snapshot, report)
     except KeyboardInterrupt:
@@ -305,7 +255,7 @@ def train_network(network, data, members, settings, generator, report=None):
             f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
             stacklevel=2,
         )
-    snapshot.restore(network)
+    snapshot.restore(trainer.weights)
     network.eval()
     return history
 
@@ -317,7 +267,8 @@ def _run_epochs(trainer, history, snapshot, report):
         loss, score = trainer.epoch(), None
         mse, sound = loss, math.isfinite(loss)
         if validation is None:
-            sound = sound and trainer.has_finite_weights()
+            # No loss has seen the last step yet.
+            sound = sound and trainer.weights.are_finite()
         elif sound and validates(epoch, settings):
             mse, score = trainer.validate()
             sound = math.isfinite(mse)

@@ -17,7 +17,7 @@ ORDER = [
     {"_nona", "_softstep_knn"},
     {"_base"},
     {"_training"},
-    {"_context", "_bank", "_network", "_preprocessing", "_progress"},
+    {"_context", "_bank", "_network", "_preprocessing", "_progress", "_weights"},
     {"_torch_utils"},
     {"nn"},
 ]
@@ -56,7 +56,7 @@ def test_nn_is_plain_torch(path):
     rooms, packages = imports(path)
     inside = {path.stem for path in (PACKAGE / "nn").glob("*.py")}
     assert rooms <= inside
-    assert packages <= {"copy", "math", "numpy", "scipy", "torch"}
+    assert packages <= {"copy", "math", "numpy", "scipy", "torch", "typing"}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)

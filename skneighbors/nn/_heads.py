@@ -1,11 +1,13 @@
 """Regression heads that predict from labelled neighbours."""
 
 import math
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
-from ._similarity import SIMILARITIES, minmax_scale, similarity
+from ._similarity import SIMILARITIES, absent, argmax, minmax_scale_present, similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
 from ._stack import Linear
@@ -45,22 +47,22 @@ class _NeighborHead(nn.Module):
             return s
         return s * torch.exp(-self.log_temperature)[..., None, None]
 
-    def _range_exclusion(self, own, excluded):
-        """Entries that do not count for a row's range of similarities."""
-        if not self.self_in_range or own is None:
-            return excluded
-        # Of the excluded ones, the queries themselves count all the same.
-        return excluded & ~own
+    def _scaled_similarity(self, s, presence):
+        """Similarities scaled to [0, 1] over the neighbours that count for the range."""
+        absence = presence.absence
+        if self.self_in_range and presence.own is not None:
+            absence = absence * (1 - presence.own)
+        return minmax_scale_present(s, absence)
 
-    def _log_mask(self, x, z, excluded):
+    def _log_mask(self, x, z, presence):
         """Mask scaled similarities x, never rejecting a row's largest x."""
         x_top = 1.0
         if self.softstep.function == "s1":
-            real = x if excluded is None else torch.where(excluded, 0, x)
-            x_top = real.amax(-1, keepdim=True)
+            top = argmax(x if presence.absence is None else x + presence.absence)
+            x_top = x.gather(-1, top)
         return self.softstep(x, z, x_top)
 
-    def _logits(self, z, s, own, excluded, sample_weight):
+    def _logits(self, z, s, presence):
         raise NotImplementedError
 
     def weights(self, z, z_n, self_index=None, sample_weight=None):
@@ -83,15 +85,8 @@ class _NeighborHead(nn.Module):
             Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
         """
         s = self._similarities(z, z_n)
-        own, excluded, sample_weight = _neighbour_weights(s, self_index, sample_weight)
-        logits = self._logits(z, s, own, excluded, sample_weight)
-        if sample_weight is not None:
-            logits = logits + sample_weight.log()
-        if excluded is None:
-            return logits.softmax(-1)
-        # A finite floor: a row that has no neighbours gets weights 0, not NaN.
-        logits = torch.where(excluded, torch.finfo(logits.dtype).min, logits)
-        return torch.where(excluded, 0, logits.softmax(-1))
+        presence = _Presence.of(s, self_index, sample_weight)
+        return _Softmax.apply(self._logits(z, s, presence), presence.log_weight)
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         """Predict the queries' targets.
@@ -130,41 +125,71 @@ class _NeighborHead(nn.Module):
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
 
-def _neighbour_weights(s, self_index, sample_weight):
-    """Which entries are the queries themselves, which do not count, and the weights.
+class _Presence(NamedTuple):
+    """How much a neighbour counts for a query; all None if each counts once.
 
-    Parameters
+    Attributes
     ----------
-    s : Tensor of shape (..., b, N)
-    self_index : int Tensor of shape (b,) or None
-    sample_weight : Tensor that broadcasts against `s`, or None
-
-    Returns
-    -------
-    own : bool Tensor of shape (b, N) or None
-        The queries' own entries.
-    excluded : bool Tensor, broadcasting against `s`, or None
-        Entries of weight 0.
-    sample_weight : Tensor of the shape of `s` or None
+    own : Tensor of shape (b, N) or None
+        1 for the queries' own entries, where they are left out, otherwise 0.
+    weight : Tensor broadcasting against (..., b, N) or None
         Weights, that of a query's own entry lowered by 1.
+    log_weight : Tensor of that shape or None
+        Their logarithms, :func:`absent` for weight 0.
+    absence : Tensor of that shape or None
+        :func:`absent` for weight 0, otherwise 0.
     """
-    own = None
-    if self_index is not None:
-        if self_index.shape != s.shape[-2:-1]:
-            raise ValueError(
-                f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
-            )
-        own = torch.zeros(s.shape[-2:], dtype=torch.bool, device=s.device)
-        own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), (self_index >= 0).unsqueeze(1))
-    if sample_weight is None:
-        return own, own, None
-    sample_weight = sample_weight.to(s.dtype).expand_as(s)
-    if own is not None:
-        index = self_index.clamp(min=0).unsqueeze(1).expand(*s.shape[:-1], 1)
-        weight = sample_weight.gather(-1, index)
-        lowered = torch.where(self_index.unsqueeze(1) >= 0, (weight - 1).clamp(min=0), weight)
-        sample_weight = sample_weight.scatter(-1, index, lowered)
-    return own, sample_weight <= 0, sample_weight
+
+    own: torch.Tensor | None = None
+    weight: torch.Tensor | None = None
+    log_weight: torch.Tensor | None = None
+    absence: torch.Tensor | None = None
+
+    @classmethod
+    def of(cls, s, self_index, sample_weight):
+        """Presence of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
+        own = None
+        if self_index is not None:
+            if self_index.shape != s.shape[-2:-1]:
+                raise ValueError(
+                    f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
+                )
+            own = s.new_zeros(s.shape[-2:])
+            left_out = (self_index >= 0).to(s.dtype)
+            own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), left_out.unsqueeze(1))
+        if sample_weight is not None:
+            weight = sample_weight.to(s.dtype).expand_as(s)
+            if own is not None:
+                weight = (weight - own).clamp_(min=0)
+            absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
+            return cls(own, weight, weight.log().clamp_(min=absent(s.dtype)), absence)
+        if own is None:
+            return cls()
+        absence = own * absent(s.dtype)
+        return cls(own, 1 - own, absence, absence)
+
+
+class _Softmax(torch.autograd.Function):
+    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbour."""
+
+    @staticmethod
+    def forward(ctx, logits, log_weight):
+        if log_weight is not None:
+            # A rejected entry of an absent neighbour could reach -inf.
+            logits = (logits + log_weight).clamp_(min=torch.finfo(logits.dtype).min)
+        weights = logits.softmax(-1)
+        if log_weight is not None:
+            some = log_weight.amax(-1, keepdim=True) > absent(logits.dtype)
+            weights.mul_(some)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        (weights,) = ctx.saved_tensors
+        grad = grad * weights
+        return grad.addcmul_(weights, grad.sum(-1, keepdim=True), value=-1), None
 
 
 class NONA(_NeighborHead):
@@ -234,12 +259,11 @@ class NONA(_NeighborHead):
                 embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
             )
 
-    def _logits(self, z, s, own, excluded, sample_weight):
+    def _logits(self, z, s, presence):
         logits = self._tempered(s)
         if self.softstep is None:
             return logits
-        x = minmax_scale(s, self._range_exclusion(own, excluded))
-        return logits + self._log_mask(x, z, excluded)
+        return logits + self._log_mask(self._scaled_similarity(s, presence), z, presence)
 
 
 class SoftStepKNN(_NeighborHead):
@@ -321,28 +345,28 @@ class SoftStepKNN(_NeighborHead):
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
 
-    def _logits(self, z, s, own, excluded, sample_weight):
+    def _logits(self, z, s, presence):
         if self.rank is None:
-            x = minmax_scale(s, self._range_exclusion(own, excluded))
+            x = self._scaled_similarity(s, presence)
         else:
-            x = self._scaled_rank(s, excluded, sample_weight)
-        return self._log_mask(x, z, excluded)
+            x = self._scaled_rank(s, presence)
+        return self._log_mask(x, z, presence)
 
-    def _scaled_rank(self, s, excluded, sample_weight):
-        if sample_weight is None and excluded is not None:
-            sample_weight = (~excluded).to(s.dtype)
-        if sample_weight is None:
+    def _scaled_rank(self, s, presence):
+        if presence.weight is None:
             total = s.new_full((1, 1), s.shape[-1])
         else:
-            total = sample_weight.sum(-1, keepdim=True)
+            total = presence.weight.sum(-1, keepdim=True)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
-            gaps = self._tempered(minmax_scale(s, excluded) * total)
-            rank = soft_rank(gaps, 1.0, sample_weight)
+            gaps = self._tempered(minmax_scale_present(s, presence.absence) * total)
+            rank = soft_rank(gaps, 1.0, presence.weight)
         else:
-            rank = hard_rank(s, sample_weight)
+            rank = hard_rank(s, presence.weight)
         # A single neighbour, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
-            return (1 - rank.clamp(min=1).log() / total.log()).clamp(0, 1)
-        return (1 - (rank - 1) / (total - 1)).clamp(0, 1)
+            x = 1 - rank.log() / total.log()
+        else:
+            x = 1 - (rank - 1) / (total - 1)
+        return F.hardtanh(x, 0, 1)  # a clamp whose gradient is one pass

@@ -1,5 +1,6 @@
 """Similarities between queries and neighbours, and their row-wise scaling."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -19,24 +20,47 @@ def _coincidence(dtype):
     return 16 * torch.finfo(dtype).eps
 
 
+def _flat_less(a, b):
+    """Flat indices of the entries where a < b; on the CPU by NumPy, several times faster."""
+    if a.is_cpu:
+        return torch.from_numpy(np.flatnonzero(a.numpy() < b.numpy()))
+    return (a < b).flatten().nonzero().squeeze(1)
+
+
+def absent(dtype):
+    """Finite stand-in for the logarithm of weight 0, low enough to outweigh any other."""
+    return 0.75 * torch.finfo(dtype).min
+
+
+def argmax(x):
+    """Index of each row's largest entry, (..., 1); on the CPU by NumPy, ten times faster."""
+    if x.is_cpu:
+        return torch.from_numpy(x.detach().numpy().argmax(-1, keepdims=True))
+    return x.argmax(-1, keepdim=True)
+
+
 def _euclidean_distances(z, z_n):
     """Euclidean distances whose relative error is small for near pairs too.
 
     ``|z|^2 + |z_n|^2 - 2 z.z_n`` costs one matrix product but loses all digits
     where two rows nearly coincide; exactly those pairs are computed again from
-    their differences.
+    their differences. Those that coincide are returned as flat indices.
     """
     scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
-    sq_distances = torch.add(scale, z @ z_n.mT, alpha=-2)
-    near = (sq_distances < torch.finfo(z.dtype).eps ** 0.5 * scale).nonzero(as_tuple=True)
-    *stack, rows, cols = near
-    if rows.numel() > _MAX_NEAR_SHARE * scale.numel():
+    sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
+    bound = scale * torch.finfo(z.dtype).eps ** 0.5
+    near = _flat_less(sq_distances, bound)
+    if near.numel() > _MAX_NEAR_SHARE * scale.numel():
         distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
-        return distances.masked_fill_(distances <= _coincidence(z.dtype) * scale.sqrt(), 0)
-    sq_near = (z[(*stack, rows)] - z_n[(*stack, cols)]).square().sum(-1)
-    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale[near]
-    sq_distances[near] = sq_near.masked_fill_(coincide, 0)
-    return sq_distances.sqrt_()
+        coincide = (distances <= _coincidence(z.dtype) * scale.sqrt()).flatten()
+        return distances, coincide.nonzero().squeeze(1)
+    n_cols = z_n.shape[-2]
+    rows = near // n_cols
+    cols = rows // z.shape[-2] * n_cols + near % n_cols
+    sq_near = (z.flatten(0, -2)[rows] - z_n.flatten(0, -2)[cols]).square().sum(-1)
+    sq_distances.view(-1)[near] = sq_near
+    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale.view(-1)[near]
+    return sq_distances.sqrt_(), near[coincide]
 
 
 def _manhattan_distances(z, z_n):
@@ -48,20 +72,23 @@ def _manhattan_distances(z, z_n):
     return distances.masked_fill(coincide, 0)
 
 
-class _EuclideanDistance(torch.autograd.Function):
-    """Pairwise Euclidean distance; its gradient where two rows coincide is 0."""
+class _EuclideanSimilarity(torch.autograd.Function):
+    """Minus the pairwise Euclidean distance; its gradient where two rows coincide is 0."""
 
     @staticmethod
     def forward(ctx, z, z_n):
-        distances = _euclidean_distances(z, z_n)
-        ctx.save_for_backward(z, z_n, distances)
-        return distances
+        distances, coincide = _euclidean_distances(z, z_n)
+        distances.view(-1)[coincide] = 0
+        s = distances.neg_()
+        ctx.save_for_backward(z, z_n, s, coincide)
+        return s
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        z, z_n, distances = ctx.saved_tensors
-        ratio = torch.where(distances > 0, grad / distances, 0)  # (b, N)
+        z, z_n, s, coincide = ctx.saved_tensors
+        ratio = grad / s  # (b, N)
+        ratio.view(-1)[coincide] = 0
         grad_z = grad_z_n = None
         if ctx.needs_input_grad[0]:
             grad_z = z * ratio.sum(-1).unsqueeze(-1) - ratio @ z_n
@@ -108,7 +135,7 @@ def similarity(z, z_n, metric="l2"):
             f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
         )
     if metric == "l2":
-        return -_EuclideanDistance.apply(z, z_n)
+        return _EuclideanSimilarity.apply(z, z_n)
     if metric == "l1":
         return -_manhattan_distances(z, z_n)
     if metric == "dot":
@@ -122,33 +149,36 @@ class _MinMaxScale(torch.autograd.Function):
     """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
 
     @staticmethod
-    def forward(ctx, s, exclude):
-        if exclude is None:
-            (low, argmin), (high, argmax) = s.min(-1, keepdim=True), s.max(-1, keepdim=True)
-        else:
-            low, argmin = torch.where(exclude, torch.inf, s).min(-1, keepdim=True)
-            high, argmax = torch.where(exclude, -torch.inf, s).max(-1, keepdim=True)
+    def forward(ctx, s, absence):
+        ctx.clipped = absence is not None
+        top, bottom = s, -s
+        if absence is not None:
+            top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
+        argmax_s, argmin_s = argmax(top), argmax(bottom)
+        high, low = top.gather(-1, argmax_s), -bottom.gather(-1, argmin_s)
         tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
-        # Not above: constant, or (-inf) without any entry that counts.
+        # Not above: constant, or without any entry that counts.
         constant = ~(high - low > tolerance)
         width = (high - low).masked_fill_(constant, torch.inf)
         # Divided, not multiplied by a reciprocal: the largest is exactly 1.
         x = (s - low.masked_fill(constant, 0)).div_(width).add_(constant)
-        inside = None
-        if exclude is not None:
-            inside = (x >= 0) & (x <= 1)
+        if absence is not None:
             x.clamp_(0, 1)
-        ctx.save_for_backward(x, width, argmin, argmax, inside)
+        ctx.save_for_backward(x, width, argmin_s, argmax_s)
         return x
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        x, width, argmin, argmax, inside = ctx.saved_tensors
-        grad = grad / width if inside is None else (grad / width).mul_(inside)
+        x, width, argmin_s, argmax_s = ctx.saved_tensors
+        grad = grad / width
+        if ctx.clipped:
+            # 1 inside of the range, 0 at its ends, where x does not change.
+            grad.mul_(torch.addcmul(x, x, x, value=-1).sign_())
         by_high = (grad * x).sum(-1, keepdim=True)
         by_low = grad.sum(-1, keepdim=True) - by_high
-        return grad.scatter_add_(-1, argmin, -by_low).scatter_add_(-1, argmax, -by_high), None
+        grad.scatter_add_(-1, argmin_s, -by_low).scatter_add_(-1, argmax_s, -by_high)
+        return grad, None
 
 
 def minmax_scale(s, exclude=None):
@@ -175,4 +205,9 @@ def minmax_scale(s, exclude=None):
     >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
     [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
     """
-    return _MinMaxScale.apply(s, exclude)
+    return minmax_scale_present(s, None if exclude is None else exclude.to(s.dtype).mul_(absent(s.dtype)))
+
+
+def minmax_scale_present(s, absence):
+    """Like :func:`minmax_scale`, with :func:`absent` where entries do not count and 0 elsewhere."""
+    return _MinMaxScale.apply(s, absence)

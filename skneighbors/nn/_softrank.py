@@ -64,24 +64,27 @@ def hard_rank(s, sample_weight=None):
     tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
     starts = torch.ones_like(s, dtype=torch.bool)
     starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
-    block = starts.flatten().cumsum(0).sub_(1)
-    mean = _block_means(_mid_ranks(weight), torch.where(present, weight, 1), block)
+    lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
+    mean = _block_means(_mid_ranks(weight), torch.where(present, weight, 1), lengths)
     return torch.empty_like(s).scatter_(1, order, mean).view(shape)
 
 
-def _block_means(values, weight, block):
+def _lengths(starts, stop):
+    return torch.diff(starts, append=starts.new_tensor([stop]))
+
+
+def _block_means(values, weight, lengths):
     """Mean over each block with positive weights, written back to its entries.
 
-    Blocks are numbered through the flattened (b, N) array.
+    Blocks are stretches of the flattened (b, N) array.
     """
-    empty = values.new_zeros(int(block[-1]) + 1)
-    total = empty.index_add(0, block, weight.flatten())
-    sums = empty.index_add(0, block, (weight * values).flatten())
-    return (sums / total)[block].view_as(values)
+    total = torch.segment_reduce(weight.flatten(), "sum", lengths=lengths)
+    sums = torch.segment_reduce((weight * values).flatten(), "sum", lengths=lengths)
+    return sums.div_(total).repeat_interleave(lengths, output_size=values.numel()).view_as(values)
 
 
 def _isotonic_blocks(excess, weight):
-    """Blocks of the rows' decreasing isotonic regressions, numbered through.
+    """Lengths of the blocks of the rows' decreasing isotonic regressions.
 
     One call solves the whole batch: every row is moved below the one before it,
     so that no block reaches across rows. SciPy's solver runs on the CPU; tensors
@@ -96,10 +99,10 @@ def _isotonic_blocks(excess, weight):
         (values - offset[:, None]).ravel(), weights=weights.ravel(), increasing=False
     ).blocks
     # Rounding in the offset must not merge rows.
-    starts = np.union1d(starts[:-1], np.arange(0, n_rows * n_cols, n_cols))
-    lengths = np.diff(np.append(starts, n_rows * n_cols))
-    block = np.repeat(np.arange(len(starts)), lengths)
-    return torch.from_numpy(block).to(excess.device)
+    is_start = np.zeros(n_rows * n_cols, dtype=bool)
+    is_start[starts[:-1]] = is_start[::n_cols] = True
+    starts = torch.from_numpy(np.flatnonzero(is_start)).to(excess.device)
+    return _lengths(starts, n_rows * n_cols)
 
 
 class _SoftRank(torch.autograd.Function):
@@ -119,19 +122,19 @@ class _SoftRank(torch.autograd.Function):
         floor = excess.amin(1, keepdim=True).nan_to_num(posinf=0.0) - 1
         excess = torch.where(present, excess, floor)
         weight = torch.where(present, weight, 1)  # any does for the others
-        block = _isotonic_blocks(excess, weight)
-        ranks = torch.where(present, z + _block_means(excess, weight, block), rank)
-        ctx.save_for_backward(order, weight, present, block)
+        lengths = _isotonic_blocks(excess, weight)
+        ranks = torch.where(present, z + _block_means(excess, weight, lengths), rank)
+        ctx.save_for_backward(order, weight, present, lengths)
         ctx.strength = strength
         return torch.empty_like(s).scatter_(1, order, ranks)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        order, weight, present, block = ctx.saved_tensors
+        order, weight, present, lengths = ctx.saved_tensors
         grad = grad.gather(1, order)
         # Transpose of v -> v - blockmean_w(v): entries share by their weight.
-        share = weight * _block_means(grad / weight, weight, block)
+        share = weight * _block_means(grad / weight, weight, lengths)
         grad = (share - grad).masked_fill_(~present, 0).div_(ctx.strength)
         return torch.empty_like(grad).scatter_(1, order, grad), None, None
 

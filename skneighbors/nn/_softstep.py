@@ -25,43 +25,39 @@ def _log_zero(x):
     return torch.finfo(x.dtype).min / 2
 
 
-class _LogS1(torch.autograd.Function):
-    """log S1 = logsigmoid(u), u = (log(x - a) - log(b - x)) / t."""
+def _share_above(distance, tiny):
+    """1 where a distance from a threshold counts as positive, 0 where it does not."""
+    return (distance / tiny).clamp_(0, 1)
 
-    @staticmethod
-    def _logit(x, a, b, t):
-        tiny = _resolution(x)
-        above, below = x - a, b - x
-        rejected = above <= tiny
-        accepted = (below <= tiny) & ~rejected
-        log_below = below.clamp_(min=tiny).log_()
-        t = t.clamp(min=torch.finfo(x.dtype).eps)
-        u = above.clamp(min=tiny).log_().sub_(log_below).div_(t)
-        return u, above, log_below, rejected, accepted, t
+
+class _LogS1(torch.autograd.Function):
+    """log S1 = logsigmoid(u), u = log((x - a) / (b - x)) / t."""
 
     @staticmethod
     def forward(ctx, x, a, b, t):
-        ctx.save_for_backward(x, a, b, t)
-        u, _, _, rejected, accepted, _ = _LogS1._logit(x, a, b, t)
+        tiny = _resolution(x)
+        above, below = x - a, b - x
+        present = _share_above(above, tiny)
+        inside = _share_above(below, tiny).mul_(present)
+        above.clamp_(min=tiny)
+        below.clamp_(min=tiny)
+        t_positive = t.clamp(min=torch.finfo(x.dtype).eps)
+        u = (above / below).log_().div_(t_positive)
+        ctx.save_for_backward(u, above, below, inside, a, b, t, t_positive)
         log_mask = nn.functional.logsigmoid(u)
-        return log_mask.masked_fill_(accepted, 0).masked_fill_(rejected, _log_zero(x))
+        return log_mask.addcmul_(present.sub_(1), present.new_tensor(-_log_zero(x)))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        x, a, b, t = ctx.saved_tensors
-        u, above, log_below, rejected, accepted, t = _LogS1._logit(x, a, b, t)
-        flat = rejected | accepted
-        log_complement = nn.functional.logsigmoid(-u)  # log(1 - S1) = log(dlogS1/du)
-        grad_u = (log_complement.exp() * grad).masked_fill_(flat, 0).div_(t)
-        by_a = grad_u / above.masked_fill_(flat, 1)
-        # (1 - S1) / (b - x) stays bounded towards b: divide in the logarithm.
-        by_b = (log_complement - log_below).exp_().mul_(grad).masked_fill_(flat, 0).div_(t)
+        u, above, below, inside, a, b, t, t_positive = ctx.saved_tensors
+        grad_u = (-u).sigmoid_().mul_(inside).mul_(grad).div_(t_positive)
+        by_a, by_b = grad_u / above, grad_u / below
         return (
-            (by_a + by_b).sum_to_size(x.shape),
+            by_a + by_b,
             -by_a.sum_to_size(a.shape),
             -by_b.sum_to_size(b.shape),
-            -(grad_u * u).sum_to_size(ctx.saved_tensors[3].shape),
+            -grad_u.mul_(u).sum_to_size(t.shape),
         )
 
 
@@ -69,37 +65,30 @@ class _LogS2(torch.autograd.Function):
     """log S2 = t (b - x) log(x / b) / (1 - t)."""
 
     @staticmethod
-    def _factors(x, b, t):
-        tiny = _resolution(x)
-        below = (b - x).clamp_(min=0)
-        log_ratio = x.clamp(min=tiny).log_() - b.clamp(min=tiny).log()
-        room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
-        rejected = (x <= tiny) & (below > 0) & (t > 0)
-        return below, log_ratio, room, rejected
-
-    @staticmethod
     def forward(ctx, x, b, t):
-        ctx.save_for_backward(x, b, t)
-        below, log_ratio, room, rejected = _LogS2._factors(x, b, t)
-        log_mask = log_ratio.mul_(below).mul_(t / room)
-        return log_mask.masked_fill_(rejected, _log_zero(x))
+        tiny = _resolution(x)
+        positive_x, positive_b = x.clamp(min=tiny), b.clamp(min=tiny)
+        # Both factors are 0 from b on, and with them all gradients.
+        below = (b - x).clamp_(min=0)
+        log_ratio = positive_x.log().sub_(positive_b.log()).clamp_(max=0)
+        room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
+        log_mask = (log_ratio * below).mul_(t / room)
+        rejects = (t > 0) & (b > tiny)  # then S2(0) = 0
+        rejected = (1 - x / tiny).clamp_(min=0).mul_(rejects)
+        ctx.save_for_backward(positive_x, positive_b, t, below, log_ratio, room, rejected)
+        return log_mask.add_(rejected, alpha=_log_zero(x))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        x, b, t = ctx.saved_tensors
-        below, log_ratio, room, rejected = _LogS2._factors(x, b, t)
-        grad = grad.masked_fill(rejected | (below == 0), 0)
-        tiny = _resolution(x)
-        by_t = (grad * log_ratio * below).sum_to_size(t.shape)
-        grad = grad * (t / room)
-        by_x = (below / x.clamp(min=tiny)).sub_(log_ratio).mul_(grad)
-        by_b = log_ratio.sub_(below / b.clamp(min=tiny)).mul_(grad)
-        return (
-            by_x.sum_to_size(x.shape),
-            by_b.sum_to_size(b.shape),
-            by_t / room.square(),
-        )
+        x, b, t, below, log_ratio, room, rejected = ctx.saved_tensors
+        grad = torch.addcmul(grad, grad, rejected, value=-1)
+        by_ratio, by_below = grad * below, grad.mul_(log_ratio)  # of the two factors
+        by_t = (by_ratio * log_ratio).sum_to_size(t.shape)
+        slope = t / room
+        by_b = by_below.sum_to_size(b.shape) - by_ratio.sum_to_size(b.shape) / b
+        by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
+        return by_x, slope * by_b, by_t / room.square()
 
 
 def log_softstep_s1(x, a, b, t):

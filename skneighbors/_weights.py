@@ -1,0 +1,104 @@
+"""A network's weights in few long tensors: to optimise, average and copy them at once."""
+
+import copy
+from itertools import groupby
+
+import torch
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+
+class FlatWeights:
+    """Trainable parameters of a network as views of one vector, and all its other state.
+
+    An operation on the vector is one kernel instead of one for every parameter.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Its trainable parameters and their gradients become views.
+
+    Attributes
+    ----------
+    vectors : list of nn.Parameter
+        One for each dtype of the parameters, with a gradient.
+    others : list of Tensor
+        Frozen parameters and buffers.
+    """
+
+    def __init__(self, network):
+        trainable = [p for p in network.parameters() if p.requires_grad]
+        frozen = [p for p in network.parameters() if not p.requires_grad]
+        self.vectors = [
+            _flatten(list(parameters))
+            for _, parameters in groupby(sorted(trainable, key=_dtype), key=_dtype)
+        ]
+        self.others = [*frozen, *network.buffers()]
+
+    def tensors(self):
+        """All weights and buffers."""
+        return [*self.vectors, *self.others]
+
+    def are_finite(self):
+        """Whether all trainable parameters are finite."""
+        # Zero times a number that is not finite is NaN.
+        return not any((vector.detach() * 0).sum().isnan() for vector in self.vectors)
+
+
+def _dtype(tensor):
+    return str(tensor.dtype)
+
+
+def _flatten(parameters):
+    flat = torch.nn.Parameter(torch.cat([p.detach().flatten() for p in parameters]))
+    flat.grad = torch.zeros_like(flat)
+    sizes = [p.numel() for p in parameters]
+    values, grads = flat.detach().split(sizes), flat.grad.split(sizes)
+    for parameter, value, grad in zip(parameters, values, grads, strict=True):
+        parameter.data, parameter.grad = value.view_as(parameter), grad.view_as(parameter)
+    return flat
+
+
+class Snapshot:
+    """Copy of weights."""
+
+    def __init__(self, weights):
+        self._live = weights.tensors()
+        self._kept = [tensor.detach().clone() for tensor in self._live]
+
+    @torch.no_grad()
+    def take(self):
+        """Copy the weights as they are now."""
+        for kept, live in zip(self._kept, self._live, strict=True):
+            kept.copy_(live)
+
+    @torch.no_grad()
+    def restore(self, weights):
+        """Write the copy into the weights of a network of the same shape."""
+        for kept, live in zip(self._kept, weights.tensors(), strict=True):
+            live.copy_(kept)
+
+
+class MovingAverage:
+    """Network whose weights are an exponential moving average over the steps.
+
+    Over few steps it forgets faster, lest the initial weights stay in it.
+    """
+
+    def __init__(self, network, weights, decay):
+        self.network = copy.deepcopy(network)
+        self.weights = FlatWeights(self.network)
+        self._decay = decay
+        self._n_steps = 0
+        pairs = list(zip(self.weights.tensors(), weights.tensors(), strict=True))
+        averaged = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._averaged, self._current = map(list, zip(*averaged, strict=True))
+        self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
+
+    @torch.no_grad()
+    def update(self):
+        """Take the weights of one more step in."""
+        decay = min(self._decay, self._n_steps / (self._n_steps + 9))
+        get_ema_multi_avg_fn(decay)(self._averaged, self._current, self._n_steps)
+        for averaged, current in self._counters:
+            averaged.copy_(current)
+        self._n_steps += 1
