@@ -116,15 +116,15 @@ class BaseNeighborRegressor(
         """
         before = self.__dict__.copy()
         try:
-            with single_threaded():
-                return self._fit(X, y, sample_weight)
+            with single_threaded() as n_threads:
+                return self._fit(X, y, sample_weight, n_threads)
         except BaseException:
             # Neither half-fitted nor refitted in part: as it was.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, n_threads):
         device = resolve_device(self.device)
         hidden_layer_sizes = self._check_hidden_layer_sizes()
         X, y, sample_weight = self._check_training_data(X, y, sample_weight)
@@ -146,7 +146,7 @@ class BaseNeighborRegressor(
         settings = self._training_settings(members.train.shape[1])
         # Embeddings are trained in float32; the bank is float64.
         history, network = self._train(
-            _to_float32(data), members, settings, hidden_layer_sizes, random_state, device
+            _to_float32(data), members, settings, hidden_layer_sizes, random_state, n_threads
         )
 
         self._bank = NeighborBank(network, *data).to(torch.device("cpu"))
@@ -230,18 +230,26 @@ class BaseNeighborRegressor(
             ema_decay=self.ema_decay,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
+            separable=not self._draws_globally(),
         )
 
-    def _train(self, data, members, settings, hidden_layer_sizes, random_state, device):
+    def _draws_globally(self):
+        """Whether training draws from torch's global generator."""
+        return self.dropout > 0 or self.feature_extractor is not None
+
+    def _train(self, data, members, settings, hidden_layer_sizes, random_state, n_threads):
+        device = data.X.device
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
             network = self._make_network(data, hidden_layer_sizes).to(device)
-            if not self.dropout and self.feature_extractor is None:
-                block.close()  # nothing draws from torch's global generator any more
+            if not self._draws_globally():
+                block.close()
             with progress_bar(self.verbose, settings.max_iter) as report:
-                history = train_network(network, data, members, settings, generator, report)
+                history = train_network(
+                    network, data, members, settings, generator, report, n_threads
+                )
         return history, network
 
     def _make_network(self, data, hidden_layer_sizes):

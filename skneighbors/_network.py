@@ -1,5 +1,7 @@
 """The network of an estimator: features to embedding, embedding to prediction."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -26,6 +28,24 @@ class NeighborNetwork(nn.Module):
             self.feature_extractors = nn.ModuleList(feature_extractors)
         self.embedder = stack_modules(embedders)
         self.head = stack_modules(heads)
+
+    def split(self):
+        """Members as networks of one, without feature extractors; copies."""
+        return [self._member(i) for i in range(len(next(self.head.parameters())))]
+
+    def _member(self, i):
+        part = copy.deepcopy(self)
+        for tensor in [*part.parameters(), *part.buffers()]:
+            tensor.data = tensor.data[i : i + 1].clone()
+        return part
+
+    @torch.no_grad()
+    def join(self, parts):
+        """Take over the weights of the parts that :meth:`split` returned."""
+        for i, part in enumerate(parts):
+            tensors = zip(self.state_dict().values(), part.state_dict().values(), strict=True)
+            for whole, own in tensors:
+                whole[i : i + 1] = own
 
     def embed(self, X, sample_weight=None):
         """Embed rows.

@@ -33,7 +33,7 @@ class _SingleThreaded:
             self._n_inside += 1
             torch.set_num_threads(1)
         try:
-            yield
+            yield n_threads
         finally:
             with self._lock:
                 self._n_inside -= 1

@@ -2,7 +2,9 @@
 
 import math
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import NamedTuple
 
 import torch
@@ -17,6 +19,8 @@ from ._weights import FlatWeights, MovingAverage, Snapshot
 _N_REFRESHES = 16
 # From twice as many epochs on, not every epoch is validated, but at least so many.
 _N_VALIDATIONS = 64
+# With fewer training rows a step is too short for a thread of its own to pay.
+_MIN_ROWS_APART = 1000
 
 LEARNING_RATES = ("cycles", "constant")
 
@@ -35,6 +39,7 @@ class TrainingSettings:
     ema_decay: float | None
     n_iter_no_change: int | None
     tol: float
+    separable: bool = False  # whether no two members draw from one generator
 
 
 class LabelledRows(NamedTuple):
@@ -58,6 +63,26 @@ class MemberRows(NamedTuple):
 
     train: torch.Tensor
     validation: torch.Tensor | None
+
+    def split(self):
+        """Rows of each member alone."""
+        return [
+            MemberRows(*(rows if rows is None else rows[i : i + 1] for rows in self))
+            for i in range(len(self.train))
+        ]
+
+
+class EpochResult(NamedTuple):
+    """What came of an epoch.
+
+    `error` is what to judge it by: the validation error, or the loss without
+    validation rows; inf if it was not validated, NaN if the loss or the weights
+    are not finite. `score` is the validation R2 or None.
+    """
+
+    loss: float
+    error: float
+    score: float | None
 
 
 @dataclass
@@ -163,6 +188,7 @@ class _Trainer:
         self.refresh = max(1, settings.max_iter // _N_REFRESHES)
         self.n_steps = settings.max_iter * self.sampler.n_batches
         self.step = 0
+        self.stopped = False
         self.weights = FlatWeights(network)
         self.average = None
         self.result, self.result_weights = network, self.weights
@@ -183,13 +209,28 @@ class _Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate_init * factor
 
-    def epoch(self):
-        """Train on every row once; the mean loss."""
+    def epoch(self, validate):
+        """Train on every row once; the mean loss, and what validation says of it."""
+        loss = self._pass_over_rows()
+        if not math.isfinite(loss):
+            return EpochResult(loss, math.nan, None)
+        if self.members.validation is None:
+            # No loss has seen the last step yet.
+            return EpochResult(loss, loss if self.weights.are_finite() else math.nan, None)
+        if not validate:
+            return EpochResult(loss, math.inf, None)
+        mse, r2 = validation_mse_and_r2(self.result, self.data, self.members)
+        error = mse.mean().item()
+        return EpochResult(loss, error if math.isfinite(error) else math.nan, r2.mean().item())
+
+    def _pass_over_rows(self):
         if self.sampler.n_near and self.step % (self.refresh * self.sampler.n_batches) == 0:
             self._find_near()
         _set_mode(self.network, training=True)
         total = 0.0
         for rows, n_queries, context_weight in self.sampler.epoch():
+            if self.stopped:
+                break
             self._set_learning_rate()
             batch = self.data.take(self.members.train.gather(1, rows))
             y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
@@ -210,13 +251,52 @@ class _Trainer:
         z = embed_in_batches(self.result, self.data.X)
         self.sampler.find_near(_take_rows(z, self.members.train))
 
-    def validate(self):
-        """Mean over the members of the validation error and R2."""
-        mse, r2 = validation_mse_and_r2(self.result, self.data, self.members)
-        return mse.mean().item(), r2.mean().item()
+
+class _Team:
+    """Trainers side by side, each in a thread of its own as far as there are any."""
+
+    def __init__(self, networks, data, members, settings, generator, n_threads):
+        seeds = torch.randint(2**31, (len(networks),), generator=generator).tolist()
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self.trainers = [
+            _Trainer(network, data, own, settings, generator)
+            for network, own, generator in zip(networks, members, generators, strict=True)
+        ]
+        self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
+        self._n_threads = min(n_threads, len(networks))
+        self._pool = None
+
+    def __enter__(self):
+        if self._n_threads > 1:
+            # torch counts threads for each thread: see single_threaded.
+            self._pool = ThreadPoolExecutor(self._n_threads, "member", torch.set_num_threads, (1,))
+        return self
+
+    def __exit__(self, *exception):
+        if self._pool is not None:
+            for trainer in self.trainers:
+                trainer.stopped = True
+            self._pool.shutdown()
+
+    def epoch(self, validate):
+        """Train all for an epoch; the mean of their results."""
+        run = map if self._pool is None else self._pool.map
+        losses, errors, scores = zip(*run(lambda t: t.epoch(validate), self.trainers), strict=True)
+        score = None if None in scores else fmean(scores)
+        return EpochResult(fmean(losses), fmean(errors), score)
+
+    def take_snapshot(self):
+        """Copy all members' weights, to keep."""
+        for snapshot in self._snapshots:
+            snapshot.take()
+
+    def restore_snapshot(self):
+        """Give all trained networks the weights of the last copy."""
+        for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
+            snapshot.restore(trainer.weights)
 
 
-def train_network(network, data, members, settings, generator, report=None):
+def train_network(network, data, members, settings, generator, report=None, n_threads=1):
     """Train the members of a network, leaving it with the weights of their best epoch.
 
     Parameters
@@ -232,6 +312,8 @@ def train_network(network, data, members, settings, generator, report=None):
     report : callable or None
         Called as ``report(loss, score)`` after every epoch; `score` is the
         validation R2 or None.
+    n_threads : int
+        How many threads members that are trained apart may share.
 
     Returns
     -------
@@ -244,37 +326,40 @@ def train_network(network, data, members, settings, generator, report=None):
     """
     keep_freed_memory()
     history = TrainingHistory()
-    trainer = _Trainer(network, data, members, settings, generator)
-    snapshot = Snapshot(trainer.result_weights)
-    try:
-        _run_epochs(trainer, history, snapshot, report)
-    except KeyboardInterrupt:
-        if not history.best_epoch:
-            raise
-        warnings.warn(
-            f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
-            stacklevel=2,
-        )
-    snapshot.restore(trainer.weights)
+    apart = settings.separable and _pays_apart(data, members)
+    networks = network.split() if apart else [network]
+    rows = members.split() if apart else [members]
+    with _Team(networks, data, rows, settings, generator, n_threads) as team:
+        try:
+            _run_epochs(team, settings, history, report)
+        except KeyboardInterrupt:
+            if not history.best_epoch:
+                raise
+            warnings.warn(
+                f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
+                stacklevel=2,
+            )
+    team.restore_snapshot()
+    if apart:
+        network.join(networks)
     network.eval()
     return history
 
 
-def _run_epochs(trainer, history, snapshot, report):
-    settings, validation = trainer.settings, trainer.members.validation
+def _pays_apart(data, members):
+    """Whether to step members each in a thread of its own, and not all at once.
+
+    The number of threads has no say, lest results depend on it.
+    """
+    n_members, n_rows = members.train.shape
+    return data.X.is_cpu and n_members > 1 and n_rows >= _MIN_ROWS_APART
+
+
+def _run_epochs(team, settings, history, report):
     best, reference, n_without_gain = math.inf, math.inf, 0
     for epoch in range(1, settings.max_iter + 1):
-        loss, score = trainer.epoch(), None
-        mse, sound = loss, math.isfinite(loss)
-        if validation is None:
-            # No loss has seen the last step yet.
-            sound = sound and trainer.weights.are_finite()
-        elif sound and validates(epoch, settings):
-            mse, score = trainer.validate()
-            sound = math.isfinite(mse)
-        else:
-            mse = math.inf  # not known
-        if not sound:
+        loss, mse, score = team.epoch(validates(epoch, settings))
+        if math.isnan(mse):
             _warn_or_raise(epoch, history.best_epoch)
             return
         history.losses.append(loss)
@@ -282,7 +367,7 @@ def _run_epochs(trainer, history, snapshot, report):
             history.scores.append(score)
         if mse < best:
             best, history.best_epoch = mse, epoch
-            snapshot.take()
+            team.take_snapshot()
         if report is not None:
             report(loss, score)
         n_without_gain += 1

@@ -1,12 +1,16 @@
 """Members of an ensemble, and near rows as their context."""
 
+import itertools
+import threading
+
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
 
-from skneighbors import NONARegressor, _base, _nona
+from skneighbors import NONARegressor, _base, _nona, _training
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +110,100 @@ def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypa
         assert_array_equal(model.fit(X, y).predict(X_test), expected)
     finally:
         torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Train members apart on few rows too."""
+    monkeypatch.setattr(_training, "_MIN_ROWS_APART", 100)
+
+
+@pytest.fixture
+def thread_count():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_members_apart_do_not_depend_on_the_number_of_threads(
+    estimator_class, friedman, apart, thread_count, monkeypatch
+):
+    X, X_test, y, y_test = friedman
+    trained_in = set()
+    original = _training._Trainer.epoch
+
+    def epoch(self, validate):
+        trained_in.add(threading.get_ident())
+        return original(self, validate)
+
+    monkeypatch.setattr(_training._Trainer, "epoch", epoch)
+    model = estimator_class(n_estimators=3, batch_size=64, max_iter=15, random_state=0)
+    predictions = []
+    for n_threads in (1, 2, 4):
+        thread_count(n_threads)
+        trained_in.clear()
+        predictions.append(model.fit(X, y).predict(X_test))
+        assert torch.get_num_threads() == n_threads
+        assert (threading.get_ident() in trained_in) == (n_threads == 1)
+    assert model.score(X_test, y_test) > 0.5
+    assert_array_equal(predictions[1], predictions[0])
+    assert_array_equal(predictions[2], predictions[0])
+
+
+def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
+    X, X_test, y, _ = friedman
+    params = dict(max_iter=12, learning_rate="constant", learning_rate_init=0.05, random_state=0)
+    model = estimator_class(**params).fit(X, y)
+    assert model.best_iter_ == 1 + np.argmax(model.validation_scores_) < 12
+    # The weights of an epoch are those of a training that has its last step there.
+    short = estimator_class(**{**params, "max_iter": model.best_iter_}).fit(X, y)
+    assert_array_equal(short.predict(X_test), model.predict(X_test))
+
+
+def test_interrupt_of_members_apart(estimator_class, friedman, apart, thread_count, monkeypatch):
+    X, X_test, y, _ = friedman
+    thread_count(2)
+    original, count = _training._Team.epoch, itertools.count(1)
+
+    def epoch(self, validate):
+        if next(count) == 4:
+            raise KeyboardInterrupt
+        return original(self, validate)
+
+    monkeypatch.setattr(_training._Team, "epoch", epoch)
+    before = threading.active_count()
+    with pytest.warns(UserWarning, match="Training interrupted"):
+        model = estimator_class(max_iter=20, random_state=0).fit(X, y)
+    assert model.n_iter_ == 3
+    assert threading.active_count() == before
+    assert np.isfinite(model.predict(X_test)).all()
+
+
+def test_one_member_apart_that_is_not_finite_stops_all(
+    estimator_class, friedman, apart, thread_count, monkeypatch
+):
+    X, X_test, y, _ = friedman
+    thread_count(2)
+    original = _training._Trainer.epoch
+
+    def epoch(self, validate):
+        if self.step == 3 and self is self.team[-1]:
+            with torch.no_grad():
+                self.weights.vectors[0].fill_(torch.nan)
+        return original(self, validate)
+
+    def init(self, *args):
+        original_init(self, *args)
+        for trainer in self.trainers:
+            trainer.team = self.trainers
+
+    original_init = _training._Team.__init__
+    monkeypatch.setattr(_training._Team, "__init__", init)
+    monkeypatch.setattr(_training._Trainer, "epoch", epoch)
+    with pytest.warns(ConvergenceWarning, match="not finite in epoch 4.* weights of epoch [1-3]"):
+        model = estimator_class(max_iter=9, random_state=0).fit(X, y)
+    assert model.n_iter_ == 3
+    assert np.isfinite(model.predict(X_test)).all()
 
 
 def test_members_share_no_feature_extractor(estimator_class, friedman):

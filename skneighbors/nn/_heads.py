@@ -119,10 +119,18 @@ class _NeighborHead(nn.Module):
             )
         weights = self.weights(z, z_n, self_index, sample_weight)
         if self.trend is None:
-            y_hat = weights @ targets
+            y_hat = _average(weights, targets)
         else:
-            y_hat = self.trend(z) + weights @ (targets - self.trend(z_n))
+            y_hat = self.trend(z) + _average(weights, targets - self.trend(z_n))
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
+
+
+def _average(weights, targets):
+    """Weights (..., b, N) times targets (..., N, k)."""
+    if targets.shape[-1] == 1 and weights.ndim > 2:
+        # A stack of matrix-vector products is much slower than this.
+        return (weights * targets.mT).sum(-1, keepdim=True)
+    return weights @ targets
 
 
 class _Presence(NamedTuple):

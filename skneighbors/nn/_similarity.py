@@ -205,7 +205,9 @@ def minmax_scale(s, exclude=None):
     >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
     [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
     """
-    return minmax_scale_present(s, None if exclude is None else exclude.to(s.dtype).mul_(absent(s.dtype)))
+    return minmax_scale_present(
+        s, None if exclude is None else exclude.to(s.dtype).mul_(absent(s.dtype))
+    )
 
 
 def minmax_scale_present(s, absence):
