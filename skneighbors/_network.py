@@ -86,8 +86,9 @@ class NeighborNetwork(nn.Module):
         weight = None if sample_weight is None else sample_weight.unsqueeze(-2)
         if context_weight is not None:
             weight = context_weight if weight is None else weight * context_weight
-        queries = torch.arange(n_queries, device=z.device)
-        return self.head(z[:, :n_queries], z, y, self_index=queries, sample_weight=weight)
+        index = torch.arange(n_queries, device=z.device)
+        queries = z if n_queries == z.shape[1] else z[:, :n_queries]
+        return self.head(queries, z, y, self_index=index, sample_weight=weight)
 
 
 def check_feature_extractor(feature_extractor, X):

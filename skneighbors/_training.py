@@ -236,8 +236,8 @@ class _Trainer:
             y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
             weight = None if batch.weight is None else batch.weight[:, :n_queries]
             losses = weighted_mse(batch.y[:, :n_queries], y_hat, weight)
-            self.optimizer.zero_grad(set_to_none=False)
             losses.sum().backward()
+            self.weights.take_gradients()
             self.optimizer.step()
             if self.average is not None:
                 self.average.update()

@@ -15,7 +15,7 @@ class FlatWeights:
     Parameters
     ----------
     network : nn.Module
-        Its trainable parameters and their gradients become views.
+        Its trainable parameters become views.
 
     Attributes
     ----------
@@ -28,20 +28,26 @@ class FlatWeights:
     def __init__(self, network):
         trainable = [p for p in network.parameters() if p.requires_grad]
         frozen = [p for p in network.parameters() if not p.requires_grad]
-        self.vectors = [
-            _flatten(list(parameters))
-            for _, parameters in groupby(sorted(trainable, key=_dtype), key=_dtype)
-        ]
+        groups = groupby(sorted(trainable, key=_dtype), key=_dtype)
+        self._groups = [list(parameters) for _, parameters in groups]
+        self.vectors = [_flatten(parameters) for parameters in self._groups]
         self.others = [*frozen, *network.buffers()]
 
     def tensors(self):
         """All weights and buffers."""
         return [*self.vectors, *self.others]
 
+    def take_gradients(self):
+        """Move the parameters' gradients into those of the vectors."""
+        for vector, parameters in zip(self.vectors, self._groups, strict=True):
+            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            torch.cat([grad.flatten() for grad in grads], out=vector.grad)
+            for parameter in parameters:
+                parameter.grad = None
+
     def are_finite(self):
         """Whether all trainable parameters are finite."""
-        # Zero times a number that is not finite is NaN.
-        return not any((vector.detach() * 0).sum().isnan() for vector in self.vectors)
+        return all(vector.detach().sum().isfinite() for vector in self.vectors)
 
 
 def _dtype(tensor):
@@ -51,10 +57,9 @@ def _dtype(tensor):
 def _flatten(parameters):
     flat = torch.nn.Parameter(torch.cat([p.detach().flatten() for p in parameters]))
     flat.grad = torch.zeros_like(flat)
-    sizes = [p.numel() for p in parameters]
-    values, grads = flat.detach().split(sizes), flat.grad.split(sizes)
-    for parameter, value, grad in zip(parameters, values, grads, strict=True):
-        parameter.data, parameter.grad = value.view_as(parameter), grad.view_as(parameter)
+    values = flat.detach().split([p.numel() for p in parameters])
+    for parameter, value in zip(parameters, values, strict=True):
+        parameter.data = value.view_as(parameter)
     return flat
 
 

@@ -33,7 +33,7 @@ def estimators():
         yield estimator()
     for estimator, variants in VARIANTS.items():
         for variant in variants:
-            yield estimator(max_iter=30, n_estimators=1, **variant)
+            yield estimator(max_iter=12, n_estimators=1, **variant)
 
 
 @parametrize_with_checks(list(estimators()))

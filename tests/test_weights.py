@@ -20,7 +20,7 @@ def state(network):
     return {name: value.clone() for name, value in network.state_dict().items()}
 
 
-def test_parameters_and_gradients_are_views(network):
+def test_parameters_are_views_and_gradients_are_moved(network):
     before = state(network)
     weights = FlatWeights(network)
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
@@ -30,7 +30,12 @@ def test_parameters_and_gradients_are_views(network):
     network(x).square().sum().backward()
     gradients = torch.cat([p.grad.flatten() for p in network.parameters() if p.requires_grad])
     assert gradients.abs().sum() > 0
+    weights.take_gradients()
     assert_array_equal(vector.grad, gradients)
+    network[2](torch.randn(5, 4)).sum().backward()  # the first layers have no gradient
+    weights.take_gradients()
+    assert (vector.grad != 0).sum() == 8
+    assert all(p.grad is None for p in network.parameters())
     with torch.no_grad():
         vector.mul_(2)
     assert_array_equal(network[0].weight.detach(), 2 * before["0.weight"])
@@ -43,12 +48,15 @@ def test_a_step_on_the_vector_is_a_step_on_the_parameters(network):
         copied = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
         copied.load_state_dict(state(network))
         copied[2].bias.requires_grad_(False)
-        trained = [p for p in copied.parameters() if p.requires_grad]
-        trained = FlatWeights(copied).vectors if flat else trained
+        weights = FlatWeights(copied) if flat else None
+        trained = weights.vectors if flat else [p for p in copied.parameters() if p.requires_grad]
         optimizer = torch.optim.AdamW(trained, lr=0.1, weight_decay=0.1)
         for _ in range(3):
-            optimizer.zero_grad(set_to_none=False)
+            if not flat:
+                optimizer.zero_grad()
             (copied(x) - y).square().mean().backward()
+            if flat:
+                weights.take_gradients()
             optimizer.step()
         results.append(state(copied))
     for name, value in results[0].items():

@@ -147,18 +147,21 @@ class WeightedBatchNorm(nn.Module):
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             shift = torch.addcmul(self.bias, self.running_mean, scale, value=-1)
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
-        if sample_weight is None:
-            sample_weight = x.new_ones(x.shape[-2])
-        total = sample_weight.sum(-1, keepdim=True)
-        share = (sample_weight / total).unsqueeze(-2)
+        share, correction = self._shares(x, sample_weight)
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():
-            # As in torch, the running variance is the unbiased one.
-            n = total.clamp(min=x.shape[-2])  # weights below 1 are no smaller sample
-            unbiased = var * torch.where(n > 1, n / (n - 1), 1)
             self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(unbiased, self.momentum)
+            self.running_var.lerp_(var * correction, self.momentum)
         return out
+
+    def _shares(self, x, sample_weight):
+        """Share of each row in the mean, (..., 1, b), and what makes the variance unbiased."""
+        n = x.shape[-2]
+        if sample_weight is None:
+            return x.new_full((1, n), 1 / n), n / max(n - 1, 1)
+        total = sample_weight.sum(-1, keepdim=True)
+        n = total.clamp(min=n)  # weights below 1 are no smaller sample
+        return (sample_weight / total).unsqueeze(-2), torch.where(n > 1, n / (n - 1), 1)
 
 
 class MLPEmbedder(nn.Module):

@@ -91,12 +91,14 @@ def _isotonic_blocks(excess, weight):
     on another device make the round trip.
     """
     n_rows, n_cols = excess.shape
-    values = excess.detach().double().cpu().numpy()
-    weights = weight.detach().double().cpu().numpy()
+    values, weights = excess.detach().cpu().numpy(), weight.detach().cpu().numpy()
     low, high = values.min(1), values.max(1)
-    offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
+    steps = np.subtract(high[1:], low[:-1], dtype=np.float64) + 1.0
+    offset = np.concatenate([[0.0], np.cumsum(steps)])
     starts = isotonic_regression(
-        (values - offset[:, None]).ravel(), weights=weights.ravel(), increasing=False
+        (values - offset[:, None]).ravel(),
+        weights=None if (weights == 1).all() else weights.ravel(),
+        increasing=False,
     ).blocks
     # Rounding in the offset must not merge rows.
     is_start = np.zeros(n_rows * n_cols, dtype=bool)
