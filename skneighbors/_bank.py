@@ -77,6 +77,29 @@ class NeighborBank:
         return moved
 
     @torch.no_grad()
+    def extended(self, X, y, sample_weight):
+        """Bank with further rows, given as to the constructor; all weights."""
+        longer = copy.copy(self)
+        longer.z_n = torch.cat([self.z_n, embed_in_batches(self.network, X)], 1)
+        longer.y_n = torch.cat([self.y_n, y])
+        longer._set_weight(torch.cat([self._weight(), sample_weight]))
+        return longer
+
+    def selected(self, keep, sample_weight):
+        """Bank of the rows of a mask, with new weights."""
+        shorter = copy.copy(self)
+        shorter.z_n, shorter.y_n = self.z_n[:, keep], self.y_n[keep]
+        shorter._set_weight(sample_weight)
+        return shorter
+
+    def _weight(self):
+        return torch.ones_like(self.y_n[:, 0]) if self.sample_weight is None else self.sample_weight
+
+    def _set_weight(self, weight):
+        # Unit weights are None, which is faster.
+        self.sample_weight = None if (weight == 1).all() else weight
+
+    @torch.no_grad()
     def embed(self, X):
         """Embed X (n, ...) for every member, to (m, n, d)."""
         return embed_in_batches(self.network, X)

@@ -31,6 +31,7 @@ from ._training import (
     resolve_max_iter,
     train_network,
 )
+from ._updates import BankUpdateMixin
 from .nn import MLPEmbedder
 from .nn._embedder import ACTIVATIONS
 from .nn._similarity import SIMILARITIES
@@ -41,6 +42,7 @@ _MAX_SEED = np.iinfo(np.int32).max
 
 
 class BaseNeighborRegressor(
+    BankUpdateMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     MultiOutputMixin,
@@ -131,7 +133,7 @@ class BaseNeighborRegressor(
         n_samples, y_ndim = len(X), y.ndim
         y = y.reshape(n_samples, -1)
 
-        rows, weight = merge_rows(X, y, sample_weight)
+        rows, weight, row_of = merge_rows(X, y, sample_weight)
         if len(rows) == 1 and weight[0] <= 1:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
@@ -150,7 +152,7 @@ class BaseNeighborRegressor(
         )
 
         self._bank = NeighborBank(network, *data).to(torch.device("cpu"))
-        self._bank_rows = rows
+        self._row_of, self._weight_of = row_of, sample_weight
         self._x_scaler = x_scaler
         self._y_scaler = y_scaler
         self._y_ndim = y_ndim
@@ -338,8 +340,8 @@ class BaseNeighborRegressor(
             weights of a prediction sum to 1. With ``trend="linear"`` each member
             weights the rows' residuals of its own trend.
         rows : int ndarray of shape (n_samples, n_neighbors)
-            Rows of the X given to :meth:`fit`. Of rows equal in X and y the
-            first stands for all.
+            Rows of the X given to :meth:`fit`, of which the first stands for all
+            that are equal in X and y; appended rows are numbered on from there.
 
         Raises
         ------
@@ -350,7 +352,7 @@ class BaseNeighborRegressor(
             training rows.
         """
         bank, X = self._check_queries(X)
-        n_rows = len(self._bank_rows)
+        n_rows = len(bank.y_n)
         if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
             raise ValueError(
                 f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct "

@@ -30,6 +30,8 @@ def merge_rows(X, y, sample_weight):
         For each merged row the first sample that it stands for.
     weight : ndarray of shape (n_rows,)
         Their weights.
+    row_of : int ndarray of shape (n_samples,)
+        The merged row that each sample is part of, -1 for none.
     """
     present = np.flatnonzero(sample_weight > 0)
     flat = np.column_stack([X[present].reshape(len(present), -1), y[present]])
@@ -37,7 +39,9 @@ def merge_rows(X, y, sample_weight):
     keys = flat.view(np.dtype((np.void, flat.itemsize * flat.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     weight = np.bincount(inverse.ravel(), weights=sample_weight[present])
-    return present[first], weight
+    row_of = np.full(len(X), -1)
+    row_of[present] = inverse.ravel()
+    return present[first], weight, row_of
 
 
 @dataclass(frozen=True)

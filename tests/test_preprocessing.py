@@ -18,8 +18,8 @@ def test_merge_adds_the_weights_of_equal_rows(data):
     X, y = data
     weight = np.random.RandomState(0).randint(0, 3, 40).astype(float)
     copies = np.repeat(np.arange(40), weight.astype(int))
-    rows, merged = merge_rows(X, y, weight)
-    copied_rows, copied = merge_rows(X[copies], y[copies], np.ones(len(copies)))
+    rows, merged, _ = merge_rows(X, y, weight)
+    copied_rows, copied, _ = merge_rows(X[copies], y[copies], np.ones(len(copies)))
     assert_array_equal(X[rows], X[copies][copied_rows])
     assert_array_equal(merged, copied)
     assert merged.sum() == weight.sum()
@@ -29,15 +29,16 @@ def test_merge_adds_the_weights_of_equal_rows(data):
 def test_merge_does_not_depend_on_the_order(data):
     X, y = data
     order = np.random.RandomState(1).permutation(40)
-    rows, _ = merge_rows(X, y, np.ones(40))
-    shuffled, _ = merge_rows(X[order], y[order], np.ones(40))
+    rows, _, _ = merge_rows(X, y, np.ones(40))
+    shuffled, _, _ = merge_rows(X[order], y[order], np.ones(40))
     assert_array_equal(X[rows], X[order][shuffled])
 
 
 def test_merge_keeps_rows_that_differ_in_y_alone():
     X, y = np.array([[0.0], [-0.0], [0.0]]), np.array([[1.0], [1.0], [2.0]])
-    rows, weight = merge_rows(X, y, np.ones(3))
+    rows, weight, row_of = merge_rows(X, y, np.ones(3))
     assert sorted(zip(y[rows].ravel(), weight, strict=True)) == [(1, 2), (2, 1)]
+    assert_array_equal(y[rows][row_of], y)
 
 
 def test_feature_scaler_is_robust_and_clips_smoothly(data):

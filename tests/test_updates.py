@@ -1,0 +1,166 @@
+"""Rows that join or leave the bank of a fitted estimator."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from skneighbors._bank import NeighborBank
+
+
+@pytest.fixture(params=[1, 3], ids=["one target", "three targets"])
+def data(request):
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, request.param))
+    X[10:13], y[10:13] = X[7], y[7]  # equal rows are merged in the bank
+    weight = rng.uniform(0.5, 2.0, size=60)
+    weight[[5, 11, 45]] = 0
+    return X, y[:, 0] if request.param == 1 else y, weight, rng.normal(size=(20, 3))
+
+
+def fitted(estimator_class, X, y, weight, **params):
+    model = estimator_class(hidden_layer_sizes=(16,), max_iter=5, random_state=0, **params)
+    return model.fit(X, y, sample_weight=weight)
+
+
+def expected(model, X, y, weight, queries):
+    """Predictions of the model's network with a bank of these rows from the start."""
+    y = model._y_scaler.transform(y.reshape(len(y), -1))
+    rows = (torch.from_numpy(a) for a in (model._x_scaler.transform(X), y, weight))
+    bank = NeighborBank(model._bank.network, *rows)
+    y_hat = bank.predict(torch.from_numpy(model._x_scaler.transform(queries))).numpy()
+    y_hat = model._y_scaler.inverse_transform(y_hat)
+    return y_hat.ravel() if model.n_outputs_ == 1 else y_hat
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_appended_rows_predict_as_if_there_from_the_start(estimator_class, data, weighted):
+    X, y, weight, queries = data
+    weight = weight if weighted else np.ones(60)
+    model = fitted(estimator_class, X[:40], y[:40], weight[:40])
+    before = model.predict(queries)
+    assert model.append(X[40:50], y[40:50], sample_weight=weight[40:50]) is model
+    model.append(X[50:], y[50:], weight[50:] if weighted else None)
+    assert_allclose(model.predict(queries), expected(model, X, y, weight, queries))
+    assert np.abs(model.predict(queries) - before).max() > 1e-3
+    assert model.n_samples_fit_ == 40
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_forgotten_rows_never_were(estimator_class, data, weighted):
+    X, y, weight, queries = data
+    weight = weight if weighted else np.ones(60)
+    model = fitted(estimator_class, X, y, weight)
+    gone = [7, 12, 0, 59, 5]  # two of four equal rows, and one of weight 0
+    assert model.forget(gone) is model
+    left = np.setdiff1d(np.arange(60), gone)
+    assert_allclose(
+        model.predict(queries), expected(model, X[left], y[left], weight[left], queries)
+    )
+    rest = left[::2]
+    model.forget(rest[:-1]).forget(rest[-1])
+    left = left[1::2]
+    assert_allclose(
+        model.predict(queries), expected(model, X[left], y[left], weight[left], queries)
+    )
+
+
+def test_append_and_forget_undo_each_other(estimator_class, data):
+    X, y, weight, queries = data
+    model = fitted(estimator_class, X[:40], y[:40], weight[:40])
+    before = model.predict(queries)
+    model.append(X[40:], y[40:], weight[40:])
+    middle = model.predict(queries)
+    model.forget(np.arange(40, 60))
+    assert_allclose(model.predict(queries), before, rtol=1e-12)
+    model.append(X[40:], y[40:], weight[40:])
+    assert_allclose(model.predict(queries), middle, rtol=1e-12)
+    with pytest.raises(ValueError, match="indices holds 41, which is forgotten already"):
+        model.forget([60, 41])
+    model.forget(np.arange(60, 80))
+    assert_allclose(model.predict(queries), before, rtol=1e-12)
+
+
+def test_numbers_of_the_rows_last(estimator_class, data):
+    X, y, _, _ = data
+    model = fitted(estimator_class, X[:40], y[:40], None)
+    model.append(X[40:], y[40:]).forget([7, 20, 45])
+    _, rows = model.top_neighbors(X, n_neighbors=55)
+    # Row 7 stood for 10, 11 and 12 as well: now 10 does.
+    assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
+    embedded = np.hstack(model._bank.z_n.numpy())
+    assert_allclose(embedded, model.transform(X)[model._bank_rows])
+    with pytest.raises(ValueError, match="from 1 to 55"):
+        model.top_neighbors(X, n_neighbors=56)
+
+
+def test_updates_are_kept(estimator_class, data):
+    X, y, weight, queries = data
+    model = fitted(estimator_class, X[:40], y[:40], None)
+    twin = copy.deepcopy(model)
+    model.append(X[40:], y[40:], weight[40:]).forget([3])
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.predict(queries), model.predict(queries))
+    assert_array_equal(loaded.forget([41]).predict(queries), model.forget([41]).predict(queries))
+    assert not np.allclose(twin.predict(queries), model.predict(queries))
+    refitted = model.fit(X[:40], y[:40])
+    assert_array_equal(refitted.predict(queries), twin.predict(queries))
+
+
+def test_unfitted(estimator_class, data):
+    X, y, _, _ = data
+    with pytest.raises(NotFittedError):
+        estimator_class().append(X, y)
+    with pytest.raises(NotFittedError):
+        estimator_class().forget([0])
+
+
+def test_bad_rows_change_nothing(estimator_class, data):
+    X, y, weight, queries = data
+    model = fitted(estimator_class, X, y, weight)
+    before = model.predict(queries)
+    unfit = [
+        ((X[:, :2], y), "expecting 3 features"),
+        ((np.where(X > 2, np.nan, X), y), "contains NaN"),
+        ((X, y[:50]), "inconsistent numbers of samples"),
+        ((X, np.where(y > 2, np.nan, y)), "contains NaN"),
+        ((X, np.column_stack([y, y])), "targets, as in fit|1d array"),
+        ((X, y, weight[:30]), "sample_weight.shape == "),
+        ((X, y, -weight), "Negative values in data passed to `sample_weight`"),
+    ]
+    for arguments, message in unfit:
+        with pytest.raises(ValueError, match=message):
+            model.append(*arguments)
+    assert_array_equal(model.predict(queries), before)
+
+
+def test_bad_indices_change_nothing(estimator_class, data):
+    X, y, weight, queries = data
+    model = fitted(estimator_class, X, y, weight)
+    before = model.predict(queries)
+    unfit = [
+        ([0, 60], "between 0 and 59; got 60"),
+        (-1, "between 0 and 59; got -1"),
+        ([2, 3, 2], "holds 2 more than once"),
+        ([0.0], "must be ints"),
+        (["a"], "must be ints"),
+        ([True], "must be ints"),
+        ([[1]], "in one dimension"),
+        (np.arange(60), "at least one must stay"),
+    ]
+    for indices, message in unfit:
+        with pytest.raises(ValueError, match=message):
+            model.forget(indices)
+    assert_array_equal(model.forget([]).predict(queries), before)
+
+
+def test_a_constant_target_takes_no_other_value(estimator_class):
+    X = np.random.RandomState(0).normal(size=(20, 2))
+    model = fitted(estimator_class, X, np.full(20, 3.0), None)
+    assert_allclose(model.append(X, np.full(20, 3.0)).predict(X), 3.0)
+    with pytest.raises(ValueError, match="constant in fit"):
+        model.append(X, np.arange(20.0))
