@@ -6,6 +6,29 @@ import torch
 from torch import nn
 
 
+class _StackedLinear(torch.autograd.Function):
+    """x W' + b for stacks of weights, whose gradients come in the layout of the weights."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        out = torch.matmul(x, weight.mT)
+        return out if bias is None else out.add_(bias.unsqueeze(-2))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_x = torch.matmul(grad, weight).sum_to_size(x.shape)
+        if ctx.needs_input_grad[1]:
+            grad_weight = torch.matmul(grad.mT, x)
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad.sum(-2)
+        return grad_x, grad_weight, grad_bias
+
+
 class Linear(nn.Linear):
     """Linear layer that can be stacked."""
 
@@ -22,8 +45,7 @@ class Linear(nn.Linear):
         """
         if self.weight.ndim == 2:
             return super().forward(x)
-        out = torch.matmul(x, self.weight.mT)
-        return out if self.bias is None else out.add_(self.bias.unsqueeze(-2))
+        return _StackedLinear.apply(x, self.weight, self.bias)
 
 
 def stack_modules(modules):
