@@ -1,8 +1,9 @@
 """Tables and pictures from the results of `tabular.py`.
 
-Usage: python benchmarks/report.py [--results FILE.jsonl] [--output FOLDER]
+Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [--output FOLDER]
 
-Writes `tabular.inc`, `ranks.png` and `accuracy_time.png` to the folder.
+`--times` names results of runs that had the machine to themselves. Writes
+`tabular.inc`, `ranks.png` and `accuracy_time.png` to the folder.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from scipy.stats import friedmanchisquare
 from tabular import KEY, RESULTS
 
 HERE = Path(__file__).parent
+TIMES = RESULTS.with_name("times.jsonl")
 
 
 def load(path):
@@ -72,6 +74,17 @@ def time_ratio(fit_s, ours, peer, n_rows=1000):
     ratio = (fit_s[ours] / fit_s[peer]).reset_index()
     large = ratio.dataset.map(lambda name: DATASETS.get(name, n_rows) >= n_rows)
     return geometric_mean(ratio.loc[large, 0])
+
+
+def time_line(frame):
+    """Say how our fit times compare with RealMLP-TD's."""
+    fit_s = pivot(frame, "fit_s")
+    told = (f"{o} {time_ratio(fit_s, o, 'RealMLP-TD'):.3g}" for o in OURS if o in fit_s)
+    cores = "/".join(map(str, sorted(frame.threads.unique())))
+    return (
+        f"Fit time relative to RealMLP-TD, cores of each run: {cores}, geometric mean over the "
+        f"sets of at least 1,000 rows: {', '.join(told)}."
+    )
 
 
 def rank_test(rmse):
@@ -136,6 +149,7 @@ def versions(frame):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--times", type=Path, default=TIMES)
     parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmark")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
@@ -153,12 +167,12 @@ def main():
     seconds = fit_s.groupby("dataset", sort=False).mean().T
     parts.append(rst_table("Fit time, seconds", seconds, 3))
     if "RealMLP-TD" in fit_s:
-        told = (f"{o} {time_ratio(fit_s, o, 'RealMLP-TD'):.3g}" for o in OURS if o in fit_s)
-        parts += [
-            "Fit time relative to RealMLP-TD, geometric mean over the sets of at least 1,000 "
-            f"rows: {', '.join(told)}.",
-            "",
-        ]
+        parts += [time_line(frame), ""]
+    if args.times.exists():
+        alone, _ = load(args.times)
+        seconds = pivot(alone, "fit_s").groupby("dataset", sort=False).mean().T
+        title = "Fit time of runs with the machine to themselves, seconds"
+        parts += [rst_table(title, seconds, 3), time_line(alone), ""]
     complete, average, p_value = rank_test(rmse)
     parts.append(rst_table("Average rank", average.to_frame("rank"), 3))
     parts += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", "", versions(frame)]

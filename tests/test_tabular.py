@@ -140,12 +140,21 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     import report
 
     monkeypatch.setattr(report, "draw_ranks", lambda *args: None)  # needs scikit-posthocs
-    output = tmp_path / "docs"
-    monkeypatch.setattr(
-        sys, "argv", ["report.py", "--results", str(results), "--output", str(output)]
-    )
+    output, times = tmp_path / "docs", tmp_path / "times.jsonl"
+    seconds = {("pol", "NONA"): 6.0, ("wine", "NONA"): 2.0, ("yacht", "NONA"): 900.0}
+    seconds |= {(d, "RealMLP-TD"): 2.0 for d in ("pol", "wine", "yacht")}
+    lines = [
+        dict(dataset=d, split=0, method=m, rmse=1.0, fit_s=s, threads=2, versions={})
+        for (d, m), s in seconds.items()
+    ]
+    times.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    argv = ["report.py", "--results", results, "--times", times, "--output", output]
+    monkeypatch.setattr(sys, "argv", list(map(str, argv)))
     report.main()
     text = (output / "tabular.inc").read_text(encoding="utf-8")
     assert '"NONA", 1, 10, 3' in text
     assert "TabR-S-D on pol: more than 9 s" in text
+    # The geometric mean of 3 and 1: yacht has fewer than 1,000 rows.
+    assert "cores of each run: 2, geometric mean" in text
+    assert "1,000 rows: NONA 1.73." in text
     assert (output / "accuracy_time.png").stat().st_size > 1000
