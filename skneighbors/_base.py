@@ -22,11 +22,15 @@ from ._bank import NeighborBank
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
 from ._progress import progress_bar
-from ._torch_utils import reproducible, resolve_device, single_threaded
+from ._rows import LabelledRows, MemberRows
+from ._torch_utils import (
+    reproducible,
+    resolve_device,
+    resolve_device_or_cpu,
+    single_threaded,
+)
 from ._training import (
     LEARNING_RATES,
-    LabelledRows,
-    MemberRows,
     TrainingSettings,
     resolve_max_iter,
     train_network,
@@ -38,6 +42,7 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
+_N_CHECKED_ROWS = 256
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -112,13 +117,15 @@ class BaseNeighborRegressor(
         ValueError
             If data or parameters are not usable; the message names them.
         FloatingPointError
-            If the loss is not finite in the first epoch.
+            If the loss is not finite in the first epoch, or the predictions are
+            not at the end.
         ImportError
             If ``verbose=1`` and `tqdm` is missing.
         """
         before = self.__dict__.copy()
         try:
-            with single_threaded() as n_threads:
+            # The caller's modes of torch don't count.
+            with single_threaded() as n_threads, torch.inference_mode(False), torch.enable_grad():
                 return self._fit(X, y, sample_weight, n_threads)
         except BaseException:
             # Neither half-fitted nor refitted in part: as it was.
@@ -141,17 +148,26 @@ class BaseNeighborRegressor(
         X, y = X[rows], y[rows]
         x_scaler = None if self.feature_extractor else FeatureScaler.fit(X, weight)
         y_scaler = TargetScaler.fit(y, weight)
-        data = _to_torch(x_scaler, X, y_scaler.transform(y), weight, device)
+        scaled = X if x_scaler is None else x_scaler.transform(X)
+        data = LabelledRows.from_numpy(scaled, y_scaler.transform(y), weight, device)
 
         random_state = check_random_state(self.random_state)
         members = self._split(len(data.X), random_state, device)
         settings = self._training_settings(members.train.shape[1])
         # Embeddings are trained in float32; the bank is float64.
         history, network = self._train(
-            _to_float32(data), members, settings, hidden_layer_sizes, random_state, n_threads
+            data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
         )
 
-        self._bank = NeighborBank(network, *data).to(torch.device("cpu"))
+        bank = NeighborBank(network, *data)
+        if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
+            raise FloatingPointError(
+                f"Predictions with the weights of epoch {history.best_epoch}, which are kept, are "
+                "not finite. Lower learning_rate_init."
+            )
+
+        self._bank = bank.to(torch.device("cpu"))
+        self._x_shape = X.shape[1:]
         self._row_of, self._weight_of = row_of, sample_weight
         self._x_scaler = x_scaler
         self._y_scaler = y_scaler
@@ -248,6 +264,7 @@ class BaseNeighborRegressor(
             network = self._make_network(data, hidden_layer_sizes).to(device)
             if not self._draws_globally():
                 block.close()
+            block.enter_context(torch.autocast(device.type, enabled=False))
             with progress_bar(self.verbose, settings.max_iter) as report:
                 history = train_network(
                     network, data, members, settings, generator, report, n_threads
@@ -365,7 +382,11 @@ class BaseNeighborRegressor(
         """Bring the bank to its device, and X, scaled, beside it."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, allow_nd=self._x_scaler is None, reset=False)
-        bank = self._bank.to(_prediction_device(self.device))
+        if X.shape[1:] != self._x_shape:
+            raise ValueError(
+                f"Each row of X must have shape {self._x_shape}, as in fit; got {X.shape[1:]}."
+            )
+        bank = self._bank.to(resolve_device_or_cpu(self.device))
         X = X if self._x_scaler is None else self._x_scaler.transform(X)
         return bank, torch.from_numpy(X).to(bank.z_n.device)
 
@@ -376,22 +397,3 @@ class BaseNeighborRegressor(
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_bank")
-
-
-def _to_torch(x_scaler, X, y, weight, device):
-    """Scaled rows on the device; unit weights are None, which is faster."""
-    X = X if x_scaler is None else x_scaler.transform(X)
-    weight = None if (weight == 1).all() else torch.from_numpy(weight).to(device)
-    return LabelledRows(torch.from_numpy(X).to(device), torch.from_numpy(y).to(device), weight)
-
-
-def _to_float32(rows):
-    return LabelledRows(*(part if part is None else part.float() for part in rows))
-
-
-def _prediction_device(device):
-    """Take the device asked for, or the CPU where it is missing, as after unpickling elsewhere."""
-    try:
-        return resolve_device(device)
-    except ValueError:
-        return torch.device("cpu")

@@ -123,6 +123,14 @@ def resolve_device(device):
     return resolved
 
 
+def resolve_device_or_cpu(device):
+    """Take the device asked for, or the CPU where it is missing, as after unpickling elsewhere."""
+    try:
+        return resolve_device(device)
+    except ValueError:
+        return torch.device("cpu")
+
+
 @contextmanager
 def reproducible(seed, device):
     """Seed torch's global generators and make float32 its default dtype in the block.

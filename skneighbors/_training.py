@@ -42,36 +42,6 @@ class TrainingSettings:
     separable: bool = False  # whether no two members draw from one generator
 
 
-class LabelledRows(NamedTuple):
-    """Scaled features (n, ...), scaled targets (n, k) and weights (n,) or None."""
-
-    X: torch.Tensor
-    y: torch.Tensor
-    weight: torch.Tensor | None
-
-    def take(self, rows):
-        """Select rows (m, N) of m members, to shapes (m, N, ...)."""
-        return LabelledRows(self.X[rows], *self.take_labels(rows))
-
-    def take_labels(self, rows):
-        """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""
-        return self.y[rows], None if self.weight is None else self.weight[rows]
-
-
-class MemberRows(NamedTuple):
-    """Rows that the members train on (m, n_train) and validate on (m, n_validation) or None."""
-
-    train: torch.Tensor
-    validation: torch.Tensor | None
-
-    def split(self):
-        """Rows of each member alone."""
-        return [
-            MemberRows(*(rows if rows is None else rows[i : i + 1] for rows in self))
-            for i in range(len(self.train))
-        ]
-
-
 class EpochResult(NamedTuple):
     """What came of an epoch.
 

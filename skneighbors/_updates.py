@@ -139,7 +139,10 @@ class BankUpdateMixin:
     def _check_indices(self, indices):
         indices = np.atleast_1d(np.asarray(indices))
         if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
-            raise ValueError(f"indices must be ints in one dimension; got {indices!r}.")
+            raise ValueError(
+                "indices must be ints in one dimension; got an array of dtype "
+                f"{indices.dtype} and shape {indices.shape}."
+            )
         indices = indices.astype(np.int64)
         n_samples = len(self._row_of)
         unknown = indices[(indices < 0) | (indices >= n_samples)]

@@ -17,7 +17,16 @@ ORDER = [
     {"_nona", "_softstep_knn"},
     {"_base"},
     {"_training"},
-    {"_context", "_bank", "_network", "_preprocessing", "_progress", "_updates", "_weights"},
+    {
+        "_context",
+        "_bank",
+        "_network",
+        "_preprocessing",
+        "_progress",
+        "_rows",
+        "_updates",
+        "_weights",
+    },
     {"_torch_utils"},
     {"nn"},
 ]

@@ -320,3 +320,10 @@ def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, ca
     assert out == ""
     assert "2/2" in err
     assert "validation_r2" in err
+
+
+def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
+    X = np.random.RandomState(0).normal(size=(20, 1, 4, 4))
+    model = estimator_class(feature_extractor=torch.nn.Flatten, max_iter=1).fit(X, X[:, 0, 0, 0])
+    with pytest.raises(ValueError, match=r"shape \(1, 4, 4\), as in fit; got \(1, 4, 2\)"):
+        model.predict(X[..., :2])

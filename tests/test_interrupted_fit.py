@@ -118,6 +118,20 @@ def test_diverging_learning_rate_never_ends_in_nan(estimator_class, friedman):
         model.fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("learning_rate_init", [1e2, 1e3, 1e8])
+def test_weights_that_predict_nan_are_not_kept(estimator_class, learning_rate_init):
+    X = np.random.RandomState(0).normal(size=(60, 4))
+    model = estimator_class(max_iter=30, learning_rate_init=learning_rate_init, random_state=0)
+    try:
+        model.fit(X, X.sum(1))
+    except FloatingPointError:
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+    else:
+        assert np.isfinite(model.predict(X)).all()
+
+
 def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
     X, X_test, y, _ = friedman
     model = estimator_class(max_iter=2, random_state=0).fit(X, y)

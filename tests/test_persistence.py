@@ -161,6 +161,19 @@ def test_callers_default_dtype_does_not_matter(estimator_class, friedman):
     assert_allclose(y_hat, expected)
 
 
+@pytest.mark.parametrize(
+    "mode", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)]
+)
+def test_callers_modes_do_not_matter(estimator_class, friedman, mode):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0)
+    expected = model.fit(X, y).predict(X_test)
+    with mode():
+        y_hat = model.fit(X, y).predict(X_test)
+    assert_array_equal(y_hat, expected)
+    assert_array_equal(model.fit(X, y).predict(X_test), expected)
+
+
 def _live_bytes():
     """Bytes of Python's objects and of torch's tensors that are alive."""
     gc.collect()

@@ -84,6 +84,8 @@ class _NeighborHead(nn.Module):
         weights : Tensor of shape (..., b, N)
             Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
         """
+        if torch.is_autocast_enabled(z.device.type):
+            return _without_autocast(self.weights, (z, z_n), self_index, sample_weight)
         s = self._similarities(z, z_n)
         presence = _Presence.of(s, self_index, sample_weight)
         return _Softmax.apply(self._logits(z, s, presence), presence.log_weight)
@@ -109,8 +111,10 @@ class _NeighborHead(nn.Module):
         Returns
         -------
         y_hat : Tensor of shape (b,) or (..., b, k)
-            Predictions.
+            Predictions; in float32 under autocast.
         """
+        if torch.is_autocast_enabled(z.device.type):
+            return _without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
         if self.trend is not None and targets.shape[-1] != self.trend.out_features:
             raise ValueError(
@@ -123,6 +127,13 @@ class _NeighborHead(nn.Module):
         else:
             y_hat = self.trend(z) + _average(weights, targets - self.trend(z_n))
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
+
+
+def _without_autocast(function, tensors, *arguments):
+    """Call a function in float32 at least: distances and logarithms need the digits."""
+    tensors = [t if t.dtype == torch.float64 else t.float() for t in tensors]
+    with torch.autocast(tensors[0].device.type, enabled=False):
+        return function(*tensors, *arguments)
 
 
 def _average(weights, targets):

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy.optimize import isotonic_regression
 
-from ._similarity import rounding_tolerance
+from ._similarity import is_numpys, rounding_tolerance
 
 
 def _broadcast_weight(s, sample_weight):
@@ -16,7 +16,7 @@ def _broadcast_weight(s, sample_weight):
 def _descending(s, weight):
     """Order of a row's entries: largest first, entries without weight last."""
     ascending = s.neg().masked_fill_(weight <= 0, torch.inf)
-    if ascending.is_cpu:
+    if is_numpys(ascending):
         # NumPy's sort is several times faster than torch's.
         return torch.from_numpy(ascending.numpy().argsort(axis=1))
     return ascending.argsort(dim=1)
@@ -91,10 +91,9 @@ def _isotonic_blocks(excess, weight):
     on another device make the round trip.
     """
     n_rows, n_cols = excess.shape
-    values, weights = excess.detach().cpu().numpy(), weight.detach().cpu().numpy()
+    values, weights = (t.detach().double().cpu().numpy() for t in (excess, weight))
     low, high = values.min(1), values.max(1)
-    steps = np.subtract(high[1:], low[:-1], dtype=np.float64) + 1.0
-    offset = np.concatenate([[0.0], np.cumsum(steps)])
+    offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
     starts = isotonic_regression(
         (values - offset[:, None]).ravel(),
         weights=None if (weights == 1).all() else weights.ravel(),
