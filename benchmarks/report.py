@@ -83,7 +83,7 @@ def time_line(frame):
     cores = "/".join(map(str, sorted(frame.threads.unique())))
     return (
         f"Fit time relative to RealMLP-TD, cores of each run: {cores}, geometric mean over the "
-        f"sets of at least 1,000 rows: {', '.join(told)}."
+        f"sets of at least 1,000 rows that both ran: {', '.join(told)}."
     )
 
 

@@ -156,5 +156,5 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     assert "TabR-S-D on pol: more than 9 s" in text
     # The geometric mean of 3 and 1: yacht has fewer than 1,000 rows.
     assert "cores of each run: 2, geometric mean" in text
-    assert "1,000 rows: NONA 1.73." in text
+    assert "1,000 rows that both ran: NONA 1.73." in text
     assert (output / "accuracy_time.png").stat().st_size > 1000
