@@ -168,7 +168,7 @@ class BaseNeighborRegressor(
 
         self._bank = bank.to(torch.device("cpu"))
         self._x_shape = X.shape[1:]
-        self._row_of, self._weight_of = row_of, sample_weight
+        self._row_of, self._weight_of = row_of, sample_weight.copy()
         self._x_scaler = x_scaler
         self._y_scaler = y_scaler
         self._y_ndim = y_ndim

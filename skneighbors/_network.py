@@ -31,7 +31,7 @@ class NeighborNetwork(nn.Module):
 
     def split(self):
         """Members as networks of one, without feature extractors; copies."""
-        return [self._member(i) for i in range(len(next(self.head.parameters())))]
+        return [self._member(i) for i in range(len(next(self.embedder.parameters())))]
 
     def _member(self, i):
         part = copy.deepcopy(self)

@@ -96,6 +96,13 @@ class TargetScaler:
             raise ValueError("y spans more than float64 can hold; rescale it.")
         return cls(mean, scale)
 
+    def fits(self, y):
+        """Whether no entry of y leaves a target that was constant, or float64's range."""
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(self.transform(y)).all()
+        tolerance = 10 * np.finfo(float).eps * np.abs(self.mean)
+        return finite and not ((np.abs(y - self.mean) > tolerance) & (self.scale == 0)).any()
+
     def transform(self, y):
         """Standardise y (n_samples, n_targets)."""
         return (y - self.mean) / np.where(self.scale > 0, self.scale, np.inf)

@@ -1,4 +1,4 @@
-"""Device choice, and blocks that torch's global settings do not reach."""
+"""Device choice, memory, and blocks that torch's global settings do not reach."""
 
 from contextlib import contextmanager
 from threading import Lock
@@ -50,9 +50,9 @@ def keep_freed_memory():
     system, which then has to map them anew, page by page. It stops doing so up
     to the size of the largest block freed so far, at most 32 MiB; see
     M_MMAP_THRESHOLD in mallopt(3). The block is never touched, so it takes no
-    memory; elsewhere this does nothing.
+    memory; it holds for the whole process, and elsewhere does nothing.
     """
-    torch.empty(2**25 - 2**14, dtype=torch.uint8)
+    torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
 
 def map_batches(function, batches):
@@ -82,9 +82,15 @@ def map_batches(function, batches):
 
 @torch.no_grad()
 def _compute_alone(function, batch):
+    use_one_thread()
+    return function(batch)
+
+
+def use_one_thread():
+    """Let torch's CPU kernels run in the calling thread alone."""
+    # Asking makes torch initialise the thread's count, which would undo a change before.
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
-    return function(batch)
 
 
 def resolve_device(device):

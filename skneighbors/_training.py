@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._bank import attend_in_batches, embed_in_batches
 from ._context import ContextSampler
-from ._torch_utils import keep_freed_memory
+from ._torch_utils import keep_freed_memory, use_one_thread
 from ._weights import FlatWeights, MovingAverage, Snapshot
 
 # At least how often in a training near rows are looked for anew.
@@ -182,7 +182,7 @@ class _Trainer:
     def epoch(self, validate):
         """Train on every row once; the mean loss, and what validation says of it."""
         loss = self._pass_over_rows()
-        if not math.isfinite(loss):
+        if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan, None)
         if self.members.validation is None:
             # No loss has seen the last step yet.
@@ -238,15 +238,14 @@ class _Team:
 
     def __enter__(self):
         if self._n_threads > 1:
-            # torch counts threads for each thread: see single_threaded.
-            self._pool = ThreadPoolExecutor(self._n_threads, "member", torch.set_num_threads, (1,))
+            self._pool = ThreadPoolExecutor(self._n_threads, "member", use_one_thread)
         return self
 
     def __exit__(self, *exception):
         if self._pool is not None:
             for trainer in self.trainers:
                 trainer.stopped = True
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)
 
     def epoch(self, validate):
         """Train all for an epoch; the mean of their results."""

@@ -15,14 +15,15 @@ class BankUpdateMixin:
     """Adds :meth:`append` and :meth:`forget` to an estimator with a bank of neighbours.
 
     Samples are numbered: those given to ``fit`` first, then those appended, in
-    their order. `_row_of` holds the bank row of each, -1 for none, and
-    `_weight_of` their weights.
+    their order. `_row_of` holds the bank row of each, -1 for those of weight 0
+    and those forgotten, and `_weight_of` their weights, NaN for those forgotten.
     """
 
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.
 
-        Predictions are those of a bank that held the rows from the start. The
+        Predictions are, up to rounding, those of a bank that held the rows from
+        the start. Equal rows are not merged, as they are in :meth:`fit`. The
         network, its scaling and its masks stay as :meth:`fit` left them.
 
         Parameters
@@ -62,13 +63,13 @@ class BankUpdateMixin:
             own_weight = torch.from_numpy(weight[present])
             bank = bank.extended(X[rows], y.to(X.device), own_weight.to(X.device))
         row_of = np.where(present, len(self._bank.y_n) + np.cumsum(present) - 1, -1)
-        self._bank = bank.to(torch.device("cpu"))
-        self._row_of = np.concatenate([self._row_of, row_of])
-        self._weight_of = np.concatenate([self._weight_of, weight])
+        row_of = np.concatenate([self._row_of, row_of])
+        weight = np.concatenate([self._weight_of, weight])
+        self._bank, self._row_of, self._weight_of = bank.to(torch.device("cpu")), row_of, weight
         return self
 
     def _check_appended_targets(self, y, n_samples):
-        if self._y_ndim == 1:
+        if self._y_ndim == 1 or (self.n_outputs_ == 1 and np.ndim(y) == 1):
             y = column_or_1d(y, dtype=np.float64, warn=True).reshape(-1, 1)
         y = check_array(y, dtype=np.float64, input_name="y", ensure_min_samples=0)
         check_consistent_length(np.empty(n_samples), y)
@@ -76,18 +77,18 @@ class BankUpdateMixin:
             raise ValueError(
                 f"y must have {self.n_outputs_} targets, as in fit; got shape {y.shape}."
             )
-        scaler = self._y_scaler
-        if ((y != scaler.mean) & (scaler.scale == 0)).any():
+        if not self._y_scaler.fits(y):
             raise ValueError(
-                "A target that was constant in fit has no scale; other values of it can't be "
-                "appended. Fit anew."
+                "y has other values of a target that was constant in fit, or values that in "
+                "relation to those of fit span more than float64 can hold. Fit anew."
             )
         return y
 
     def forget(self, indices):
         """Remove rows from the neighbours, without training.
 
-        Predictions are those of a bank that never held the rows. The network's
+        Predictions are, up to rounding, those of a bank that never held the
+        rows. The network's
         weights, its scaling and its masks still are what they made of them:
         forgetting is exact for the neighbours and nothing else. To remove all
         traces, fit anew.
@@ -117,23 +118,21 @@ class BankUpdateMixin:
         """
         check_is_fitted(self)
         indices = self._check_indices(indices)
-        row_of, weight_of = self._row_of.copy(), self._weight_of
-        lost = indices[row_of[indices] >= 0]  # others had weight 0
-        weight = np.ones(len(self._bank.y_n))
-        if self._bank.sample_weight is not None:
-            weight = self._bank.sample_weight.numpy().copy()
-        np.subtract.at(weight, row_of[lost], weight_of[lost])
-        row_of[indices] = -1
-        n_left = np.bincount(row_of[row_of >= 0], minlength=len(weight))
+        row_of, weight_of = self._row_of.copy(), self._weight_of.copy()
+        row_of[indices], weight_of[indices] = -1, np.nan
+        left = row_of >= 0
+        n_left = np.bincount(row_of[left], minlength=len(self._bank.y_n))
         keep = n_left > 0
         if not keep.any():
             raise ValueError("indices names all rows that are left; at least one must stay.")
+        weight = np.bincount(row_of[left], weights=weight_of[left], minlength=len(keep))[keep]
         place = np.where(keep, np.cumsum(keep) - 1, -1)
-        weight_of = weight_of.copy()
-        weight_of[indices] = np.nan
-        self._bank = self._bank.selected(torch.from_numpy(keep), torch.from_numpy(weight[keep]))
-        self._row_of = np.where(row_of >= 0, place[row_of], -1)
-        self._weight_of = weight_of
+        bank = self._bank.selected(torch.from_numpy(keep), torch.from_numpy(weight))
+        self._bank, self._row_of, self._weight_of = (
+            bank,
+            np.where(left, place[row_of], -1),
+            weight_of,
+        )
         return self
 
     def _check_indices(self, indices):

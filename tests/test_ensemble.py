@@ -150,6 +150,38 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
     assert_array_equal(predictions[2], predictions[0])
 
 
+def test_members_apart_whose_head_learns_nothing(friedman, apart):
+    X, X_test, y, y_test = friedman
+    bare = dict(softstep=None, temperature=None, trend=None)
+    model = NONARegressor(max_iter=15, batch_size=64, random_state=0, **bare).fit(X, y)
+    assert model.score(X_test, y_test) > 0.3
+
+
+def test_an_error_in_one_member_ends_all(
+    estimator_class, friedman, apart, thread_count, monkeypatch
+):
+    X, X_test, y, _ = friedman
+    thread_count(2)
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    before = model.predict(X_test)
+    original, steps = _training._Trainer._set_learning_rate, itertools.count(1)
+
+    def failing(self):
+        if next(steps) == 50:
+            raise KeyboardInterrupt
+        return original(self)
+
+    # Epochs of so many steps that the other member has not ended its own.
+    monkeypatch.setattr(_training._Trainer, "_set_learning_rate", failing)
+    n_threads = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(batch_size=2, context_size=2).fit(X, y)
+    assert next(steps) < 200  # of 255
+    assert threading.active_count() == n_threads
+    assert torch.get_num_threads() == 2
+    assert_array_equal(model.predict(X_test), before)
+
+
 def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
     X, X_test, y, _ = friedman
     params = dict(max_iter=12, learning_rate="constant", learning_rate_init=0.05, random_state=0)

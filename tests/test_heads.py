@@ -366,32 +366,6 @@ def test_self_index_of_a_wrong_shape(data):
 
 
 @heads
-def test_bfloat16(head, params, data):
-    (z, z_n, y_n), dtype = data, torch.bfloat16
-    head = make(head, **params).train()
-    exact = head(z, z_n, y_n).detach()
-    z = z.to(dtype).requires_grad_()
-    y_hat = head.to(dtype)(z, z_n.to(dtype), y_n.to(dtype))
-    assert y_hat.dtype == dtype
-    assert (y_hat.detach().double() - exact).abs().mean() < 0.2
-    y_hat.sum().backward()
-    assert z.grad.isfinite().all()
-
-
-@heads
-def test_autocast(head, params, data):
-    z, z_n, y_n = (value.float() for value in data)
-    head = make(head, **params).float().train()
-    exact = head(z, z_n, y_n).detach()
-    z.requires_grad_()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        y_hat = head(z, z_n, y_n)
-    assert (y_hat.detach() - exact).abs().mean() < 0.2
-    y_hat.sum().backward()
-    assert z.grad.isfinite().all()
-
-
-@heads
 def test_state_dict_round_trip(head, params, data):
     z, z_n, y_n = data
     source, copy = make(head, **params), head(4, 2, **params).double().eval()

@@ -43,6 +43,15 @@ def test_coincident_rows_have_finite_gradients(metric, dtype):
     assert z.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_of_zeros_have_finite_gradients(metric):
+    z = torch.zeros(1, 3, requires_grad=True)
+    z_n = torch.cat([torch.zeros(1, 3), torch.ones(30, 3)]).requires_grad_()
+    similarity(z, z_n, metric).sum().backward()
+    assert z.grad.isfinite().all()
+    assert z_n.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 100.0])
 def test_near_pairs_keep_their_digits(dtype, offset):

@@ -64,6 +64,17 @@ def test_gradcheck_of_global_parameters():
     assert gradcheck(log_softstep_s2, (x, b, t))
 
 
+def test_gradcheck_of_parameters_of_several_shapes():
+    generator = torch.Generator().manual_seed(0)
+    x = 0.3 + 0.4 * torch.rand(3, 5, dtype=torch.float64, generator=generator)
+    rows = 0.1 * torch.rand(3, 1, dtype=torch.float64, generator=generator)
+    a, b, t = tensors(0.2, 0.8, 0.6)
+    for a_, b_, t_ in [(a, b, t + rows), (a, b + rows, t), (a + rows, b, t)]:
+        a_, b_, t_ = (value.clone().requires_grad_() for value in (a_, b_, t_))
+        assert gradcheck(log_softstep_s1, (x, a_, b_, t_))
+        assert gradcheck(log_softstep_s2, (x, b_, t_))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_s1_is_finite_over_its_closed_domain(dtype):
     eps = torch.finfo(dtype).eps

@@ -69,6 +69,20 @@ def test_forgotten_rows_never_were(estimator_class, data, weighted):
     )
 
 
+def test_weights_left_are_exact(estimator_class, data):
+    X, y, _, queries = data
+    weight = np.ones(60)
+    weight[[7, 10]] = 1e9, 0.1  # with 11 and 12, one row of the bank
+    model = fitted(estimator_class, X, y, weight)
+    weight_given = weight.copy()
+    weight[:] = np.nan  # the caller's array is the caller's
+    model.forget([7, 11])
+    left = np.setdiff1d(np.arange(60), [7, 11])
+    y_hat = expected(model, X[left], y[left], weight_given[left], queries)
+    assert_allclose(model.predict(queries), y_hat)
+    assert model.forget([10])._bank.sample_weight is None
+
+
 def test_append_and_forget_undo_each_other(estimator_class, data):
     X, y, weight, queries = data
     model = fitted(estimator_class, X[:40], y[:40], weight[:40])
@@ -161,7 +175,25 @@ def test_bad_indices_change_nothing(estimator_class, data):
 
 def test_a_constant_target_takes_no_other_value(estimator_class):
     X = np.random.RandomState(0).normal(size=(20, 2))
-    model = fitted(estimator_class, X, np.full(20, 3.0), None)
-    assert_allclose(model.append(X, np.full(20, 3.0)).predict(X), 3.0)
+    model = fitted(estimator_class, X, np.full(20, 0.1), None)
+    assert_allclose(model.append(X, np.full(20, 0.1)).predict(X), 0.1)
     with pytest.raises(ValueError, match="constant in fit"):
         model.append(X, np.arange(20.0))
+
+
+def test_targets_beyond_the_range_of_fit(estimator_class):
+    X = np.random.RandomState(0).normal(size=(20, 2))
+    model = fitted(estimator_class, X, 1e-200 * X[:, 0], None)
+    with pytest.raises(ValueError, match="more than float64 can hold"):
+        model.append(X, np.full(20, 1e200))
+
+
+def test_rows_of_more_dimensions(estimator_class):
+    X = np.random.RandomState(0).normal(size=(30, 1, 3))
+    model = fitted(estimator_class, X[:20], X[:20, :, 0], None, feature_extractor=torch.nn.Flatten)
+    before = model.predict(X)
+    model.append(X[20:], X[20:, 0, 0])  # one target may come without its axis
+    assert np.abs(model.predict(X) - before).max() > 1e-6
+    assert_allclose(model.forget(range(20, 30)).predict(X), before)
+    with pytest.raises(ValueError, match=r"shape \(1, 3\), as in fit"):
+        model.append(X[:, :, :2], X[:, 0, 0])

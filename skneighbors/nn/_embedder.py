@@ -147,6 +147,9 @@ class WeightedBatchNorm(nn.Module):
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             shift = torch.addcmul(self.bias, self.running_mean, scale, value=-1)
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
+        if torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return self.forward(x.to(self.weight.dtype), sample_weight)
         share, correction = self._shares(x, sample_weight)
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():

@@ -106,7 +106,7 @@ class _NeighborHead(nn.Module):
             is left out (its weight in `sample_weight` is lowered by 1).
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             Non-negative weights of the neighbours: weight 2 is a neighbour
-            that stands there twice.
+            that stands there twice. No gradient flows to them.
 
         Returns
         -------
@@ -385,7 +385,7 @@ class SoftStepKNN(_NeighborHead):
         # A single neighbour, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
-            x = 1 - rank.log() / total.log()
+            x = 1 - F.hardtanh(rank, 1, math.inf).log() / total.log()
         else:
             x = 1 - (rank - 1) / (total - 1)
-        return F.hardtanh(x, 0, 1)  # a clamp whose gradient is one pass
+        return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass

@@ -45,7 +45,7 @@ class _LogS1(torch.autograd.Function):
         u = (above / below).log_().div_(t_positive)
         ctx.save_for_backward(u, above, below, inside, a, b, t, t_positive)
         log_mask = nn.functional.logsigmoid(u)
-        return log_mask.addcmul_(present.sub_(1), present.new_tensor(-_log_zero(x)))
+        return log_mask.add_(present.sub_(1), alpha=-_log_zero(x))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -86,9 +86,10 @@ class _LogS2(torch.autograd.Function):
         by_ratio, by_below = grad * below, grad.mul_(log_ratio)  # of the two factors
         by_t = (by_ratio * log_ratio).sum_to_size(t.shape)
         slope = t / room
-        by_b = by_below.sum_to_size(b.shape) - by_ratio.sum_to_size(b.shape) / b
+        row = torch.broadcast_shapes(b.shape, t.shape)
+        by_b = slope * (by_below.sum_to_size(row) - by_ratio.sum_to_size(row) / b)
         by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
-        return by_x, slope * by_b, by_t / room.square()
+        return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
 
 
 def log_softstep_s1(x, a, b, t):

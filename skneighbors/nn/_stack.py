@@ -19,11 +19,12 @@ class _StackedLinear(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         x, weight = ctx.saved_tensors
+        grad = grad.to(weight.dtype)  # lower under autocast
         grad_x = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
-            grad_x = torch.matmul(grad, weight).sum_to_size(x.shape)
+            grad_x = torch.matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            grad_weight = torch.matmul(grad.mT, x)
+            grad_weight = torch.matmul(grad.mT, x.to(weight.dtype))
         if ctx.needs_input_grad[2]:
             grad_bias = grad.sum(-2)
         return grad_x, grad_weight, grad_bias
