@@ -23,12 +23,7 @@ from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
 from ._progress import progress_bar
 from ._rows import LabelledRows, MemberRows
-from ._torch_utils import (
-    reproducible,
-    resolve_device,
-    resolve_device_or_cpu,
-    single_threaded,
-)
+from ._torch_utils import reproducible, resolve_device, resolve_device_or_cpu, single_threaded
 from ._training import (
     LEARNING_RATES,
     TrainingSettings,
@@ -42,6 +37,7 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
+# Training rows whose predictions must be finite.
 _N_CHECKED_ROWS = 256
 _MAX_SEED = np.iinfo(np.int32).max
 

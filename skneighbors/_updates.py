@@ -88,9 +88,8 @@ class BankUpdateMixin:
         """Remove rows from the neighbours, without training.
 
         Predictions are, up to rounding, those of a bank that never held the
-        rows. The network's
-        weights, its scaling and its masks still are what they made of them:
-        forgetting is exact for the neighbours and nothing else. To remove all
+        rows. The network's weights, its scaling and its masks still are what
+        they made of them: nothing but the neighbours forgets. To remove all
         traces, fit anew.
 
         Parameters
@@ -128,11 +127,8 @@ class BankUpdateMixin:
         weight = np.bincount(row_of[left], weights=weight_of[left], minlength=len(keep))[keep]
         place = np.where(keep, np.cumsum(keep) - 1, -1)
         bank = self._bank.selected(torch.from_numpy(keep), torch.from_numpy(weight))
-        self._bank, self._row_of, self._weight_of = (
-            bank,
-            np.where(left, place[row_of], -1),
-            weight_of,
-        )
+        row_of = np.where(left, place[row_of], -1)
+        self._bank, self._row_of, self._weight_of = bank, row_of, weight_of
         return self
 
     def _check_indices(self, indices):

@@ -1,6 +1,7 @@
 """What the tests of both estimators share."""
 
 import pytest
+import torch
 from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
@@ -16,3 +17,11 @@ def friedman():
     """Training and test parts of a noisy nonlinear regression problem."""
     X, y = make_friedman1(n_samples=300, noise=0.5, random_state=0)
     return X[:200], X[200:], y[:200], y[200:]
+
+
+@pytest.fixture
+def thread_count():
+    """Setter of torch's number of threads, which is put back after the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

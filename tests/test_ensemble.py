@@ -118,13 +118,6 @@ def apart(monkeypatch):
     monkeypatch.setattr(_training, "_MIN_ROWS_APART", 100)
 
 
-@pytest.fixture
-def thread_count():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def test_members_apart_do_not_depend_on_the_number_of_threads(
     estimator_class, friedman, apart, thread_count, monkeypatch
 ):

@@ -212,13 +212,6 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
 
 
-@pytest.fixture
-def thread_count():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
     X, y = make_friedman1(n_samples=600, random_state=0)
     answers = []

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from ._autocast import without_autocast
 from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
@@ -148,8 +149,7 @@ class WeightedBatchNorm(nn.Module):
             shift = torch.addcmul(self.bias, self.running_mean, scale, value=-1)
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
         if torch.is_autocast_enabled(x.device.type):
-            with torch.autocast(x.device.type, enabled=False):
-                return self.forward(x.to(self.weight.dtype), sample_weight)
+            return without_autocast(self.forward, (x,), sample_weight)
         share, correction = self._shares(x, sample_weight)
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():

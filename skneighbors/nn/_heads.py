@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ._autocast import without_autocast
 from ._similarity import SIMILARITIES, absent, argmax, minmax_scale_present, similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
@@ -85,7 +86,7 @@ class _NeighborHead(nn.Module):
             Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
         """
         if torch.is_autocast_enabled(z.device.type):
-            return _without_autocast(self.weights, (z, z_n), self_index, sample_weight)
+            return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
         s = self._similarities(z, z_n)
         presence = _Presence.of(s, self_index, sample_weight)
         return _Softmax.apply(self._logits(z, s, presence), presence.log_weight)
@@ -114,7 +115,7 @@ class _NeighborHead(nn.Module):
             Predictions; in float32 under autocast.
         """
         if torch.is_autocast_enabled(z.device.type):
-            return _without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
+            return without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
         if self.trend is not None and targets.shape[-1] != self.trend.out_features:
             raise ValueError(
@@ -127,13 +128,6 @@ class _NeighborHead(nn.Module):
         else:
             y_hat = self.trend(z) + _average(weights, targets - self.trend(z_n))
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
-
-
-def _without_autocast(function, tensors, *arguments):
-    """Call a function in float32 at least: distances and logarithms need the digits."""
-    tensors = [t if t.dtype == torch.float64 else t.float() for t in tensors]
-    with torch.autocast(tensors[0].device.type, enabled=False):
-        return function(*tensors, *arguments)
 
 
 def _average(weights, targets):
