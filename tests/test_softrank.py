@@ -75,6 +75,22 @@ def test_gradients_with_weights_are_those_of_all_copies():
     assert_allclose(weighted, copied, atol=1e-10)
 
 
+def test_rows_that_leave_one_out_are_rows_without_it():
+    s = scores(4, 7).requires_grad_()
+    weight = 1 - torch.eye(7, dtype=torch.float64)[[0, 3, 6, 2]]
+    coefficients = scores(4, 7)
+    rank = soft_rank(s, 0.5, weight)
+    (grad,) = torch.autograd.grad((rank * weight * coefficients).sum(), s)
+    for i in range(4):
+        left = weight[i] > 0
+        own = s[i, left].detach().requires_grad_()
+        alone = soft_rank(own[None], 0.5)[0]
+        assert_allclose(rank[i, left].detach(), alone.detach(), atol=1e-10)
+        (own_grad,) = torch.autograd.grad((alone * coefficients[i, left]).sum(), own)
+        assert_allclose(grad[i, left], own_grad, atol=1e-10)
+        assert (grad[i, ~left] == 0).all()
+
+
 def test_a_row_without_any_weight_is_finite():
     s = scores(2, 4).requires_grad_()
     weight = torch.tensor([[0.0] * 4, [1.0] * 4])

@@ -22,11 +22,21 @@ def _descending(s, weight):
     return ascending.argsort(dim=1)
 
 
-def _mid_ranks(weight):
-    """Mean rank of each entry's copies, for weights in descending order of s.
+def _unit_count(weight):
+    """How many entries of each row count, if each counts once or not at all; else 0."""
+    count = weight.count_nonzero(1)
+    same = (count == count[0]).all() & (weight.sum(1) == count).all() & (weight.amax() <= 1)
+    return int(count[0]) if same else 0
 
-    An entry of weight w stands for w copies, which hold the next w ranks.
+
+def _mid_ranks(s, weight):
+    """Mean rank of each entry's copies, for s and weights in descending order of s.
+
+    An entry of weight w stands for w copies, which hold the next w ranks. Here
+    and below, a weight of None stands for ones.
     """
+    if weight is None:
+        return torch.arange(1, s.shape[1] + 1, dtype=s.dtype, device=s.device).expand_as(s)
     return weight.cumsum(1) - (weight - 1) / 2
 
 
@@ -65,7 +75,7 @@ def hard_rank(s, sample_weight=None):
     starts = torch.ones_like(s, dtype=torch.bool)
     starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
     lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
-    mean = _block_means(_mid_ranks(weight), torch.where(present, weight, 1), lengths)
+    mean = _block_means(_mid_ranks(s, weight), torch.where(present, weight, 1), lengths)
     return torch.empty_like(s).scatter_(1, order, mean).view(shape)
 
 
@@ -78,8 +88,12 @@ def _block_means(values, weight, lengths):
 
     Blocks are stretches of the flattened (b, N) array.
     """
-    total = torch.segment_reduce(weight.flatten(), "sum", lengths=lengths)
-    sums = torch.segment_reduce((weight * values).flatten(), "sum", lengths=lengths)
+    if weight is None:
+        total = lengths
+    else:
+        total = torch.segment_reduce(weight.flatten(), "sum", lengths=lengths)
+        values = weight * values
+    sums = torch.segment_reduce(values.flatten(), "sum", lengths=lengths)
     return sums.div_(total).repeat_interleave(lengths, output_size=values.numel()).view_as(values)
 
 
@@ -91,12 +105,12 @@ def _isotonic_blocks(excess, weight):
     on another device make the round trip.
     """
     n_rows, n_cols = excess.shape
-    values, weights = (t.detach().double().cpu().numpy() for t in (excess, weight))
+    values = excess.detach().double().cpu().numpy()
     low, high = values.min(1), values.max(1)
     offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
     starts = isotonic_regression(
         (values - offset[:, None]).ravel(),
-        weights=None if (weights == 1).all() else weights.ravel(),
+        weights=None if weight is None else weight.double().cpu().numpy().ravel(),
         increasing=False,
     ).blocks
     # Rounding in the offset must not merge rows.
@@ -112,32 +126,48 @@ class _SoftRank(torch.autograd.Function):
     @staticmethod
     def forward(ctx, s, weight, strength):
         order = _descending(s, weight)
-        weight = weight.gather(1, order)
-        present = weight > 0
+        n_present = _unit_count(weight)
+        if not n_present:
+            weight = weight.gather(1, order)
+            present = weight > 0
+            weight = torch.where(present, weight, 1)  # any does for the others
+        else:
+            order, weight, present = order[:, :n_present], None, None
         # Blondel et al. 2020, Proposition 3 with theta = -s: the ranks are
         # z - v, z = -s / strength ascending, v the isotonic regression of z - rank.
-        rank = _mid_ranks(weight)
         z = s.gather(1, order).neg_().div_(strength)
-        excess = (rank - z).masked_fill_(~present, torch.inf)
-        # Entries without weight stay below all others, hence out of their blocks.
-        floor = excess.amin(1, keepdim=True).nan_to_num(posinf=0.0) - 1
-        excess = torch.where(present, excess, floor)
-        weight = torch.where(present, weight, 1)  # any does for the others
+        rank = _mid_ranks(z, weight if present is None else weight * present)
+        excess = rank - z
+        if present is not None:
+            excess = _sink(excess, present)
         lengths = _isotonic_blocks(excess, weight)
-        ranks = torch.where(present, z + _block_means(excess, weight, lengths), rank)
+        ranks = z.add_(_block_means(excess, weight, lengths))
         ctx.save_for_backward(order, weight, present, lengths)
         ctx.strength = strength
-        return torch.empty_like(s).scatter_(1, order, ranks)
+        return torch.ones_like(s).scatter_(1, order, ranks)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         order, weight, present, lengths = ctx.saved_tensors
+        shape = grad.shape
         grad = grad.gather(1, order)
         # Transpose of v -> v - blockmean_w(v): entries share by their weight.
-        share = weight * _block_means(grad / weight, weight, lengths)
-        grad = (share - grad).masked_fill_(~present, 0).div_(ctx.strength)
-        return torch.empty_like(grad).scatter_(1, order, grad), None, None
+        if weight is None:
+            share = _block_means(grad, None, lengths)
+        else:
+            share = weight * _block_means(grad / weight, weight, lengths)
+        grad = share.sub_(grad).div_(ctx.strength)
+        if present is not None:
+            grad.masked_fill_(~present, 0)
+        return grad.new_zeros(shape).scatter_(1, order, grad), None, None
+
+
+def _sink(excess, present):
+    """Put entries without weight below all others of their row, hence out of their blocks."""
+    excess = excess.masked_fill(~present, torch.inf)
+    floor = excess.amin(1, keepdim=True).nan_to_num(posinf=0.0) - 1
+    return torch.where(present, excess, floor)
 
 
 def soft_rank(s, strength=1.0, sample_weight=None):
