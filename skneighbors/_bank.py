@@ -1,4 +1,4 @@
-"""The fitted neighbours and exact attention over them."""
+"""The fitted neighbours and what they predict."""
 
 import copy
 
@@ -6,7 +6,9 @@ import torch
 from sklearn import get_config
 from sklearn.utils import gen_batches
 
-from ._torch_utils import map_batches
+from ._attention import MemberAttention, block_length
+from ._torch_utils import keep_freed_memory, map_batches
+from .nn import take_member
 
 # Temporaries of the size of one block of similarities.
 _TEMPORARIES = 8
@@ -54,16 +56,23 @@ class NeighborBank:
     y : Tensor of shape (n_rows, k)
         The neighbours' scaled targets, float64.
     sample_weight : Tensor of shape (n_rows,) or None
-        The neighbours' weights.
+        The neighbours' weights, positive.
     """
 
     @torch.no_grad()
     def __init__(self, network, X, y, sample_weight):
-        # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble.
+        # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble,
+        # and what to average, values of shape (m, n_rows, k).
         self.network = copy.deepcopy(network).double().eval().requires_grad_(False)
         self.z_n = embed_in_batches(self.network, X)
-        self.y_n = y
+        self.values = self._values(self.z_n, y)
         self.sample_weight = sample_weight
+
+    def __len__(self):
+        return self.z_n.shape[1]
+
+    def _values(self, z_n, y):
+        return self.network.head.subtract_trend(z_n, y.expand(len(z_n), -1, -1)).contiguous()
 
     def to(self, device):
         """Bank whose tensors lie on `device`: itself, or a copy."""
@@ -71,7 +80,7 @@ class NeighborBank:
             return self
         moved = copy.copy(self)
         moved.network = copy.deepcopy(self.network).to(device)
-        moved.z_n, moved.y_n = self.z_n.to(device), self.y_n.to(device)
+        moved.z_n, moved.values = self.z_n.to(device), self.values.to(device)
         if self.sample_weight is not None:
             moved.sample_weight = self.sample_weight.to(device)
         return moved
@@ -80,20 +89,23 @@ class NeighborBank:
     def extended(self, X, y, sample_weight):
         """Bank with further rows, given as to the constructor; all weights."""
         longer = copy.copy(self)
-        longer.z_n = torch.cat([self.z_n, embed_in_batches(self.network, X)], 1)
-        longer.y_n = torch.cat([self.y_n, y])
+        z_n = embed_in_batches(self.network, X)
+        longer.z_n = torch.cat([self.z_n, z_n], 1)
+        longer.values = torch.cat([self.values, self._values(z_n, y)], 1)
         longer._set_weight(torch.cat([self._weight(), sample_weight]))
         return longer
 
     def selected(self, keep, sample_weight):
         """Bank of the rows of a mask, with new weights."""
         shorter = copy.copy(self)
-        shorter.z_n, shorter.y_n = self.z_n[:, keep], self.y_n[keep]
+        shorter.z_n, shorter.values = self.z_n[:, keep], self.values[:, keep]
         shorter._set_weight(sample_weight)
         return shorter
 
     def _weight(self):
-        return torch.ones_like(self.y_n[:, 0]) if self.sample_weight is None else self.sample_weight
+        if self.sample_weight is None:
+            return torch.ones_like(self.values[0, :, 0])
+        return self.sample_weight
 
     def _set_weight(self, weight):
         # Unit weights are None, which is faster.
@@ -107,19 +119,36 @@ class NeighborBank:
     @torch.no_grad()
     def predict(self, X):
         """Predict X (n, ...), to (n, k)."""
-        y_hat = attend_in_batches(
-            self.network.head, self.embed(X), self.z_n, self.y_n, self.sample_weight
-        )
-        return y_hat.mean(0)
+        z = self.embed(X)
+
+        def average(members, batch):
+            pairs = zip(members, z, strict=True)
+            return torch.stack([member.average(own[batch]) for member, own in pairs])
+
+        average = torch.cat(self._attend(average, z), 1)
+        return self.network.head.add_trend(z, average).mean(0)
 
     @torch.no_grad()
     def top_weights(self, X, n_neighbors):
         """Largest weights of each row of X (n, ...) and their bank rows, both (n, n_neighbors)."""
-        z, head = self.embed(X), self.network.head
+        z = self.embed(X)
 
-        def top(batch):
-            weights = head.weights(z[:, batch], self.z_n, sample_weight=self.sample_weight)
-            return weights.mean(0).topk(n_neighbors)
+        def top(members, batch):
+            pairs = zip(members, z, strict=True)
+            weights = sum(member.weights(own[batch]) for member, own in pairs)
+            return weights.div_(len(members)).topk(n_neighbors)
 
-        tops = map_batches(top, gen_batches(z.shape[1], rows_at_once(self.z_n)))
+        tops = self._attend(top, z)
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
+
+    def _attend(self, function, z):
+        """Results of a function of the members' attention and a batch, for all batches of z."""
+        keep_freed_memory()
+        members = [
+            MemberAttention(
+                take_member(self.network.head, i), self.z_n[i], values, self.sample_weight, z[i]
+            )
+            for i, values in enumerate(self.values)
+        ]
+        batches = gen_batches(z.shape[1], block_length(len(self)))
+        return map_batches(lambda batch: function(members, batch), batches)

@@ -365,7 +365,7 @@ class BaseNeighborRegressor(
             training rows.
         """
         bank, X = self._check_queries(X)
-        n_rows = len(bank.y_n)
+        n_rows = len(bank)
         if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
             raise ValueError(
                 f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct "

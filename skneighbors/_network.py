@@ -1,11 +1,9 @@
 """The network of an estimator: features to embedding, embedding to prediction."""
 
-import copy
-
 import torch
 from torch import nn
 
-from .nn import stack_modules
+from .nn import stack_modules, take_member
 
 
 class NeighborNetwork(nn.Module):
@@ -31,13 +29,8 @@ class NeighborNetwork(nn.Module):
 
     def split(self):
         """Members as networks of one, without feature extractors; copies."""
-        return [self._member(i) for i in range(len(next(self.embedder.parameters())))]
-
-    def _member(self, i):
-        part = copy.deepcopy(self)
-        for tensor in [*part.parameters(), *part.buffers()]:
-            tensor.data = tensor.data[i : i + 1].clone()
-        return part
+        n_members = len(next(self.embedder.parameters()))
+        return [take_member(self, i) for i in range(n_members)]
 
     @torch.no_grad()
     def join(self, parts):

@@ -62,7 +62,7 @@ class BankUpdateMixin:
             y = torch.from_numpy(self._y_scaler.transform(y[present]))
             own_weight = torch.from_numpy(weight[present])
             bank = bank.extended(X[rows], y.to(X.device), own_weight.to(X.device))
-        row_of = np.where(present, len(self._bank.y_n) + np.cumsum(present) - 1, -1)
+        row_of = np.where(present, len(self._bank) + np.cumsum(present) - 1, -1)
         row_of = np.concatenate([self._row_of, row_of])
         weight = np.concatenate([self._weight_of, weight])
         self._bank, self._row_of, self._weight_of = bank.to(torch.device("cpu")), row_of, weight
@@ -120,7 +120,7 @@ class BankUpdateMixin:
         row_of, weight_of = self._row_of.copy(), self._weight_of.copy()
         row_of[indices], weight_of[indices] = -1, np.nan
         left = row_of >= 0
-        n_left = np.bincount(row_of[left], minlength=len(self._bank.y_n))
+        n_left = np.bincount(row_of[left], minlength=len(self._bank))
         keep = n_left > 0
         if not keep.any():
             raise ValueError("indices names all rows that are left; at least one must stay.")
@@ -155,6 +155,6 @@ class BankUpdateMixin:
     def _bank_rows(self):
         """First sample that each row of the bank stands for."""
         samples = np.flatnonzero(self._row_of >= 0)[::-1]
-        first = np.empty(len(self._bank.y_n), dtype=np.int64)
+        first = np.empty(len(self._bank), dtype=np.int64)
         first[self._row_of[samples]] = samples  # the last to write, the first sample, stays
         return first

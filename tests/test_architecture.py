@@ -27,7 +27,8 @@ ORDER = [
         "_updates",
         "_weights",
     },
-    {"_torch_utils"},
+    {"_attention"},
+    {"_screen", "_torch_utils"},
     {"nn"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}

@@ -24,7 +24,8 @@ def member_predictions(model, X):
     bank = model._bank
     with torch.no_grad():
         z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
-        y_hat = bank.network.head(z, bank.z_n, bank.y_n, sample_weight=bank.sample_weight)
+        weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
+        y_hat = bank.network.head.add_trend(z, weights @ bank.values)
     return np.stack([model._y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 

@@ -22,7 +22,9 @@ def leave_one_out(model, X):
     z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
     # The bank has an order of its own; all rows are distinct in (X, y).
     position = np.argsort(model._bank_rows)
-    y_hat = bank.network.head(z, bank.z_n, bank.y_n, self_index=torch.from_numpy(position))
+    head = bank.network.head
+    weights = head.weights(z, bank.z_n, self_index=torch.from_numpy(position))
+    y_hat = head.add_trend(z, weights @ bank.values)
     return model._y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
 
 

@@ -59,7 +59,7 @@ def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=1).fit(X, y)
     bank = model._bank
-    tensors = [bank.z_n, bank.y_n, *bank.network.parameters(), *bank.network.buffers()]
+    tensors = [bank.z_n, bank.values, *bank.network.parameters(), *bank.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"cpu"}
     assert not any(parameter.requires_grad for parameter in bank.network.parameters())
 
@@ -208,7 +208,7 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     buffer = io.BytesIO()
     joblib.dump(model, buffer)
     network = sum(parameter.nbytes for parameter in model._bank.network.parameters())
-    bank = model._bank.z_n.nbytes + model._bank.y_n.nbytes
+    bank = model._bank.z_n.nbytes + model._bank.values.nbytes
     assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
 
 

@@ -29,6 +29,7 @@ def fitted(estimator_class, X, y, weight, **params):
 
 def expected(model, X, y, weight, queries):
     """Predictions of the model's network with a bank of these rows from the start."""
+    X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     y = model._y_scaler.transform(y.reshape(len(y), -1))
     rows = (torch.from_numpy(a) for a in (model._x_scaler.transform(X), y, weight))
     bank = NeighborBank(model._bank.network, *rows)

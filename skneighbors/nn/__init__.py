@@ -5,7 +5,7 @@ from ._heads import NONA, SoftStepKNN
 from ._similarity import minmax_scale, similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep, log_softstep_s1, log_softstep_s2
-from ._stack import stack_modules
+from ._stack import stack_modules, take_member
 
 __all__ = [
     "MLPEmbedder",
@@ -21,4 +21,5 @@ __all__ = [
     "similarity",
     "soft_rank",
     "stack_modules",
+    "take_member",
 ]

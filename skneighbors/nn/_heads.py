@@ -1,14 +1,21 @@
 """Regression heads that predict from labelled neighbours."""
 
 import math
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ._autocast import without_autocast
-from ._similarity import SIMILARITIES, absent, argmax, minmax_scale_present, similarity
+from ._cutoff import last_below
+from ._presence import MaskedSoftmax, Presence, average
+from ._similarity import (
+    SIMILARITIES,
+    argmax,
+    minmax_scale_present,
+    scale_to_range,
+    similarity,
+)
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
 from ._stack import Linear
@@ -88,8 +95,8 @@ class _NeighborHead(nn.Module):
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
         s = self._similarities(z, z_n)
-        presence = _Presence.of(s, self_index, sample_weight)
-        return _Softmax.apply(self._logits(z, s, presence), presence.log_weight)
+        presence = Presence.of(s, self_index, sample_weight)
+        return MaskedSoftmax.apply(self._logits(z, s, presence), presence.log_weight)
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         """Predict the queries' targets.
@@ -123,86 +130,48 @@ class _NeighborHead(nn.Module):
                 f"got {tuple(y_n.shape)}."
             )
         weights = self.weights(z, z_n, self_index, sample_weight)
-        if self.trend is None:
-            y_hat = _average(weights, targets)
-        else:
-            y_hat = self.trend(z) + _average(weights, targets - self.trend(z_n))
+        y_hat = self.add_trend(z, average(weights, self.subtract_trend(z_n, targets)))
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
+    @property
+    def ranked(self):
+        """Whether weights depend on ranks, not on similarities alone."""
+        return False
 
-def _average(weights, targets):
-    """Weights (..., b, N) times targets (..., N, k)."""
-    if targets.shape[-1] == 1 and weights.ndim > 2:
-        # A stack of matrix-vector products is much slower than this.
-        return (weights * targets.mT).sum(-1, keepdim=True)
-    return weights @ targets
+    def log_weights(self, z, s, low, high):
+        """Log weights of some neighbours, up to a constant a row; they never fall in s.
 
+        Not for a :attr:`ranked` head, nor for queries among their neighbours.
 
-class _Presence(NamedTuple):
-    """How much a neighbour counts for a query; all None if each counts once.
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        s : Tensor of shape (..., b, c)
+            Similarities to some of the neighbours.
+        low, high : Tensor of shape (..., b, 1)
+            Extremes of the similarities to all.
 
-    Attributes
-    ----------
-    own : Tensor of shape (b, N) or None
-        1 for the queries' own entries, where they are left out, otherwise 0.
-    weight : Tensor broadcasting against (..., b, N) or None
-        Weights, that of a query's own entry lowered by 1.
-    log_weight : Tensor of that shape or None
-        Their logarithms, :func:`absent` for weight 0.
-    absence : Tensor of that shape or None
-        :func:`absent` for weight 0, otherwise 0.
-    """
+        Returns
+        -------
+        log_weights : Tensor of shape (..., b, c)
+        """
+        raise NotImplementedError
 
-    own: torch.Tensor | None = None
-    weight: torch.Tensor | None = None
-    log_weight: torch.Tensor | None = None
-    absence: torch.Tensor | None = None
+    def cutoff(self, z, low, high, depth):
+        """Similarity at which a weight is at most ``exp(-depth)`` of the nearest one's.
 
-    @classmethod
-    def of(cls, s, self_index, sample_weight):
-        """Presence of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
-        own = None
-        if self_index is not None:
-            if self_index.shape != s.shape[-2:-1]:
-                raise ValueError(
-                    f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
-                )
-            own = s.new_zeros(s.shape[-2:])
-            left_out = (self_index >= 0).to(s.dtype)
-            own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), left_out.unsqueeze(1))
-        if sample_weight is not None:
-            weight = sample_weight.to(s.dtype).expand_as(s)
-            if own is not None:
-                weight = (weight - own).clamp_(min=0)
-            absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
-            return cls(own, weight, weight.log().clamp_(min=absent(s.dtype)), absence)
-        if own is None:
-            return cls()
-        absence = own * absent(s.dtype)
-        return cls(own, 1 - own, absence, absence)
+        See :meth:`log_weights`. Returns (..., b, 1), -inf where there is none.
+        """
+        return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
 
+    def subtract_trend(self, z_n, y_n):
+        """Leave of targets y_n (..., N, k) what to average: residuals of the trend, if any."""
+        return y_n if self.trend is None else y_n - self.trend(z_n)
 
-class _Softmax(torch.autograd.Function):
-    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbour."""
-
-    @staticmethod
-    def forward(ctx, logits, log_weight):
-        if log_weight is not None:
-            # A rejected entry of an absent neighbour could reach -inf.
-            logits = (logits + log_weight).clamp_(min=torch.finfo(logits.dtype).min)
-        weights = logits.softmax(-1)
-        if log_weight is not None:
-            some = log_weight.amax(-1, keepdim=True) > absent(logits.dtype)
-            weights.mul_(some)
-        ctx.save_for_backward(weights)
-        return weights
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        (weights,) = ctx.saved_tensors
-        grad = grad * weights
-        return grad.addcmul_(weights, grad.sum(-1, keepdim=True), value=-1), None
+    def add_trend(self, z, y_hat):
+        """Complete averages (..., b, k) of what :meth:`subtract_trend` left to predictions."""
+        return y_hat if self.trend is None else self.trend(z) + y_hat
 
 
 class NONA(_NeighborHead):
@@ -277,6 +246,12 @@ class NONA(_NeighborHead):
         if self.softstep is None:
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, presence), z, presence)
+
+    def log_weights(self, z, s, low, high):
+        logits = self._tempered(s)
+        if self.softstep is None:
+            return logits
+        return logits + self.softstep(scale_to_range(s, low, high), z)
 
 
 class SoftStepKNN(_NeighborHead):
@@ -376,6 +351,10 @@ class SoftStepKNN(_NeighborHead):
             rank = soft_rank(gaps, 1.0, presence.weight)
         else:
             rank = hard_rank(s, presence.weight)
+        return self._from_rank(rank, total)
+
+    def _from_rank(self, rank, total):
+        """Rank 1 to 1, the last to 0."""
         # A single neighbour, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
@@ -383,3 +362,36 @@ class SoftStepKNN(_NeighborHead):
         else:
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass
+
+    @property
+    def ranked(self):
+        return self.rank is not None
+
+    def log_weights(self, z, s, low, high):
+        return self.softstep(scale_to_range(s, low, high), z)
+
+    def last_rank(self, z, total, depth):
+        """Rank at which a weight is at most ``exp(-depth)`` of the largest possible.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        total : Tensor of shape (1, 1)
+            Number, or total weight, of the neighbours.
+        depth : float
+
+        Returns
+        -------
+        rank : Tensor of shape (..., b, 1)
+            The smallest that is found on a grid; inf where there is none.
+        """
+        nearest = total.new_zeros(*z.shape[:-1], 1)
+        furthest = nearest - total.clamp(min=1).log()
+        minus_log_rank = last_below(
+            lambda s: self.softstep(self._from_rank(torch.exp(-s), total), z),
+            furthest,
+            nearest,
+            depth,
+        )
+        return torch.exp(-minus_log_rank)

@@ -51,14 +51,15 @@ def _euclidean_distances(z, z_n):
     where two rows nearly coincide; exactly those pairs are computed again from
     their differences. Those that coincide are returned as flat indices.
     """
+    if z.shape[-2] == 1:
+        # A product would not pay.
+        return _distances_one_by_one(z, z_n)
     scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
     sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
     bound = scale * torch.finfo(z.dtype).eps ** 0.5
     near = _flat_at_most(sq_distances, bound)
     if near.numel() > _MAX_NEAR_SHARE * scale.numel():
-        distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
-        coincide = (distances <= _coincidence(z.dtype) * scale.sqrt()).flatten()
-        return distances, coincide.nonzero().squeeze(1)
+        return _distances_one_by_one(z, z_n)
     n_cols = z_n.shape[-2]
     rows = near // n_cols
     cols = rows // z.shape[-2] * n_cols + near % n_cols
@@ -66,6 +67,14 @@ def _euclidean_distances(z, z_n):
     sq_distances.view(-1)[near] = sq_near
     coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale.view(-1)[near]
     return sq_distances.sqrt_(), near[coincide]
+
+
+def _distances_one_by_one(z, z_n):
+    """Compute the same from the differences of all pairs."""
+    distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
+    # Rows that coincide have equal norms: |z|^2 + |z_n|^2 = 2 |z|^2.
+    bound = _coincidence(z.dtype) * (2 * z.square().sum(-1, keepdim=True)).sqrt()
+    return distances, _flat_at_most(distances, bound.expand_as(distances))
 
 
 def _manhattan_distances(z, z_n):
@@ -150,6 +159,21 @@ def similarity(z, z_n, metric="l2"):
     raise ValueError(f"metric must be one of {SIMILARITIES}; got {metric!r}.")
 
 
+def _scale(s, low, high):
+    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant."""
+    tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
+    # Not above: constant, or without any entry that counts.
+    constant = ~(high - low > tolerance)
+    width = (high - low).masked_fill_(constant, torch.inf)
+    # Divided, not multiplied by a reciprocal: the largest is exactly 1.
+    return (s - low.masked_fill(constant, 0)).div_(width).add_(constant), width
+
+
+def scale_to_range(s, low, high):
+    """Like :func:`minmax_scale`, for some of the entries of rows of known extremes (..., b, 1)."""
+    return _scale(s, low, high)[0]
+
+
 class _MinMaxScale(torch.autograd.Function):
     """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
 
@@ -161,12 +185,7 @@ class _MinMaxScale(torch.autograd.Function):
             top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
         argmax_s, argmin_s = argmax(top), argmax(bottom)
         high, low = top.gather(-1, argmax_s), -bottom.gather(-1, argmin_s)
-        tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
-        # Not above: constant, or without any entry that counts.
-        constant = ~(high - low > tolerance)
-        width = (high - low).masked_fill_(constant, torch.inf)
-        # Divided, not multiplied by a reciprocal: the largest is exactly 1.
-        x = (s - low.masked_fill(constant, 0)).div_(width).add_(constant)
+        x, width = _scale(s, low, high)
         if absence is not None:
             x.clamp_(0, 1)
         ctx.save_for_backward(x, width, argmin_s, argmax_s)

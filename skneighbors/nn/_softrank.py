@@ -107,7 +107,8 @@ def _isotonic_blocks(excess, weight):
     n_rows, n_cols = excess.shape
     values = excess.detach().double().cpu().numpy()
     low, high = values.min(1), values.max(1)
-    offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
+    with np.errstate(invalid="ignore"):  # NaN is for the caller to find
+        offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
     starts = isotonic_regression(
         (values - offset[:, None]).ravel(),
         weights=None if weight is None else weight.double().cpu().numpy().ravel(),

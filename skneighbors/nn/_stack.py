@@ -87,3 +87,33 @@ def stack_modules(modules):
         for name, _ in part.named_buffers(recurse=False):
             part.register_buffer(name, torch.stack([getattr(p, name) for p in parts]))
     return stacked
+
+
+def take_member(stacked, i):
+    """One of several modules that run as one, as a stack of one.
+
+    Parameters
+    ----------
+    stacked : nn.Module
+        What :func:`stack_modules` returned.
+    i : int
+        Which of them.
+
+    Returns
+    -------
+    member : nn.Module
+        Its parameters and buffers are copies.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import NONA, stack_modules, take_member
+    >>> heads = stack_modules([NONA(embedding_dim=2) for _ in range(3)])
+    >>> head, z = take_member(heads, 1), torch.randn(1, 9, 2)
+    >>> head(z[:, :4], z, torch.randn(1, 9, 1)).shape
+    torch.Size([1, 4, 1])
+    """
+    member = copy.deepcopy(stacked)
+    for tensor in [*member.parameters(), *member.buffers()]:
+        tensor.data = tensor.data[i : i + 1].clone()
+    return member

@@ -1,0 +1,82 @@
+"""Which neighbours count for a query, and averages over them."""
+
+from typing import NamedTuple
+
+import torch
+
+from ._similarity import absent
+
+
+def average(weights, targets):
+    """Weights (..., b, N) times targets (..., N, k)."""
+    if targets.shape[-1] == 1 and weights.ndim > 2:
+        # A stack of matrix-vector products is much slower than this.
+        return (weights * targets.mT).sum(-1, keepdim=True)
+    return weights @ targets
+
+
+class Presence(NamedTuple):
+    """How much a neighbour counts for a query; all None if each counts once.
+
+    Attributes
+    ----------
+    own : Tensor of shape (b, N) or None
+        1 for the queries' own entries, where they are left out, otherwise 0.
+    weight : Tensor broadcasting against (..., b, N) or None
+        Weights, that of a query's own entry lowered by 1.
+    log_weight : Tensor of that shape or None
+        Their logarithms, :func:`absent` for weight 0.
+    absence : Tensor of that shape or None
+        :func:`absent` for weight 0, otherwise 0.
+    """
+
+    own: torch.Tensor | None = None
+    weight: torch.Tensor | None = None
+    log_weight: torch.Tensor | None = None
+    absence: torch.Tensor | None = None
+
+    @classmethod
+    def of(cls, s, self_index, sample_weight):
+        """Presence of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
+        own = None
+        if self_index is not None:
+            if self_index.shape != s.shape[-2:-1]:
+                raise ValueError(
+                    f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
+                )
+            own = s.new_zeros(s.shape[-2:])
+            left_out = (self_index >= 0).to(s.dtype)
+            own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), left_out.unsqueeze(1))
+        if sample_weight is not None:
+            weight = sample_weight.to(s.dtype).expand_as(s)
+            if own is not None:
+                weight = (weight - own).clamp_(min=0)
+            absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
+            return cls(own, weight, weight.log().clamp_(min=absent(s.dtype)), absence)
+        if own is None:
+            return cls()
+        absence = own * absent(s.dtype)
+        return cls(own, 1 - own, absence, absence)
+
+
+class MaskedSoftmax(torch.autograd.Function):
+    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbour."""
+
+    @staticmethod
+    def forward(ctx, logits, log_weight):
+        if log_weight is not None:
+            # A rejected entry of an absent neighbour could reach -inf.
+            logits = (logits + log_weight).clamp_(min=torch.finfo(logits.dtype).min)
+        weights = logits.softmax(-1)
+        if log_weight is not None:
+            some = log_weight.amax(-1, keepdim=True) > absent(logits.dtype)
+            weights.mul_(some)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        (weights,) = ctx.saved_tensors
+        grad = grad * weights
+        return grad.addcmul_(weights, grad.sum(-1, keepdim=True), value=-1), None
