@@ -15,7 +15,9 @@ def _broadcast_weight(s, sample_weight):
 
 def _descending(s, weight):
     """Order of a row's entries: largest first, entries without weight last."""
-    ascending = s.neg().masked_fill_(weight <= 0, torch.inf)
+    ascending = s.neg()
+    if weight is not None:
+        ascending.masked_fill_(weight <= 0, torch.inf)
     if is_numpys(ascending):
         # NumPy's sort is several times faster than torch's.
         return torch.from_numpy(ascending.numpy().argsort(axis=1))
@@ -66,17 +68,27 @@ def hard_rank(s, sample_weight=None):
     >>> hard_rank(torch.tensor([[0.3, 0.9, 0.3, 0.1]])).tolist()
     [[2.5, 1.0, 2.5, 4.0]]
     """
-    shape, weight = s.shape, _broadcast_weight(s, sample_weight).flatten(0, -2)
+    shape, weight = s.shape, None
     s = s.detach().flatten(0, -2)
+    if sample_weight is not None:
+        weight = _broadcast_weight(s.view(shape), sample_weight).flatten(0, -2)
     order = _descending(s, weight)
-    s, weight = s.gather(1, order), weight.gather(1, order)
-    present = weight > 0
-    tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
+    s = s.gather(1, order)
     starts = torch.ones_like(s, dtype=torch.bool)
-    starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
-    lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
-    mean = _block_means(_mid_ranks(s, weight), torch.where(present, weight, 1), lengths)
-    return torch.empty_like(s).scatter_(1, order, mean).view(shape)
+    if weight is None:
+        tolerance = rounding_tolerance(torch.maximum(s[:, :1].abs(), s[:, -1:].abs()))
+        starts[:, 1:] = s[:, :-1] - s[:, 1:] > tolerance
+        rank = _mid_ranks(s, None)
+    else:
+        weight = weight.gather(1, order)
+        present = weight > 0
+        tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
+        starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
+        rank, weight = _mid_ranks(s, weight), torch.where(present, weight, 1)
+    if not starts.all():
+        lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
+        rank = _block_means(rank, weight, lengths)
+    return torch.empty_like(s).scatter_(1, order, rank).view(shape)
 
 
 def _lengths(starts, stop):
