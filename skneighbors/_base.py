@@ -149,7 +149,7 @@ class BaseNeighborRegressor(
 
         random_state = check_random_state(self.random_state)
         members = self._split(len(data.X), random_state, device)
-        settings = self._training_settings(members.train.shape[1])
+        settings = self._training_settings(members)
         # Embeddings are trained in float32; the bank is float64.
         history, network = self._train(
             data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
@@ -232,7 +232,8 @@ class BaseNeighborRegressor(
         """How many near rows a query draws one of as context; None for uniform draws alone."""
         return
 
-    def _training_settings(self, n_rows):
+    def _training_settings(self, members):
+        n_rows, validated = members.train.shape[1], members.validation is not None
         return TrainingSettings(
             max_iter=resolve_max_iter(self.max_iter, n_rows, self.batch_size),
             batch_size=self.batch_size,
@@ -245,6 +246,9 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             separable=not self._draws_globally(),
+            join_validation=validated
+            and self.early_stopping == "auto"
+            and self.n_iter_no_change is None,
         )
 
     def _draws_globally(self):

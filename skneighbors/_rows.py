@@ -37,6 +37,11 @@ class MemberRows(NamedTuple):
     train: torch.Tensor
     validation: torch.Tensor | None
 
+    def joined(self, n_rows):
+        """All rows to train on, none to validate on."""
+        rows = torch.arange(n_rows, device=self.train.device)
+        return MemberRows(rows.repeat(len(self.train), 1), None)
+
     def split(self):
         """Rows of each member alone."""
         return [

@@ -111,9 +111,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
-        validated epoch that predicts them best; otherwise those of the epoch of lowest
-        training loss. ``"auto"``: from 100 distinct rows on. Rows set aside are
-        neighbours all the same once the training is over.
+        validated epoch that predicts them best; otherwise those of the epoch of
+        lowest training loss. ``"auto"``: from 100 distinct rows on, and only up to
+        the last cycle of the learning rate, after 7/15 of the epochs, if by then
+        the rows' error does not exceed its best by more than its standard error:
+        all rows are trained on in that cycle, and its last weights are kept. (Not
+        with `n_iter_no_change`.) Rows set aside are neighbours all the same once
+        the training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.
@@ -148,7 +152,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
         computed: after every epoch, or in a training of 128 epochs or more
-        without `n_iter_no_change` 64 to 128 times. None without validation.
+        without `n_iter_no_change` up to 128 times, as long as rows are set
+        aside. None without validation.
 
     n_iter_ : int
         Number of epochs run.

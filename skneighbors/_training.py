@@ -5,14 +5,14 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 
-from ._bank import attend_in_batches, embed_in_batches
+from ._bank import embed_in_batches
 from ._context import ContextSampler
 from ._torch_utils import keep_freed_memory, use_one_thread
+from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
 from ._weights import FlatWeights, MovingAverage, Snapshot
 
 # At least how often in a training near rows are looked for anew.
@@ -21,6 +21,9 @@ _N_REFRESHES = 16
 _N_VALIDATIONS = 64
 # With fewer training rows a step is too short for a thread of its own to pay.
 _MIN_ROWS_APART = 1000
+
+# Share of the epochs before the last of the cycles of the learning rate.
+_LAST_CYCLE = 7 / 15
 
 LEARNING_RATES = ("cycles", "constant")
 
@@ -40,19 +43,7 @@ class TrainingSettings:
     n_iter_no_change: int | None
     tol: float
     separable: bool = False  # whether no two members draw from one generator
-
-
-class EpochResult(NamedTuple):
-    """What came of an epoch.
-
-    `error` is what to judge it by: the validation error, or the loss without
-    validation rows; inf if it was not validated, NaN if the loss or the weights
-    are not finite. `score` is the validation R2 or None.
-    """
-
-    loss: float
-    error: float
-    score: float | None
+    join_validation: bool = False  # whether the last cycle may train on all rows
 
 
 @dataclass
@@ -73,9 +64,18 @@ def resolve_max_iter(max_iter, n_rows, batch_size, min_steps=1500, epochs=128):
 
 def validates(epoch, settings):
     """Whether to validate after an epoch, counted from 1: not after each of very many."""
-    if settings.n_iter_no_change is not None or epoch in (1, settings.max_iter):
+    if settings.n_iter_no_change is not None:
+        return True
+    if epoch in (1, settings.max_iter):
+        return True
+    if settings.join_validation and epoch == last_cycle_begins(settings.max_iter):
         return True
     return epoch % max(1, settings.max_iter // _N_VALIDATIONS) == 0
+
+
+def last_cycle_begins(max_iter):
+    """Epoch, counted from 1, before the last cycle of the learning rate."""
+    return round(_LAST_CYCLE * max_iter)
 
 
 def learning_rate_factor(kind, progress):
@@ -87,50 +87,6 @@ def learning_rate_factor(kind, progress):
     if kind == "constant":
         return 1.0
     return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
-
-
-def weighted_mse(y, y_hat, weight):
-    """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
-    loss = (y - y_hat).square().mean(-1)
-    return loss.mean(-1) if weight is None else (weight * loss).sum(-1) / weight.sum(-1)
-
-
-@torch.no_grad()
-def validation_mse_and_r2(network, data, members):
-    """Each member's error and R2 on its validation rows, its training rows as neighbours."""
-    _set_mode(network, training=False)
-    z = embed_in_batches(network, data.X)
-    y_n, weight = data.take_labels(members.train)
-    y_hat = attend_in_batches(
-        network.head,
-        _take_rows(z, members.validation),
-        _take_rows(z, members.train),
-        y_n,
-        None if weight is None else weight.unsqueeze(-2),
-    )
-    y, weight = data.take_labels(members.validation)
-    mse = weighted_mse(y, y_hat, weight)
-    return mse, _r2(mse, y, weight)
-
-
-def _take_rows(z, rows):
-    return z.take_along_dim(rows.unsqueeze(-1), 1)
-
-
-def _r2(mse, y, weight):
-    """R2 of each member's error; as in r2_score, constant targets give 1 or 0."""
-    share = torch.ones_like(y[..., 0]) if weight is None else weight
-    mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
-    variance = weighted_mse(y, mean, weight)
-    # The mean of equal numbers is theirs up to rounding.
-    rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
-    return torch.where(variance > rounding, 1 - mse / variance, (mse <= rounding).to(mse.dtype))
-
-
-def _set_mode(network, training):
-    """Switch to training or evaluation; does nothing, fast, if that is the mode."""
-    if network.training != training:
-        network.train(training)
 
 
 class _Trainer:
@@ -145,19 +101,10 @@ class _Trainer:
         self.data = data
         self.members = members
         self.settings = settings
-        n_members, n_rows = members.train.shape
-        self.sampler = ContextSampler(
-            n_rows,
-            n_members,
-            settings.batch_size,
-            settings.context_size,
-            settings.context_neighbors,
-            generator,
-            data.X.device,
-        )
+        self.generator = generator
         self.refresh = max(1, settings.max_iter // _N_REFRESHES)
-        self.n_steps = settings.max_iter * self.sampler.n_batches
-        self.step = 0
+        self.n_epochs = 0
+        self._make_sampler()
         self.stopped = False
         self.weights = FlatWeights(network)
         self.average = None
@@ -173,35 +120,56 @@ class _Trainer:
             fused=True,
         )
 
-    def _set_learning_rate(self):
+    def _make_sampler(self):
+        n_members, n_rows = self.members.train.shape
+        self.sampler = ContextSampler(
+            n_rows,
+            n_members,
+            self.settings.batch_size,
+            self.settings.context_size,
+            self.settings.context_neighbors,
+            self.generator,
+            self.data.X.device,
+        )
+
+    def join_validation(self):
+        """Train on all rows from now on."""
+        self.members = self.members.joined(len(self.data.X))
+        self._make_sampler()
+        if self.sampler.n_near:
+            self._find_near()
+
+    def _set_learning_rate(self, step):
         settings = self.settings
-        factor = learning_rate_factor(settings.learning_rate, (self.step + 0.5) / self.n_steps)
+        progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / settings.max_iter
+        factor = learning_rate_factor(settings.learning_rate, progress)
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate_init * factor
 
-    def epoch(self, validate):
+    def epoch(self, validated):
         """Train on every row once; the mean loss, and what validation says of it."""
         loss = self._pass_over_rows()
         if self.stopped or not math.isfinite(loss):
-            return EpochResult(loss, math.nan, None)
+            return EpochResult(loss, math.nan)
         if self.members.validation is None:
             # No loss has seen the last step yet.
-            return EpochResult(loss, loss if self.weights.are_finite() else math.nan, None)
-        if not validate:
-            return EpochResult(loss, math.inf, None)
-        mse, r2 = validation_mse_and_r2(self.result, self.data, self.members)
+            return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
+        if not validated:
+            return EpochResult(loss, math.inf)
+        errors, weight, mse, r2 = validate(self.result, self.data, self.members)
         error = mse.mean().item()
-        return EpochResult(loss, error if math.isfinite(error) else math.nan, r2.mean().item())
+        error = error if math.isfinite(error) else math.nan
+        return EpochResult(loss, error, r2.mean().item(), errors, weight)
 
     def _pass_over_rows(self):
-        if self.sampler.n_near and self.step % (self.refresh * self.sampler.n_batches) == 0:
+        if self.sampler.n_near and self.n_epochs % self.refresh == 0:
             self._find_near()
-        _set_mode(self.network, training=True)
+        set_mode(self.network, training=True)
         total = 0.0
-        for rows, n_queries, context_weight in self.sampler.epoch():
+        for step, (rows, n_queries, context_weight) in enumerate(self.sampler.epoch()):
             if self.stopped:
                 break
-            self._set_learning_rate()
+            self._set_learning_rate(step)
             batch = self.data.take(self.members.train.gather(1, rows))
             y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
             weight = None if batch.weight is None else batch.weight[:, :n_queries]
@@ -211,15 +179,15 @@ class _Trainer:
             self.optimizer.step()
             if self.average is not None:
                 self.average.update()
-            self.step += 1
             total = total + losses.detach().mean()
+        self.n_epochs += 1
         return float(total) / self.sampler.n_batches
 
     @torch.no_grad()
     def _find_near(self):
-        _set_mode(self.result, training=False)
+        set_mode(self.result, training=False)
         z = embed_in_batches(self.result, self.data.X)
-        self.sampler.find_near(_take_rows(z, self.members.train))
+        self.sampler.find_near(take_rows(z, self.members.train))
 
 
 class _Team:
@@ -247,12 +215,22 @@ class _Team:
                 trainer.stopped = True
             self._pool.shutdown(cancel_futures=True)
 
-    def epoch(self, validate):
-        """Train all for an epoch; the mean of their results."""
+    def epoch(self, validated):
+        """Train all for an epoch; their results taken together."""
         run = map if self._pool is None else self._pool.map
-        losses, errors, scores = zip(*run(lambda t: t.epoch(validate), self.trainers), strict=True)
-        score = None if None in scores else fmean(scores)
-        return EpochResult(fmean(losses), fmean(errors), score)
+        results = run(lambda trainer: trainer.epoch(validated), self.trainers)
+        losses, errors, scores, row_errors, weights = zip(*results, strict=True)
+        if None in scores:
+            return EpochResult(fmean(losses), fmean(errors))
+        weight = None if weights[0] is None else torch.cat(weights)
+        return EpochResult(
+            fmean(losses), fmean(errors), fmean(scores), torch.cat(row_errors), weight
+        )
+
+    def join_validation(self):
+        """Let all train on their validation rows too."""
+        for trainer in self.trainers:
+            trainer.join_validation()
 
     def take_snapshot(self):
         """Copy all members' weights, to keep."""
@@ -325,25 +303,31 @@ def _pays_apart(data, members):
 
 
 def _run_epochs(team, settings, history, report):
-    best, reference, n_without_gain = math.inf, math.inf, 0
+    best, reference, n_without_gain = EpochResult(math.inf, math.inf), math.inf, 0
+    joined = False
     for epoch in range(1, settings.max_iter + 1):
-        loss, mse, score = team.epoch(validates(epoch, settings))
-        if math.isnan(mse):
+        result = team.epoch(validates(epoch, settings))
+        if math.isnan(result.error):
             _warn_or_raise(epoch, history.best_epoch)
             return
-        history.losses.append(loss)
-        if score is not None:
-            history.scores.append(score)
-        if mse < best:
-            best, history.best_epoch = mse, epoch
+        history.losses.append(result.loss)
+        if result.score is not None:
+            history.scores.append(result.score)
+        # Once nothing is held out, the last epoch is the one to keep.
+        if epoch == settings.max_iter if joined else result.error < best.error:
+            best, history.best_epoch = result, epoch
             team.take_snapshot()
         if report is not None:
-            report(loss, score)
+            report(result.loss, result.score)
         n_without_gain += 1
-        if mse < reference - settings.tol:
-            reference, n_without_gain = mse, 0
+        if result.error < reference - settings.tol:
+            reference, n_without_gain = result.error, 0
         if n_without_gain == settings.n_iter_no_change:
             return
+        if settings.join_validation and epoch == last_cycle_begins(settings.max_iter):
+            joined = not has_harmed(result, best)
+            if joined:
+                team.join_validation()
 
 
 def _warn_or_raise(epoch, best_epoch):

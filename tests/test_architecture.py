@@ -17,6 +17,7 @@ ORDER = [
     {"_nona", "_softstep_knn"},
     {"_base"},
     {"_training"},
+    {"_validation"},
     {
         "_context",
         "_bank",

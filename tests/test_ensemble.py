@@ -160,10 +160,10 @@ def test_an_error_in_one_member_ends_all(
     before = model.predict(X_test)
     original, steps = _training._Trainer._set_learning_rate, itertools.count(1)
 
-    def failing(self):
+    def failing(self, step):
         if next(steps) == 50:
             raise KeyboardInterrupt
-        return original(self)
+        return original(self, step)
 
     # Epochs of so many steps that the other member has not ended its own.
     monkeypatch.setattr(_training._Trainer, "_set_learning_rate", failing)
@@ -213,7 +213,7 @@ def test_one_member_apart_that_is_not_finite_stops_all(
     original = _training._Trainer.epoch
 
     def epoch(self, validate):
-        if self.step == 3 and self is self.team[-1]:
+        if self.n_epochs == 3 and self is self.team[-1]:
             with torch.no_grad():
                 self.weights.vectors[0].fill_(torch.nan)
         return original(self, validate)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import ttest_rel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
 
@@ -20,8 +21,8 @@ from skneighbors._training import (
     resolve_max_iter,
     train_network,
     validates,
-    weighted_mse,
 )
+from skneighbors._validation import EpochResult, has_harmed, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -209,7 +210,7 @@ def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
 
 @pytest.mark.parametrize(("max_iter", "n_expected"), [(1, 1), (50, 50), (128, 65), (1500, 67)])
 def test_validates_a_bounded_number_of_times(max_iter, n_expected):
-    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None)
+    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None, join_validation=False)
     validated = [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
     assert len(validated) == n_expected
     assert validated[0] == 1
@@ -226,6 +227,81 @@ def test_best_epoch_among_those_validated(monkeypatch):
     assert len(history.scores) == len(epochs)
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
     assert_allclose(score, max(history.scores), rtol=1e-4)
+
+
+def result(errors, weight=None):
+    errors = torch.tensor(errors, dtype=torch.float64).unsqueeze(0)
+    weight = None if weight is None else torch.tensor(weight, dtype=torch.float64).unsqueeze(0)
+    return EpochResult(0.0, float(errors.mean()), 0.0, errors, weight)
+
+
+def test_harm_must_exceed_the_standard_error():
+    rng = np.random.RandomState(0)
+    best = rng.uniform(size=50)
+    for shift in np.linspace(-1, 1, 41):
+        now = best + shift * 0.1 + 0.3 * rng.normal(size=50)
+        t = ttest_rel(now, best).statistic * np.sqrt(50 / 49)  # of n, not n - 1
+        assert has_harmed(result(now), result(best)) == (t > 1)
+    assert not has_harmed(result(best), result(best))
+
+
+def test_harm_of_weighted_rows_is_that_of_copies():
+    rng = np.random.RandomState(0)
+    for _ in range(40):
+        best, now = rng.uniform(size=(2, 9))
+        weight = rng.randint(1, 4, size=9)
+        copies = has_harmed(result(now.repeat(weight)), result(best.repeat(weight)))
+        assert has_harmed(result(now, weight), result(best, weight)) == copies
+
+
+@pytest.mark.parametrize("harmed", [False, True])
+def test_validation_rows_join_the_last_cycle_unless_training_harms(monkeypatch, harmed):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
+    seen, make = [], _training.ContextSampler
+
+    def recording(n_rows, *args):
+        seen.append(n_rows)
+        return make(n_rows, *args)
+
+    monkeypatch.setattr(_training, "ContextSampler", recording)
+    _, history, _ = train(max_iter=30, join_validation=True)
+    assert len(history.losses) == 30
+    if harmed:
+        assert seen == [90]
+        assert len(history.scores) == 30
+        assert history.best_epoch == 1 + np.argmax(history.scores)
+    else:
+        assert seen == [90, 120]
+        assert len(history.scores) == 14
+        assert history.best_epoch == 30
+
+
+def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    kept, epoch = [], _training._Team.epoch
+
+    def recording(self, validated):
+        outcome = epoch(self, validated)
+        kept.append(self.trainers[0].result_weights.vectors[0].detach().clone())
+        return outcome
+
+    monkeypatch.setattr(_training._Team, "epoch", recording)
+    network, _, _ = train(max_iter=30, join_validation=True)
+    assert_array_equal(torch.cat([p.detach().flatten() for p in network.parameters()]), kept[-1])
+
+
+def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    epochs = iter(range(20))
+
+    def report(loss, score):
+        if next(epochs) == 19:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="Training interrupted"):
+        _, history, _ = train(max_iter=30, join_validation=True, report=report)
+    assert len(history.losses) == 20
+    assert history.best_epoch == 1 + np.argmax(history.scores) <= 14
 
 
 def test_weighted_mse():

@@ -1,0 +1,91 @@
+"""What an epoch of training came to, by the rows that are held out of it."""
+
+from typing import NamedTuple
+
+import torch
+
+from ._bank import attend_in_batches, embed_in_batches
+
+# Standard errors by which training on must have harmed, to count.
+_HARM = 1.0
+
+
+class EpochResult(NamedTuple):
+    """What came of an epoch.
+
+    `error` is what to judge it by: the validation error, or the loss without
+    validation rows; inf if it was not validated, NaN if the loss or the weights
+    are not finite. `score` is the validation R2 or None; `row_errors` (m, n) and
+    `row_weight` (m, n) or None are of the validation rows.
+    """
+
+    loss: float
+    error: float
+    score: float | None = None
+    row_errors: torch.Tensor | None = None
+    row_weight: torch.Tensor | None = None
+
+
+def has_harmed(now, best):
+    """Whether training has raised the validation errors since the best epoch, beyond doubt.
+
+    A one-sided paired test over the rows of all members.
+
+    Parameters
+    ----------
+    now, best : EpochResult
+    """
+    gain = (now.row_errors - best.row_errors).double().flatten()
+    weight = torch.ones_like(gain)
+    if now.row_weight is not None:
+        weight = now.row_weight.double().flatten()
+    mean = (weight * gain).sum() / weight.sum()
+    variance = (weight * (gain - mean).square()).sum() / weight.sum().square()
+    return bool(mean > _HARM * variance.sqrt())
+
+
+def set_mode(network, training):
+    """Switch to training or evaluation; does nothing, fast, if that is the mode."""
+    if network.training != training:
+        network.train(training)
+
+
+def weighted_mse(y, y_hat, weight):
+    """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
+    loss = (y - y_hat).square().mean(-1)
+    return loss.mean(-1) if weight is None else (weight * loss).sum(-1) / weight.sum(-1)
+
+
+@torch.no_grad()
+def validate(network, data, members):
+    """Find the validation rows' errors (m, n) and weights, each member's error and R2, (m,).
+
+    A member's training rows are the neighbours.
+    """
+    set_mode(network, training=False)
+    z = embed_in_batches(network, data.X)
+    y_n, weight = data.take_labels(members.train)
+    y_hat = attend_in_batches(
+        network.head,
+        take_rows(z, members.validation),
+        take_rows(z, members.train),
+        y_n,
+        None if weight is None else weight.unsqueeze(-2),
+    )
+    y, weight = data.take_labels(members.validation)
+    mse = weighted_mse(y, y_hat, weight)
+    return (y - y_hat).square().mean(-1), weight, mse, _r2(mse, y, weight)
+
+
+def take_rows(z, rows):
+    return z.take_along_dim(rows.unsqueeze(-1), 1)
+
+
+def _r2(mse, y, weight):
+    """R2 of each member's error; as in r2_score, constant targets give 1 or 0."""
+    share = torch.ones_like(y[..., 0]) if weight is None else weight
+    mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
+    variance = weighted_mse(y, mean, weight)
+    # The mean of equal numbers is theirs up to rounding.
+    rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
+    return torch.where(variance > rounding, 1 - mse / variance, (mse <= rounding).to(mse.dtype))
