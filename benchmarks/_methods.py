@@ -101,6 +101,7 @@ ABLATIONS = {
     "NONA, uniform context": _ours(context_neighbors=None),
     "NONA, in-batch context": _ours(context_size=None),
     "NONA, no weight average": _ours(ema_decay=None),
+    "NONA, validation rows held out": _ours(early_stopping=True),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

@@ -3,7 +3,7 @@
 Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [--output FOLDER]
 
 `--times` names results of runs that had the machine to themselves. Writes
-`tabular.inc`, `ranks.png` and `accuracy_time.png` to the folder.
+`tabular.inc`, `ablations.inc`, `ranks.png` and `accuracy_time.png` to the folder.
 """
 
 import argparse
@@ -58,14 +58,25 @@ def ratios(rmse, ours):
 
 
 def ratio_table(rmse):
-    """Geometric-mean ratios of ours and its ablations to each peer."""
+    """Geometric-mean ratios of ours to each peer."""
     rows = {}
-    for ours in [*OURS, *ABLATIONS]:
+    for ours in OURS:
         if ours in rmse:
             table = ratios(rmse, ours)
             rows[ours] = {peer: geometric_mean(table[peer]) for peer in table}
             by_set = np.log(table["best peer"]).groupby("dataset").mean().pipe(np.exp)
             rows[ours] |= {"best peer, median set": by_set.median(), "worst set": by_set.max()}
+    return pd.DataFrame(rows).T
+
+
+def ablation_table(rmse, ours="NONA"):
+    """RMSE of each ablation relative to ours, by set and over the runs that both made."""
+    rows = {}
+    for method in ABLATIONS:
+        if method in rmse:
+            ratio = (rmse[method] / rmse[ours]).dropna()
+            rows[method] = np.exp(np.log(ratio).groupby("dataset", sort=False).mean())
+            rows[method]["all"] = geometric_mean(ratio)
     return pd.DataFrame(rows).T
 
 
@@ -112,11 +123,11 @@ def draw_time(rmse, fit_s, path):
     """RMSE relative to the best peer against fit time, geometric means."""
     best = rmse[[peer for peer in PEERS if peer in rmse]].min(axis=1)
     figure, axes = plt.subplots(figsize=(7, 4.5))
-    for method in rmse:
+    for method in (m for m in rmse if m not in ABLATIONS):
         ran = rmse[method].notna()
         x = geometric_mean(fit_s[method][ran])
         y = geometric_mean((rmse[method] / best)[ran])
-        marker = "o" if method in PEERS else "s" if method in OURS else "^"
+        marker = "o" if method in PEERS else "s"
         axes.plot(x, y, marker)
         axes.annotate(method, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
     axes.set(xscale="log", yscale="log", xlabel="fit time, s", ylabel="RMSE / best peer's RMSE")
@@ -173,6 +184,10 @@ def main():
         seconds = pivot(alone, "fit_s").groupby("dataset", sort=False).mean().T
         title = "Fit time of runs with the machine to themselves, seconds"
         parts += [rst_table(title, seconds, 3), time_line(alone), ""]
+    if any(method in rmse for method in ABLATIONS):
+        title = "RMSE relative to NONA's"
+        table = rst_table(title, ablation_table(rmse), 3)
+        (args.output / "ablations.inc").write_text(table + "\n", encoding="utf-8")
     complete, average, p_value = rank_test(rmse)
     parts.append(rst_table("Average rank", average.to_frame("rank"), 3))
     parts += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", "", versions(frame)]

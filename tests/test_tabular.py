@@ -135,6 +135,21 @@ def test_ratios_and_ranks(results):
     assert list(failed.method) == ["TabR-S-D"]
 
 
+def test_ablations_are_compared_on_the_runs_that_both_made(results):
+    import report
+
+    line = dict(threads=1, versions={"a": "1"}, fit_s=1.0, method="NONA, no trend")
+    runs = [("yacht", 0, 2.0), ("wine", 0, 20.0), ("wine", 1, 80.0)]
+    with results.open("a", encoding="utf-8") as file:
+        for name, split, rmse in runs:
+            file.write("\n" + json.dumps(line | dict(dataset=name, split=split, rmse=rmse)))
+    frame, _ = report.load(results)
+    table = report.ablation_table(report.pivot(frame, "rmse"))
+    assert list(table.index) == ["NONA, no trend"]
+    expected = {"yacht": 2.0, "wine": 4.0, "all": 32 ** (1 / 3)}
+    assert table.loc["NONA, no trend"].to_dict() == pytest.approx(expected)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what matplotlib itself imports
 def test_report_is_written(results, tmp_path, monkeypatch):
     import report
