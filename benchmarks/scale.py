@@ -6,8 +6,9 @@ Fits both estimators, one member each, to made rows (Friedman's first problem
 with noise), then measures, each in a process of its own and in this order on
 the same embeddings: `predict` without the embedding of the queries, exact 10-NN
 by scikit-learn, the bare product of queries and neighbours in single precision,
-and the formula with whole matrices on as many queries as memory allows. Writes
-results/scale.json and the table in docs/benchmark/scale.inc.
+and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
+peak less what was held before, and needs Linux. Writes results/scale.json and
+the table in docs/benchmark/scale.inc.
 """
 
 import argparse
@@ -65,6 +66,12 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def resident():
+    """Memory held now, MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
 def timed(function, repeats):
     """Shortest time of some runs."""
     times = []
@@ -81,12 +88,12 @@ def measure(what, folder, repeats):
     model, queries = joblib.load(folder / "model")
     scale = 1.0
     if what == "ours":
-        seconds_embedding = timed(lambda: model.transform(queries), 1)
-        before = peak()
+        before = resident()
         seconds = timed(lambda: model.predict(queries), repeats)
-        return {"s": seconds - seconds_embedding, "mib": peak() - before}
+        extra = peak() - before
+        return {"s": seconds - timed(lambda: model.transform(queries), repeats), "mib": extra}
     z, z_n = model.transform(queries), model._bank.z_n[0]
-    before = peak()
+    before = resident()
     if what == "k-NN":
         knn = KNeighborsRegressor(10, algorithm="brute")
         knn.fit(z_n.numpy(), model._bank.values[0].numpy())

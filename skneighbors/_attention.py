@@ -21,14 +21,14 @@ from .nn._similarity import argmax
 _NEGLIGIBLE = 1e-10
 # Share of the neighbours above which to look at all of them is faster.
 _MAX_SHARE = 1 / 16
-# Fewer neighbours or queries than this are not worth a screen.
-_MIN_NEIGHBORS, _MIN_QUERIES = 2048, 8
+# Fewer neighbours than this, or queries, also of a head with ranks, are not worth a screen.
+_MIN_NEIGHBORS, _MIN_QUERIES, _MIN_RANKED_QUERIES = 2048, 128, 8
 # Queries that are looked at to see whether one pays.
 _N_PROBES = 16
 # Queries at a time: enough for a matrix product, no more than pays.
-_MIN_BLOCK, _MAX_BLOCK = 16, 256
-# Bytes of one float64 in every entry of a block, and how many a block needs.
-_BLOCK_BYTES, _TEMPORARIES = 2**25, 8
+_MIN_BLOCK, _MAX_BLOCK = 8, 256
+# Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
+_BLOCK_BYTES, _TEMPORARIES = 2**25, 16
 # Bytes of a block that a CPU's cache can hold, and of embeddings gathered at once.
 _CACHED_BYTES, _GATHERED_BYTES = 2**20, 2**23
 
@@ -64,9 +64,11 @@ class MemberAttention:
         self._min_weight = weight.min()
         self._depth = math.log(self._total / self._min_weight / _NEGLIGIBLE)
         self._screen = None
-        if len(z_n) >= _MIN_NEIGHBORS and len(z) >= _MIN_QUERIES:
+        min_queries = _MIN_RANKED_QUERIES if head.ranked else _MIN_QUERIES
+        if len(z_n) >= _MIN_NEIGHBORS and len(z) >= min_queries:
             self._screen = Screen(z_n, head.similarity)
-            few, _ = self._average_few(z[:: math.ceil(len(z) / _N_PROBES)])
+            n_probes = min(_N_PROBES, block_length(len(z_n)))
+            few, _ = self._average_few(z[:: math.ceil(len(z) / n_probes)])
             if 2 * few.sum() < len(few):
                 self._screen = None
 
@@ -102,6 +104,8 @@ class MemberAttention:
         return torch.cat(out)
 
     def _ranked_parts(self, z):
+        if not self.z_n.is_cpu:
+            return z.split(block_length(len(self.z_n)))
         return z.split(block_length(len(self.z_n), 2 * _CACHED_BYTES, 1))
 
     def _ranked_weights(self, z):
@@ -130,7 +134,7 @@ class MemberAttention:
         return self._average_nearest(z) if self.head.ranked else self._average_similar(z)
 
     def _average_similar(self, z):
-        """Do so where what matters is told by similarities."""
+        """Do what :meth:`_average_few` does, for a head of similarities."""
         screen = self._screen
         q = screen.queries(z)
         scores, error = screen.scores(q), screen.error(q)
@@ -153,7 +157,7 @@ class MemberAttention:
     def _few(self, chosen, error):
         """Find the queries with few neighbours chosen; query and neighbour of each of these.
 
-        Where scores err by the size of the bank, or are NaN, they tell nothing.
+        Scores of embeddings of norms up to 1 that may err by 1, or are NaN, tell nothing.
         """
         limit = _MAX_SHARE * len(self.z_n)
         few = error.squeeze(1) < 1
@@ -161,7 +165,8 @@ class MemberAttention:
             few &= chosen.sum(1) <= limit
             chosen &= few.unsqueeze(1)
         query, row = _nonzero(chosen)
-        few &= torch.bincount(query, minlength=len(few)) <= limit
+        counts = torch.bincount(query, minlength=len(few))
+        few &= (counts > 0) & (counts <= limit)
         keep = few[query]
         return few, query[keep], row[keep]
 
@@ -173,7 +178,7 @@ class MemberAttention:
         return (weights.unsqueeze(-1) * _take(self.values, rows)).sum(1), weights
 
     def _average_nearest(self, z):
-        """Do so where it is told by ranks."""
+        """Do what :meth:`_average_few` does, for a head of ranks."""
         screen = self._screen
         q = screen.queries(z)
         scores, error = screen.scores(q), screen.error(q)

@@ -144,11 +144,12 @@ class NeighborBank:
     def _attend(self, function, z):
         """Results of a function of the members' attention and a batch, for all batches of z."""
         keep_freed_memory()
-        members = [
-            MemberAttention(
-                take_member(self.network.head, i), self.z_n[i], values, self.sample_weight, z[i]
-            )
-            for i, values in enumerate(self.values)
-        ]
+        head = self.network.head
+
+        def prepare(i):
+            own = self.z_n[i], self.values[i], self.sample_weight
+            return MemberAttention(take_member(head, i), *own, z[i])
+
+        members = map_batches(prepare, range(len(z)))
         batches = gen_batches(z.shape[1], block_length(len(self)))
         return map_batches(lambda batch: function(members, batch), batches)

@@ -37,6 +37,8 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
+# From so many rows on, a share of them more is worth less than the time it takes.
+_MIN_ROWS_TO_HOLD_OUT = 2000
 # Training rows whose predictions must be finite.
 _N_CHECKED_ROWS = 256
 _MAX_SEED = np.iinfo(np.int32).max
@@ -233,7 +235,8 @@ class BaseNeighborRegressor(
         return
 
     def _training_settings(self, members):
-        n_rows, validated = members.train.shape[1], members.validation is not None
+        n_rows = members.train.shape[1]
+        n_validated = 0 if members.validation is None else members.validation.shape[1]
         return TrainingSettings(
             max_iter=resolve_max_iter(self.max_iter, n_rows, self.batch_size),
             batch_size=self.batch_size,
@@ -246,8 +249,9 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             separable=not self._draws_globally(),
-            join_validation=validated
+            join_validation=0 < n_validated < _MIN_ROWS_TO_HOLD_OUT - n_rows
             and self.early_stopping == "auto"
+            and self.learning_rate == "cycles"
             and self.n_iter_no_change is None,
         )
 

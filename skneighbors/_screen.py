@@ -11,6 +11,14 @@ def _batches(z_n):
     return list(gen_batches(len(z_n), _BATCH_ROWS))
 
 
+def _multiplies_float32_exactly():
+    """Whether the user has not allowed products to be rounded further than float32."""
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # set through torch's newer switches
+        return False
+
+
 class Screen:
     """Scores of neighbours that rise with their similarity, with a bound of their error.
 
@@ -29,26 +37,27 @@ class Screen:
 
     def __init__(self, z_n, metric):
         self._metric = metric
-        # A user may have allowed float32 products to be rounded further.
-        exact = torch.get_float32_matmul_precision() == "highest"
-        dtype = torch.float32 if exact or metric == "l1" else torch.float64
+        dtype = torch.float32 if _multiplies_float32_exactly() else torch.float64
         self._dim = z_n.shape[1]
         self._unit = torch.finfo(dtype).eps
         self._centre = z_n.mean(0) if metric in ("l2", "l1") else torch.zeros_like(z_n[0])
         self._scale = max(self._norms(z_n[batch]).max() for batch in _batches(z_n))
         self._scale = self._scale.clamp(min=torch.finfo(z_n.dtype).tiny)
-        self._points = torch.cat([self._prepare(z_n[batch], dtype) for batch in _batches(z_n)])
+        width = self._dim + (metric == "l2")
+        self._points = z_n.new_empty(len(z_n), width, dtype=dtype)
+        for batch in _batches(z_n):
+            self._points[batch] = self._prepare(z_n[batch])
 
     def _norms(self, z_n):
         points = z_n if self._metric == "cosine" else z_n - self._centre
         return torch.linalg.vector_norm(points, ord=1 if self._metric == "l1" else 2, dim=1)
 
-    def _prepare(self, z_n, dtype):
+    def _prepare(self, z_n):
         points = self.queries(z_n)
         if self._metric == "l2":
             # z.z_n - |z_n|^2 / 2, as one product.
             points = torch.cat([points, points.square().sum(1, keepdim=True) / -2], 1)
-        return points.to(dtype)
+        return points
 
     def queries(self, z):
         """Bring queries (b, d) to the neighbours' centre and scale."""
@@ -63,7 +72,8 @@ class Screen:
             return torch.cdist(q, self._points, p=1).neg_()
         if self._metric == "l2":
             q = torch.cat([q, torch.ones_like(q[:, :1])], 1)
-        return q @ self._points.T
+        with torch.autocast(q.device.type, enabled=False):
+            return q @ self._points.T
 
     def error(self, q):
         """Bound (b, 1) of the scores' absolute error: some d roundings of each term."""

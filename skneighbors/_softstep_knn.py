@@ -112,12 +112,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
-        lowest training loss. ``"auto"``: from 100 distinct rows on, and only up to
-        the last cycle of the learning rate, after 7/15 of the epochs, if by then
-        the rows' error does not exceed its best by more than its standard error:
-        all rows are trained on in that cycle, and its last weights are kept. (Not
-        with `n_iter_no_change`.) Rows set aside are neighbours all the same once
-        the training is over.
+        lowest training loss. ``"auto"``: from 100 distinct rows on. With fewer than
+        2,000, all are trained on in the last cycle of the learning rate, from 7/15
+        of the epochs on, and its last weights are kept, if by then the error does
+        not exceed its best by more than a standard error (not with
+        `n_iter_no_change` or a constant rate). Rows set aside are neighbours all
+        the same once the training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.

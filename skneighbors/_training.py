@@ -136,7 +136,7 @@ class _Trainer:
         """Train on all rows from now on."""
         self.members = self.members.joined(len(self.data.X))
         self._make_sampler()
-        if self.sampler.n_near:
+        if self.sampler.n_near and self.n_epochs % self.refresh:
             self._find_near()
 
     def _set_learning_rate(self, step):

@@ -27,9 +27,10 @@ class EpochResult(NamedTuple):
 
 
 def has_harmed(now, best):
-    """Whether training has raised the validation errors since the best epoch, beyond doubt.
+    """Whether the validation errors exceed the best epoch's by more than a standard error.
 
-    A one-sided paired test over the rows of all members.
+    The error is that of the mean difference over the rows of all members, as if these
+    rows were independent.
 
     Parameters
     ----------

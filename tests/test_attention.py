@@ -1,5 +1,8 @@
 """Attention over many neighbours: what the dense formula gives, whatever is left out."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +50,7 @@ def screened(monkeypatch, request):
     """Small banks are screened too; at the second share, no row is computed in full."""
     monkeypatch.setattr(_attention, "_MIN_NEIGHBORS", 1)
     monkeypatch.setattr(_attention, "_MIN_QUERIES", 1)
+    monkeypatch.setattr(_attention, "_MIN_RANKED_QUERIES", 1)
     monkeypatch.setattr(_attention, "_MAX_SHARE", request.param)
 
 
@@ -99,6 +103,7 @@ def test_equals_the_dense_formula_on_any_bank(head, metric, n, dim, log_temperat
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_attention, "_MIN_NEIGHBORS", 1)
         patch.setattr(_attention, "_MIN_QUERIES", 1)
+        patch.setattr(_attention, "_MIN_RANKED_QUERIES", 1)
         patch.setattr(_attention, "_MAX_SHARE", 1.0)
         assert_allclose(attended(head, z, z_n, values, None), expected, **EXACT)
 
@@ -106,6 +111,7 @@ def test_equals_the_dense_formula_on_any_bank(head, metric, n, dim, log_temperat
 @pytest.mark.parametrize(("kind", "params"), [(NONA, {"softstep": None}), (SoftStepKNN, {})])
 def test_most_neighbours_are_not_looked_at(monkeypatch, kind, params):
     monkeypatch.setattr(_attention, "_MIN_NEIGHBORS", 1)
+    monkeypatch.setattr(_attention, "_MIN_QUERIES", 1)
     torch.manual_seed(0)
     head = make_head(kind, params | {"softstep_parameters": "global"}, 8, temperature=0.01)
     if head.softstep is not None:
@@ -175,3 +181,21 @@ def test_weights_sum_to_one_and_average():
     weights = attention.weights(z)
     assert_allclose(weights.sum(1), 1)
     assert_allclose(attention.average(z), weights @ attention.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "params"), [(NONA, {"softstep": None}), (SoftStepKNN, {})])
+def test_autocast_and_torchs_precision_switches_change_nothing(screened, kind, params):
+    head = make_head(kind, params, 2, temperature=5e-4)
+    z_n, z = torch.randn(3000, 2).double(), torch.randn(40, 2).double()
+    values = torch.randn(3000, 2).double()
+    expected = dense(head, z, z_n, values, None)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_allclose(attended(head, z, z_n, values, None), expected, **EXACT)
+    code = (
+        "import torch; torch.backends.mkldnn.matmul.fp32_precision = 'bf16'; "
+        "from skneighbors._screen import Screen; q = torch.randn(9, 2).double(); "
+        "screen = Screen(q, 'l2'); print(screen.scores(screen.queries(q)).dtype)"
+    )
+    if hasattr(torch.backends.mkldnn, "matmul"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.strip() == "torch.float64", done.stderr
