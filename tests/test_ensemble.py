@@ -252,3 +252,30 @@ def test_score_of_constant_validation_targets(estimator_class):
     y[0] = 7.4
     model = estimator_class(max_iter=3, validation_fraction=0.05, random_state=1).fit(X, y)
     assert all(-1e6 < score <= 1 for score in model.validation_scores_)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "params", "expected"),
+    [
+        (300, {}, True),
+        (1999, {}, True),
+        (2000, {}, False),
+        (99, {}, False),  # nothing is held out
+        (300, {"early_stopping": True}, False),
+        (300, {"early_stopping": False}, False),
+        (300, {"n_iter_no_change": 5}, False),
+        (300, {"learning_rate": "constant"}, False),
+    ],
+)
+def test_when_validation_rows_may_join(estimator_class, monkeypatch, n_rows, params, expected):
+    class SeenError(Exception):
+        pass
+
+    def train_network(network, data, members, settings, *args):
+        assert settings.join_validation == expected
+        raise SeenError
+
+    monkeypatch.setattr(_base, "train_network", train_network)
+    X, y = make_friedman1(n_samples=n_rows, random_state=0)
+    with pytest.raises(SeenError):
+        estimator_class(**params).fit(X, y)
