@@ -219,7 +219,10 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
         thread_count(n_threads)
         with config_context(working_memory=1):  # several batches to share
             model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-            answers.append((model.predict(X), model.transform(X), *model.top_neighbors(X)))
+            few = model.predict(X), model.transform(X), *model.top_neighbors(X)
+            # So many neighbours are screened.
+            model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+            answers.append((*few, model.predict(X[:130])))
         assert torch.get_num_threads() == n_threads
     for alone, shared in zip(*answers, strict=True):
         assert_array_equal(alone, shared)
