@@ -59,9 +59,8 @@ class MemberAttention:
 
     def __init__(self, head, z_n, values, sample_weight, z):
         self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
-        weight = z_n.new_ones(1) if sample_weight is None else sample_weight
-        self._total = weight.sum() if sample_weight is not None else len(z_n) * weight.sum()
-        self._min_weight = weight.min()
+        weight = torch.ones_like(z_n[:, 0]) if sample_weight is None else sample_weight
+        self._total, self._min_weight = weight.sum(), weight.min()
         self._depth = math.log(self._total / self._min_weight / _NEGLIGIBLE)
         self._screen = None
         min_queries = _MIN_RANKED_QUERIES if head.ranked else _MIN_QUERIES
