@@ -52,6 +52,10 @@ class _LinearHead(NONA):
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         return self.trend(z)
 
+    def subtract_trend(self, z_n, y_n):
+        """Leave nothing to average."""
+        return 0 * y_n
+
 
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""

@@ -8,7 +8,7 @@ the same embeddings: `predict` without the embedding of the queries, exact 10-NN
 by scikit-learn, the bare product of queries and neighbours in single precision,
 and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
 peak less what was held before, and needs Linux. Writes results/scale.json and
-the table in docs/benchmark/scale.inc.
+docs/benchmark/scale.inc.
 """
 
 import argparse

@@ -39,8 +39,7 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
-# Training rows whose predictions must be finite.
-_N_CHECKED_ROWS = 256
+_N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -151,7 +150,7 @@ class BaseNeighborRegressor(
 
         random_state = check_random_state(self.random_state)
         members = self._split(len(data.X), random_state, device)
-        settings = self._training_settings(members)
+        settings = self._training_settings(members.train.shape[1], len(data.X))
         # Embeddings are trained in float32; the bank is float64.
         history, network = self._train(
             data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
@@ -234,14 +233,12 @@ class BaseNeighborRegressor(
         """How many near rows a query draws one of as context; None for uniform draws alone."""
         return
 
-    def _training_settings(self, members):
-        n_rows = members.train.shape[1]
-        n_validated = 0 if members.validation is None else members.validation.shape[1]
+    def _training_settings(self, n_train, n_rows):
         return TrainingSettings(
-            max_iter=resolve_max_iter(self.max_iter, n_rows, self.batch_size),
+            max_iter=resolve_max_iter(self.max_iter, n_train, self.batch_size),
             batch_size=self.batch_size,
             context_size=self.context_size,
-            context_neighbors=self._count_context_neighbors(n_rows),
+            context_neighbors=self._count_context_neighbors(n_train),
             learning_rate=self.learning_rate,
             learning_rate_init=self.learning_rate_init,
             weight_decay=self.weight_decay,
@@ -249,7 +246,7 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             separable=not self._draws_globally(),
-            join_validation=0 < n_validated < _MIN_ROWS_TO_HOLD_OUT - n_rows
+            join_validation=n_train < n_rows < _MIN_ROWS_TO_HOLD_OUT
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
             and self.n_iter_no_change is None,

@@ -114,10 +114,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         validated epoch that predicts them best; otherwise those of the epoch of
         lowest training loss. ``"auto"``: from 100 distinct rows on. With fewer than
         2,000, all are trained on in the last cycle of the learning rate, from 7/15
-        of the epochs on, and its last weights are kept, if by then the error does
-        not exceed its best by more than a standard error (not with
-        `n_iter_no_change` or a constant rate). Rows set aside are neighbours all
-        the same once the training is over.
+        of the epochs on, and its last weights are kept, if by then R2 is at least
+        0.95 and the error does not exceed its best by more than a standard error
+        (not with `n_iter_no_change` or a constant rate). Rows set aside are
+        neighbours all the same once the training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.

@@ -24,6 +24,8 @@ _MIN_ROWS_APART = 1000
 
 # Share of the epochs before the last of the cycles of the learning rate.
 _LAST_CYCLE = 7 / 15
+# Validation R2 from which targets are little but signal, and training on is safe.
+_LITTLE_NOISE = 0.95
 
 LEARNING_RATES = ("cycles", "constant")
 
@@ -325,7 +327,7 @@ def _run_epochs(team, settings, history, report):
         if n_without_gain == settings.n_iter_no_change:
             return
         if settings.join_validation and epoch == last_cycle_begins(settings.max_iter):
-            joined = not has_harmed(result, best)
+            joined = result.score >= _LITTLE_NOISE and not has_harmed(result, best)
             if joined:
                 team.join_validation()
 

@@ -61,7 +61,7 @@ def test_paper_setting(friedman):
 
 def test_fitted_attributes(estimator_class, friedman):
     X, _, y, _ = friedman
-    model = estimator_class(max_iter=4, random_state=0).fit(X, y)
+    model = estimator_class(max_iter=4, early_stopping=True, random_state=0).fit(X, y)
     assert model.n_iter_ == 4
     assert len(model.loss_curve_) == len(model.validation_scores_) == 4
     assert model.best_iter_ == 1 + np.argmax(model.validation_scores_)

@@ -254,9 +254,10 @@ def test_harm_of_weighted_rows_is_that_of_copies():
         assert has_harmed(result(now, weight), result(best, weight)) == copies
 
 
-@pytest.mark.parametrize("harmed", [False, True])
-def test_validation_rows_join_the_last_cycle_unless_training_harms(monkeypatch, harmed):
+@pytest.mark.parametrize(("harmed", "least"), [(False, -9), (True, -9), (False, 1)])
+def test_validation_rows_join_the_last_cycle_if_it_is_safe(monkeypatch, harmed, least):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", least)
     seen, make = [], _training.ContextSampler
 
     def recording(n_rows, *args):
@@ -266,7 +267,7 @@ def test_validation_rows_join_the_last_cycle_unless_training_harms(monkeypatch, 
     monkeypatch.setattr(_training, "ContextSampler", recording)
     _, history, _ = train(max_iter=30, join_validation=True)
     assert len(history.losses) == 30
-    if harmed:
+    if harmed or least == 1:
         assert seen == [90]
         assert len(history.scores) == 30
         assert history.best_epoch == 1 + np.argmax(history.scores)
@@ -278,6 +279,7 @@ def test_validation_rows_join_the_last_cycle_unless_training_harms(monkeypatch, 
 
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", -9)
     kept, epoch = [], _training._Team.epoch
 
     def recording(self, validated):
@@ -292,6 +294,7 @@ def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
 
 def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", -9)
     epochs = iter(range(20))
 
     def report(loss, score):
