@@ -23,7 +23,6 @@ import time
 from pathlib import Path
 
 import joblib
-import numpy as np
 import torch
 from sklearn.datasets import make_friedman1
 from sklearn.neighbors import KNeighborsRegressor
@@ -187,5 +186,4 @@ def main():
 
 
 if __name__ == "__main__":
-    np.seterr(all="raise", under="ignore")
     main()

@@ -149,7 +149,7 @@ class MemberAttention:
         few, query, row = self._few(chosen, error)
         out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
-            weight = present if self.weight is None else present * self.weight[rows]
+            weight = self._weight_of(rows, present)
             out[queries] = self._average_of(z[queries], rows, weight)[0]
         return few, out
 
@@ -168,6 +168,10 @@ class MemberAttention:
         few &= (counts > 0) & (counts <= limit)
         keep = few[query]
         return few, query[keep], row[keep]
+
+    def _weight_of(self, rows, present):
+        """Weights (c, K) of the neighbours `rows`, 0 where they are not present."""
+        return present if self.weight is None else present * self.weight[rows]
 
     def _average_of(self, z, rows, weight):
         """Averages (c, k) over the neighbours `rows` (c, K), and their weights (c, K)."""
@@ -191,7 +195,7 @@ class MemberAttention:
         out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
             sure = present * (scores[queries].gather(1, rows) >= bound[queries])
-            weight = present if self.weight is None else present * self.weight[rows]
+            weight = self._weight_of(rows, present)
             remainder = (total - weight.sum(1, keepdim=True)).clamp(min=0)
             rows = torch.cat([rows, furthest[queries]], 1)
             out[queries], weights = self._average_of(
