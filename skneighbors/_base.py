@@ -19,17 +19,14 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._bank import NeighborBank
+from ._context import count_batches
 from ._network import NeighborNetwork, check_feature_extractor
-from ._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
+from ._preprocessing import FeatureScaler, TargetScaler, merge_rows
 from ._progress import progress_bar
 from ._rows import LabelledRows, MemberRows
+from ._schedule import LEARNING_RATES, MIN_STEPS, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, resolve_device_or_cpu, single_threaded
-from ._training import (
-    LEARNING_RATES,
-    TrainingSettings,
-    resolve_max_iter,
-    train_network,
-)
+from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
 from .nn import MLPEmbedder
 from .nn._embedder import ACTIVATIONS
@@ -213,29 +210,28 @@ class BaseNeighborRegressor(
         early_stopping = self.early_stopping
         if early_stopping == "auto":
             early_stopping = n_rows >= _MIN_ROWS_TO_VALIDATE
-        if not early_stopping:
-            return MemberRows(
-                torch.arange(n_rows, device=device).repeat(self.n_estimators, 1), None
-            )
-        if n_rows < 3:
+        if early_stopping and n_rows < 3:
             raise ValueError(
                 f"early_stopping=True needs at least 3 distinct samples; got {n_rows}."
             )
-        splits = [
-            split_rows(n_rows, self.validation_fraction, random_state)
-            for _ in range(self.n_estimators)
-        ]
-        return MemberRows(
-            *(torch.from_numpy(np.stack(rows)).to(device) for rows in zip(*splits, strict=True))
-        )
+        fraction = self.validation_fraction if early_stopping else None
+        return MemberRows.drawn(n_rows, self.n_estimators, fraction, random_state).to(device)
 
     def _count_context_neighbors(self, n_rows):
         """How many near rows a query draws one of as context; None for uniform draws alone."""
         return
 
     def _training_settings(self, n_train, n_rows):
+        max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size)
+        finish_on_all = (
+            n_train < n_rows
+            and self.early_stopping == "auto"
+            and self.learning_rate == "cycles"
+            and self.n_iter_no_change is None
+            and max_iter * count_batches(n_train, self.batch_size) >= MIN_STEPS
+        )
         return TrainingSettings(
-            max_iter=resolve_max_iter(self.max_iter, n_train, self.batch_size),
+            max_iter=max_iter,
             batch_size=self.batch_size,
             context_size=self.context_size,
             context_neighbors=self._count_context_neighbors(n_train),
@@ -246,10 +242,8 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             separable=not self._draws_globally(),
-            join_validation=n_train < n_rows < _MIN_ROWS_TO_HOLD_OUT
-            and self.early_stopping == "auto"
-            and self.learning_rate == "cycles"
-            and self.n_iter_no_change is None,
+            finish_on_all=finish_on_all,
+            join_validation=finish_on_all and n_rows < _MIN_ROWS_TO_HOLD_OUT,
         )
 
     def _draws_globally(self):

@@ -22,6 +22,11 @@ class Batch(NamedTuple):
     weight: torch.Tensor | None
 
 
+def count_batches(n_rows, batch_size):
+    """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
+    return max(1, min(-(-n_rows // batch_size), n_rows // 2))
+
+
 class ContextSampler:
     """Batches of queries and the rows that are their neighbours in training.
 
@@ -48,8 +53,7 @@ class ContextSampler:
     def __init__(self, n_rows, n_members, batch_size, context_size, n_near, generator, device):
         self.n_rows = n_rows
         self.n_members = n_members
-        # No batch of one row, which would have no neighbour of its own.
-        self.n_batches = max(1, min(-(-n_rows // batch_size), n_rows // 2))
+        self.n_batches = count_batches(n_rows, batch_size)
         self.context_size = context_size or 0
         self.n_near = n_near
         self.generator = generator

@@ -113,19 +113,16 @@ class NONARegressor(BaseNeighborRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
-        lowest training loss. ``"auto"``: from 100 distinct rows on. With fewer than
-        2,000, all are trained on in the last cycle of the learning rate, from 7/15
-        of the epochs on, and its last weights are kept, if by then R2 is at least
-        0.95 and the error does not exceed its best by more than a standard error
-        (not with `n_iter_no_change` or a constant rate). Rows set aside are
-        neighbours all the same once the training is over.
+        lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
+        trained on as well in the end where that is safe; see Notes. Rows set aside
+        are neighbours all the same once the training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.
 
     n_iter_no_change : int or None, default=None
         Number of epochs without a gain of `tol` after which training stops.
-        None: never before `max_iter`.
+        None: at `max_iter`, or earlier with ``early_stopping="auto"``; see Notes.
 
     tol : float, default=0.0
         Smallest gain in the mean squared error of the standardised targets, of
@@ -152,15 +149,16 @@ class NONARegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
-        computed: after every epoch, or in a training of 128 epochs or more
-        without `n_iter_no_change` up to 128 times, as long as rows are set
-        aside. None without validation.
+        computed, as long as rows are set aside: after every epoch, or in a long
+        training without `n_iter_no_change` up to some 150 times. None without
+        validation.
 
     n_iter_ : int
         Number of epochs run.
 
     best_iter_ : int
-        Epoch, counted from 1, whose weights are kept.
+        Epoch, counted from 1, whose weights are kept, or for as many steps as
+        which the networks were trained again on all rows.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -186,6 +184,17 @@ class NONARegressor(BaseNeighborRegressor):
     Features are scaled robustly and clipped smoothly, targets are standardised;
     both take sample weights into account. Training is in float32, prediction in
     float64.
+
+    With ``early_stopping="auto"`` a training of at least 1,500 steps with
+    ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
+    aside in the end. If R2 on them is below 0.95 at the end of the second or
+    third cycle of the learning rate (3/15 and 7/15 of the epochs), and their
+    error exceeds its best by more than a standard error, training stops there. If
+    R2 is at least 0.95 and the error does not exceed its best so far, and there
+    are fewer than 2,000 rows, the last cycle trains on all and its last weights
+    are kept. If neither, the best epoch is kept; and if it was before the last
+    cycle, the networks are trained again on all rows, from the same initial
+    weights and for as many steps.
 
     The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
     softstep_parameters="pointwise", temperature=None, trend=None,

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
+
+from ._preprocessing import split_rows
 
 
 class LabelledRows(NamedTuple):
@@ -36,6 +39,18 @@ class MemberRows(NamedTuple):
 
     train: torch.Tensor
     validation: torch.Tensor | None
+
+    @classmethod
+    def drawn(cls, n_rows, n_members, validation_fraction, random_state):
+        """Rows of each member; those to validate on at random, none for a fraction of None."""
+        if validation_fraction is None:
+            return cls(torch.arange(n_rows).repeat(n_members, 1), None)
+        splits = [split_rows(n_rows, validation_fraction, random_state) for _ in range(n_members)]
+        return cls(*(torch.from_numpy(np.stack(rows)) for rows in zip(*splits, strict=True)))
+
+    def to(self, device):
+        """Rows on a device."""
+        return MemberRows(*(rows if rows is None else rows.to(device) for rows in self))
 
     def joined(self, n_rows):
         """All rows to train on, none to validate on."""

@@ -112,19 +112,18 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
-        lowest training loss. ``"auto"``: from 100 distinct rows on. With fewer than
-        2,000, all are trained on in the last cycle of the learning rate, from 7/15
-        of the epochs on, and its last weights are kept, if by then R2 is at least
-        0.95 and the error does not exceed its best by more than a standard error
-        (not with `n_iter_no_change` or a constant rate). Rows set aside are
-        neighbours all the same once the training is over.
+        lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
+        trained on as well in the end where that is safe; see the Notes of
+        :class:`NONARegressor`. Rows set aside are neighbours all the same once the
+        training is over.
 
     validation_fraction : float, default=0.15
         Share of the rows set aside for validation.
 
     n_iter_no_change : int or None, default=None
         Number of epochs without a gain of `tol` after which training stops.
-        None: never before `max_iter`.
+        None: at `max_iter`, or earlier with ``early_stopping="auto"``; see the
+        Notes of :class:`NONARegressor`.
 
     tol : float, default=0.0
         Smallest gain in the mean squared error of the standardised targets, of
@@ -151,15 +150,16 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
-        computed: after every epoch, or in a training of 128 epochs or more
-        without `n_iter_no_change` up to 128 times, as long as rows are set
-        aside. None without validation.
+        computed, as long as rows are set aside: after every epoch, or in a long
+        training without `n_iter_no_change` up to some 150 times. None without
+        validation.
 
     n_iter_ : int
         Number of epochs run.
 
     best_iter_ : int
-        Epoch, counted from 1, whose weights are kept.
+        Epoch, counted from 1, whose weights are kept, or for as many steps as
+        which the networks were trained again on all rows.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -183,8 +183,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     Notes
     -----
-    Scaling and arithmetic are those of :class:`NONARegressor`. Sorting makes a
-    step of the training several times slower than there.
+    Scaling, arithmetic and the use of the validation rows are those of
+    :class:`NONARegressor`. Sorting makes a step of the training slower than there.
 
     References
     ----------

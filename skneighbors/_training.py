@@ -1,33 +1,29 @@
-"""The training loop: schedule, validation, best weights. Knows no estimator."""
+"""The training loop: steps, validation, best weights. Knows no estimator."""
 
+import copy
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
 
 from ._bank import embed_in_batches
-from ._context import ContextSampler
+from ._context import ContextSampler, count_batches
+from ._schedule import cycle_ends, learning_rate_factor, validates
 from ._torch_utils import keep_freed_memory, use_one_thread
 from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
 from ._weights import FlatWeights, MovingAverage, Snapshot
 
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
-# From twice as many epochs on, not every epoch is validated, but at least so many.
-_N_VALIDATIONS = 64
 # With fewer training rows a step is too short for a thread of its own to pay.
 _MIN_ROWS_APART = 1000
 
-# Share of the epochs before the last of the cycles of the learning rate.
-_LAST_CYCLE = 7 / 15
-# Validation R2 from which targets are little but signal, and training on is safe.
+# Validation R2 from which targets are little but signal, which no training learns too well.
 _LITTLE_NOISE = 0.95
-
-LEARNING_RATES = ("cycles", "constant")
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,8 @@ class TrainingSettings:
     n_iter_no_change: int | None
     tol: float
     separable: bool = False  # whether no two members draw from one generator
-    join_validation: bool = False  # whether the last cycle may train on all rows
+    finish_on_all: bool = False  # whether rows held out may be trained on in the end
+    join_validation: bool = False  # whether they may join the last cycle
 
 
 @dataclass
@@ -55,40 +52,6 @@ class TrainingHistory:
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     best_epoch: int = 0  # counted from 1; 0: none yet
-
-
-def resolve_max_iter(max_iter, n_rows, batch_size, min_steps=1500, epochs=128):
-    """Count the epochs; for ``"auto"``, 128 but no fewer than 1,500 steps."""
-    if max_iter != "auto":
-        return max_iter
-    return max(epochs, math.ceil(min_steps / math.ceil(n_rows / batch_size)))
-
-
-def validates(epoch, settings):
-    """Whether to validate after an epoch, counted from 1: not after each of very many."""
-    if settings.n_iter_no_change is not None:
-        return True
-    if epoch in (1, settings.max_iter):
-        return True
-    if settings.join_validation and epoch == last_cycle_begins(settings.max_iter):
-        return True
-    return epoch % max(1, settings.max_iter // _N_VALIDATIONS) == 0
-
-
-def last_cycle_begins(max_iter):
-    """Epoch, counted from 1, before the last cycle of the learning rate."""
-    return round(_LAST_CYCLE * max_iter)
-
-
-def learning_rate_factor(kind, progress):
-    """Learning rate relative to its peak, after a share `progress` of the steps.
-
-    ``"cycles"`` are the four cosine cycles of growing length of Holzmueller et
-    al. (2024), ``(1 - cos(2 pi log2(1 + 15 progress))) / 2``.
-    """
-    if kind == "constant":
-        return 1.0
-    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
 
 
 class _Trainer:
@@ -193,17 +156,25 @@ class _Trainer:
 
 
 class _Team:
-    """Trainers side by side, each in a thread of its own as far as there are any."""
+    """Trainers side by side, each in a thread of its own as far as there are any.
 
-    def __init__(self, networks, data, members, settings, generator, n_threads):
-        seeds = torch.randint(2**31, (len(networks),), generator=generator).tolist()
+    The network is trained as one, or its members apart; :meth:`finish` leaves it
+    with the weights of the last snapshot.
+    """
+
+    def __init__(self, network, data, members, settings, generator, n_threads):
+        self._network = network
+        self._apart = settings.separable and _pays_apart(data, members)
+        self._networks = network.split() if self._apart else [network]
+        seeds = torch.randint(2**31, (len(self._networks),), generator=generator).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        rows = members.split() if self._apart else [members]
         self.trainers = [
-            _Trainer(network, data, own, settings, generator)
-            for network, own, generator in zip(networks, members, generators, strict=True)
+            _Trainer(own, data, own_rows, settings, generator)
+            for own, own_rows, generator in zip(self._networks, rows, generators, strict=True)
         ]
         self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
-        self._n_threads = min(n_threads, len(networks))
+        self._n_threads = min(n_threads, len(self.trainers))
         self._pool = None
 
     def __enter__(self):
@@ -239,14 +210,20 @@ class _Team:
         for snapshot in self._snapshots:
             snapshot.take()
 
-    def restore_snapshot(self):
-        """Give all trained networks the weights of the last copy."""
+    def finish(self):
+        """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
             snapshot.restore(trainer.weights)
+        if self._apart:
+            self._network.join(self._networks)
+        self._network.eval()
 
 
 def train_network(network, data, members, settings, generator, report=None, n_threads=1):
     """Train the members of a network, leaving it with the weights of their best epoch.
+
+    With ``finish_on_all`` rows held out may be trained on in the end: in the last
+    cycle of the learning rate, or by another training for as many steps as were best.
 
     Parameters
     ----------
@@ -275,23 +252,25 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     """
     keep_freed_memory()
     history = TrainingHistory()
-    apart = settings.separable and _pays_apart(data, members)
-    networks = network.split() if apart else [network]
-    rows = members.split() if apart else [members]
-    with _Team(networks, data, rows, settings, generator, n_threads) as team:
+    untrained = copy.deepcopy(network) if settings.finish_on_all else None
+    try:
+        team = _Team(network, data, members, settings, generator, n_threads)
         try:
-            _run_epochs(team, settings, history, report)
-        except KeyboardInterrupt:
-            if not history.best_epoch:
-                raise
-            warnings.warn(
-                f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
-                stacklevel=2,
-            )
-    team.restore_snapshot()
-    if apart:
-        network.join(networks)
-    network.eval()
+            with team:
+                again = _run_epochs(team, settings, history, report)
+        finally:
+            team.finish()
+        if again and _train_on_all(
+            untrained, data, members, settings, history, generator, n_threads
+        ):
+            network.load_state_dict(untrained.state_dict())
+    except KeyboardInterrupt:
+        if not history.best_epoch:
+            raise
+        warnings.warn(
+            f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
+            stacklevel=2,
+        )
     return history
 
 
@@ -305,13 +284,15 @@ def _pays_apart(data, members):
 
 
 def _run_epochs(team, settings, history, report):
+    """Train; whether to train once more on all rows, for as long as was best."""
     best, reference, n_without_gain = EpochResult(math.inf, math.inf), math.inf, 0
     joined = False
+    ends = cycle_ends(settings.max_iter) if settings.finish_on_all else ()
     for epoch in range(1, settings.max_iter + 1):
         result = team.epoch(validates(epoch, settings))
         if math.isnan(result.error):
             _warn_or_raise(epoch, history.best_epoch)
-            return
+            return False
         history.losses.append(result.loss)
         if result.score is not None:
             history.scores.append(result.score)
@@ -325,11 +306,34 @@ def _run_epochs(team, settings, history, report):
         if result.error < reference - settings.tol:
             reference, n_without_gain = result.error, 0
         if n_without_gain == settings.n_iter_no_change:
-            return
-        if settings.join_validation and epoch == last_cycle_begins(settings.max_iter):
-            joined = result.score >= _LITTLE_NOISE and not has_harmed(result, best)
+            break
+        if epoch in ends:
+            little_noise, harmed = result.score >= _LITTLE_NOISE, has_harmed(result, best)
+            if harmed and not little_noise:
+                break
+            joined = settings.join_validation and epoch == ends[-1] and not harmed and little_noise
             if joined:
                 team.join_validation()
+    return settings.finish_on_all and history.best_epoch <= ends[-1]
+
+
+def _train_on_all(network, data, members, settings, history, generator, n_threads):
+    """Train on all rows for as many steps as were best with some held out; whether it went well."""
+    everything = members.joined(len(data.X))
+    n_before, n_now = (
+        count_batches(rows.train.shape[1], settings.batch_size) for rows in (members, everything)
+    )
+    n_epochs = max(1, round(history.best_epoch * n_before / n_now))
+    settings = replace(settings, max_iter=max(1, round(settings.max_iter * n_before / n_now)))
+    team = _Team(network, data, everything, settings, generator, n_threads)
+    with team:
+        for epoch in range(1, n_epochs + 1):
+            if math.isnan(team.epoch(validated=False).error):
+                _warn_or_raise(epoch, history.best_epoch)
+                return False
+    team.take_snapshot()
+    team.finish()
+    return True
 
 
 def _warn_or_raise(epoch, best_epoch):

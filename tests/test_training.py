@@ -12,16 +12,11 @@ from scipy.stats import ttest_rel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
 
-from skneighbors import _training
+from skneighbors import _schedule, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._training import (
-    TrainingSettings,
-    learning_rate_factor,
-    resolve_max_iter,
-    train_network,
-    validates,
-)
+from skneighbors._schedule import cycle_ends, learning_rate_factor, resolve_max_iter, validates
+from skneighbors._training import TrainingSettings, train_network
 from skneighbors._validation import EpochResult, has_harmed, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -208,22 +203,32 @@ def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
     assert resolve_max_iter(7, n_rows, batch_size) == 7
 
 
-@pytest.mark.parametrize(("max_iter", "n_expected"), [(1, 1), (50, 50), (128, 65), (1500, 67)])
-def test_validates_a_bounded_number_of_times(max_iter, n_expected):
-    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None, join_validation=False)
+@pytest.mark.parametrize("max_iter", [1, 50, 128, 750, 1500])
+def test_validates_a_bounded_number_of_times(max_iter):
+    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None, finish_on_all=True)
     validated = [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
-    assert len(validated) == n_expected
-    assert validated[0] == 1
-    assert validated[-1] == max_iter
+    assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
+    assert min(max_iter, 64) <= len(validated) <= 160
+    for previous, epoch in itertools.pairwise(validated):
+        assert epoch - previous <= max(1, epoch / 16, max_iter / 64)
     settings.n_iter_no_change = 10
     assert all(validates(epoch, settings) for epoch in range(1, max_iter + 1))
 
 
+@pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
+def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
+    for end, exact in zip(cycle_ends(max_iter), (3 / 15, 7 / 15), strict=True):
+        assert 1 <= end <= max_iter
+        assert end == max(1, round(exact * max_iter))
+        assert learning_rate_factor("cycles", exact) == pytest.approx(0)
+
+
 def test_best_epoch_among_those_validated(monkeypatch):
-    monkeypatch.setattr(_training, "_N_VALIDATIONS", 5)
+    monkeypatch.setattr(_schedule, "_N_VALIDATIONS", 5)
+    monkeypatch.setattr(_schedule, "_RESOLUTION", 1)
     _, history, score = train(max_iter=31, learning_rate_init=0.3)
     assert len(history.losses) == 31
-    epochs = [1, 6, 12, 18, 24, 30, 31]
+    epochs = [1, 2, 3, 4, 5, 6, 12, 18, 24, 30, 31]
     assert len(history.scores) == len(epochs)
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
     assert_allclose(score, max(history.scores), rtol=1e-4)
@@ -254,10 +259,9 @@ def test_harm_of_weighted_rows_is_that_of_copies():
         assert has_harmed(result(now, weight), result(best, weight)) == copies
 
 
-@pytest.mark.parametrize(("harmed", "least"), [(False, -9), (True, -9), (False, 1)])
-def test_validation_rows_join_the_last_cycle_if_it_is_safe(monkeypatch, harmed, least):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", least)
+@pytest.fixture
+def counts_of_rows(monkeypatch):
+    """How many rows were trained on, one entry for each time that changed."""
     seen, make = [], _training.ContextSampler
 
     def recording(n_rows, *args):
@@ -265,16 +269,90 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(monkeypatch, harmed, 
         return make(n_rows, *args)
 
     monkeypatch.setattr(_training, "ContextSampler", recording)
-    _, history, _ = train(max_iter=30, join_validation=True)
+    return seen
+
+
+FINISH = dict(max_iter=30, finish_on_all=True, join_validation=True)
+
+
+@pytest.mark.parametrize(("harmed", "least"), [(False, -9), (True, -9), (False, 1)])
+def test_validation_rows_join_the_last_cycle_if_it_is_safe(
+    monkeypatch, counts_of_rows, harmed, least
+):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", least)
+    _, history, _ = train(**FINISH)
     assert len(history.losses) == 30
     if harmed or least == 1:
-        assert seen == [90]
+        assert counts_of_rows == [90]
         assert len(history.scores) == 30
-        assert history.best_epoch == 1 + np.argmax(history.scores)
+        assert history.best_epoch == 1 + np.argmax(history.scores) > 14
     else:
-        assert seen == [90, 120]
+        assert counts_of_rows == [90, 120]
         assert len(history.scores) == 14
         assert history.best_epoch == 30
+
+
+def harm_noisy_targets(monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", 1)
+
+
+def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
+    harm_noisy_targets(monkeypatch)
+    n_epochs, epoch = [], _training._Trainer.epoch
+
+    def recording(self, validated):
+        n_epochs.append(self.n_epochs)
+        return epoch(self, validated)
+
+    monkeypatch.setattr(_training._Trainer, "epoch", recording)
+    network, history, score = train(**FINISH, learning_rate_init=0.1)
+    assert len(history.losses) == len(history.scores) == 6  # 3 / 15 of 30
+    assert history.best_epoch == 1 + np.argmax(history.scores)
+    assert counts_of_rows == [90, 120]
+    # Three batches an epoch have become four.
+    again = list(range(round(history.best_epoch * 3 / 4)))
+    assert n_epochs == [*range(6), *again]
+    assert score != pytest.approx(max(history.scores), rel=1e-3)
+    assert not network.training
+
+
+def test_an_early_best_epoch_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    monkeypatch.setattr(_training, "_LITTLE_NOISE", 1)
+    _, history, _ = train(**FINISH, learning_rate_init=0.3)
+    assert len(history.losses) == 30
+    assert counts_of_rows == ([90, 120] if history.best_epoch <= 14 else [90])
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, None])
+def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fault):
+    harm_noisy_targets(monkeypatch)
+    forward = NeighborNetwork.forward
+    breaks = []
+
+    def breaking(self, X, *args):
+        if breaks:
+            if fault:
+                raise fault
+            return forward(self, X, *args) * torch.nan
+        return forward(self, X, *args)
+
+    train_on_all = _training._train_on_all
+
+    def recording(*args):
+        breaks.append(True)
+        return train_on_all(*args)
+
+    monkeypatch.setattr(NeighborNetwork, "forward", breaking)
+    monkeypatch.setattr(_training, "_train_on_all", recording)
+    match = "interrupted; the weights of epoch" if fault else "training stopped and the weights"
+    with pytest.warns(UserWarning, match=match):
+        network, history, score = train(**FINISH)
+    assert breaks
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+    assert not network.training
 
 
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
@@ -288,7 +366,7 @@ def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
         return outcome
 
     monkeypatch.setattr(_training._Team, "epoch", recording)
-    network, _, _ = train(max_iter=30, join_validation=True)
+    network, _, _ = train(**FINISH)
     assert_array_equal(torch.cat([p.detach().flatten() for p in network.parameters()]), kept[-1])
 
 
@@ -302,7 +380,7 @@ def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monk
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="Training interrupted"):
-        _, history, _ = train(max_iter=30, join_validation=True, report=report)
+        _, history, _ = train(**FINISH, report=report)
     assert len(history.losses) == 20
     assert history.best_epoch == 1 + np.argmax(history.scores) <= 14
 

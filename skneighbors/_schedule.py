@@ -1,0 +1,51 @@
+"""When a training ends, validates and takes which learning rate."""
+
+import math
+
+# At least so many steps, however few the rows.
+MIN_STEPS = 1500
+_MIN_EPOCHS = 128
+# From twice as many epochs on, not every epoch is validated, but at least so many.
+_N_VALIDATIONS = 64
+# Early epochs are validated more often: after each such part of the epochs so far.
+_RESOLUTION = 16
+
+# Shares of the steps before the third and the fourth, last, cycle of the learning rate.
+_CYCLE_ENDS = 3 / 15, 7 / 15
+
+LEARNING_RATES = ("cycles", "constant")
+
+
+def resolve_max_iter(max_iter, n_rows, batch_size):
+    """Count the epochs; for ``"auto"``, 128 but no fewer than 1,500 steps."""
+    if max_iter != "auto":
+        return max_iter
+    return max(_MIN_EPOCHS, math.ceil(MIN_STEPS / math.ceil(n_rows / batch_size)))
+
+
+def learning_rate_factor(kind, progress):
+    """Learning rate relative to its peak, after a share `progress` of the steps.
+
+    ``"cycles"`` are the four cosine cycles of growing length of Holzmueller et
+    al. (2024), ``(1 - cos(2 pi log2(1 + 15 progress))) / 2``.
+    """
+    if kind == "constant":
+        return 1.0
+    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
+
+
+def cycle_ends(max_iter):
+    """Epochs, counted from 1, that end the second and the third cycle of the learning rate."""
+    return tuple(max(1, round(share * max_iter)) for share in _CYCLE_ENDS)
+
+
+def validates(epoch, settings):
+    """Whether to validate after an epoch, counted from 1: not after each of very many."""
+    if settings.n_iter_no_change is not None:
+        return True
+    if epoch in (1, settings.max_iter):
+        return True
+    if settings.finish_on_all and epoch in cycle_ends(settings.max_iter):
+        return True
+    stride = min(settings.max_iter // _N_VALIDATIONS, epoch // _RESOLUTION)
+    return epoch % max(1, stride) == 0
