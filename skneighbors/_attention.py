@@ -14,6 +14,7 @@ import torch
 from sklearn import get_config
 
 from ._screen import Screen
+from ._torch_utils import gather_rows
 from .nn import similarity
 from .nn._similarity import argmax
 
@@ -176,9 +177,9 @@ class MemberAttention:
     def _average_of(self, z, rows, weight):
         """Averages (c, k) over the neighbours `rows` (c, K), and their weights (c, K)."""
         weights = self.head.weights(
-            z.unsqueeze(1), _take(self.z_n, rows), sample_weight=weight.unsqueeze(1)
+            z.unsqueeze(1), gather_rows(self.z_n, rows), sample_weight=weight.unsqueeze(1)
         ).squeeze(1)
-        return (weights.unsqueeze(-1) * _take(self.values, rows)).sum(1), weights
+        return (weights.unsqueeze(-1) * gather_rows(self.values, rows)).sum(1), weights
 
     def _average_nearest(self, z):
         """Do what :meth:`_average_few` does, for a head of ranks."""
@@ -218,11 +219,6 @@ def _bound_of_largest(scores, count, n_sampled=4096):
     place = (expected + 4 * expected.sqrt() + 8).clamp(max=sample.shape[1])
     bound = sample.gather(1, place.long().clamp(max=sample.shape[1] - 1))
     return bound.masked_fill(place >= sample.shape[1], -torch.inf)
-
-
-def _take(array, rows):
-    """array[rows] of shape (c, K, ...); on the CPU three times faster than indexing."""
-    return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
 
 def _count(chosen):

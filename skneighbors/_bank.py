@@ -1,15 +1,19 @@
 """The fitted neighbours and what they predict."""
 
 import copy
+from threading import Lock
 
 import torch
 from sklearn import get_config
 from sklearn.utils import gen_batches
 
 from ._attention import MemberAttention, block_length
+from ._candidates import CandidateAttention
 from ._torch_utils import keep_freed_memory, map_batches
 from .nn import take_member
 
+# Held while indices are built, so that threads that predict at once share them.
+_building = Lock()
 # Temporaries of the size of one block of similarities.
 _TEMPORARIES = 8
 _EMBED_ROWS = 2048
@@ -67,6 +71,7 @@ class NeighborBank:
         self.z_n = embed_in_batches(self.network, X)
         self.values = self._values(self.z_n, y)
         self.sample_weight = sample_weight
+        self._indexed = {}
 
     def __len__(self):
         return self.z_n.shape[1]
@@ -79,6 +84,7 @@ class NeighborBank:
         if self.z_n.device == device:
             return self
         moved = copy.copy(self)
+        moved._indexed = self._indexed  # each device has its own
         moved.network = copy.deepcopy(self.network).to(device)
         moved.z_n, moved.values = self.z_n.to(device), self.values.to(device)
         if self.sample_weight is not None:
@@ -117,9 +123,14 @@ class NeighborBank:
         return embed_in_batches(self.network, X)
 
     @torch.no_grad()
-    def predict(self, X):
-        """Predict X (n, ...), to (n, k)."""
+    def predict(self, X, n_candidates=None, algorithm="auto"):
+        """Predict X (n, ...), to (n, k), from all rows or the nearest ones."""
         z = self.embed(X)
+        if n_candidates is not None and n_candidates < len(self):
+            members = self._candidates(algorithm)
+            pairs = zip(members, z, strict=True)
+            average = torch.stack([member.average(own, n_candidates) for member, own in pairs])
+            return self.network.head.add_trend(z, average).mean(0)
 
         def average(members, batch):
             pairs = zip(members, z, strict=True)
@@ -141,15 +152,30 @@ class NeighborBank:
         tops = self._attend(top, z)
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
 
+    def _candidates(self, algorithm):
+        """Members' attention to candidates; their indices are built once."""
+        with _building:
+            key = algorithm, self.z_n.device
+            if key not in self._indexed:
+                self._indexed[key] = [
+                    CandidateAttention(*member, algorithm) for member in self._members()
+                ]
+            return self._indexed[key]
+
+    def _members(self):
+        """Head, embeddings, values and weights of every member."""
+        return [
+            (take_member(self.network.head, i), z_n, values, self.sample_weight)
+            for i, (z_n, values) in enumerate(zip(self.z_n, self.values, strict=True))
+        ]
+
+    def __getstate__(self):
+        return self.__dict__ | {"_indexed": {}}
+
     def _attend(self, function, z):
         """Results of a function of the members' attention and a batch, for all batches of z."""
         keep_freed_memory()
-        head = self.network.head
-
-        def prepare(i):
-            own = self.z_n[i], self.values[i], self.sample_weight
-            return MemberAttention(take_member(head, i), *own, z[i])
-
-        members = map_batches(prepare, range(len(z)))
+        pairs = zip(self._members(), z, strict=True)
+        members = map_batches(lambda pair: MemberAttention(*pair[0], pair[1]), pairs)
         batches = gen_batches(z.shape[1], block_length(len(self)))
         return map_batches(lambda batch: function(members, batch), batches)

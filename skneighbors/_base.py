@@ -16,16 +16,18 @@ from sklearn.base import (
 )
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._bank import NeighborBank
+from ._candidates import ALGORITHMS
 from ._context import count_batches
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows
 from ._progress import progress_bar
+from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
 from ._schedule import LEARNING_RATES, MIN_STEPS, resolve_max_iter
-from ._torch_utils import reproducible, resolve_device, resolve_device_or_cpu, single_threaded
+from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
 from .nn import MLPEmbedder
@@ -41,6 +43,7 @@ _MAX_SEED = np.iinfo(np.int32).max
 
 
 class BaseNeighborRegressor(
+    BankQueryMixin,
     BankUpdateMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -73,9 +76,11 @@ class BaseNeighborRegressor(
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "ema_decay": [Interval(Real, 0, 1, closed="left"), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "algorithm": [StrOptions(set(ALGORITHMS))],
         "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "device": [str],
@@ -291,99 +296,6 @@ class BaseNeighborRegressor(
         ]
         heads = [self._make_head(n_targets) for _ in members]
         return NeighborNetwork(feature_extractors, embedders, heads)
-
-    def predict(self, X):
-        """Predict the targets of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features. A row of the training set has itself as a neighbour here.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, float64, of the shape of the `y` given to :meth:`fit`.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
-        bank, X = self._check_queries(X)
-        y = self._y_scaler.inverse_transform(bank.predict(X).cpu().numpy())
-        return y.ravel() if self._y_ndim == 1 else y
-
-    def transform(self, X):
-        """Embed X in the learnt space.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_estimators * embedding_dim)
-            Embeddings, float64; those of the ensemble's members side by side.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
-        bank, X = self._check_queries(X)
-        return bank.embed(X).transpose(0, 1).flatten(1).cpu().numpy()
-
-    def top_neighbors(self, X, n_neighbors=5):
-        """Training rows that weigh most in the predictions of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        n_neighbors : int, default=5
-            Number of training rows to name for each prediction.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_samples, n_neighbors)
-            Weights, the mean over the ensemble's members, largest first; all
-            weights of a prediction sum to 1. With ``trend="linear"`` each member
-            weights the rows' residuals of its own trend.
-        rows : int ndarray of shape (n_samples, n_neighbors)
-            Rows of the X given to :meth:`fit`, of which the first stands for all
-            that are equal in X and y; appended rows are numbered on from there.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If `n_neighbors` is not between 1 and the number of distinct
-            training rows.
-        """
-        bank, X = self._check_queries(X)
-        n_rows = len(bank)
-        if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
-            raise ValueError(
-                f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct "
-                f"training rows; got {n_neighbors!r}."
-            )
-        weights, rows = bank.top_weights(X, int(n_neighbors))
-        return weights.cpu().numpy(), self._bank_rows[rows.cpu().numpy()]
-
-    def _check_queries(self, X):
-        """Bring the bank to its device, and X, scaled, beside it."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, allow_nd=self._x_scaler is None, reset=False)
-        if X.shape[1:] != self._x_shape:
-            raise ValueError(
-                f"Each row of X must have shape {self._x_shape}, as in fit; got {X.shape[1:]}."
-            )
-        bank = self._bank.to(resolve_device_or_cpu(self.device))
-        X = X if self._x_scaler is None else self._x_scaler.transform(X)
-        return bank, torch.from_numpy(X).to(bank.z_n.device)
 
     @property
     def _n_features_out(self):

@@ -110,21 +110,3 @@ class TargetScaler:
     def inverse_transform(self, y):
         """Undo :meth:`transform`."""
         return y * self.scale + self.mean
-
-
-def split_rows(n_rows, validation_fraction, random_state):
-    """Draw validation rows.
-
-    Parameters
-    ----------
-    n_rows : int
-    validation_fraction : float
-    random_state : numpy.random.RandomState
-
-    Returns
-    -------
-    train, validation : int ndarrays, sorted
-    """
-    n_validation = min(max(1, round(validation_fraction * n_rows)), n_rows - 2)
-    order = random_state.permutation(n_rows)
-    return np.sort(order[n_validation:]), np.sort(order[:n_validation])

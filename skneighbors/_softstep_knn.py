@@ -105,6 +105,19 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean.
 
+    n_candidates : int or None, default=None
+        Number of rows that a prediction looks at: those nearest in the embedding,
+        found through an index, and renormalised. For banks of a hundred thousand
+        rows and more. None: all rows, exactly. Read at prediction alone, so that
+        ``set_params`` can change it on a fitted estimator.
+
+    algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
+        How candidates are found, by FAISS where it is installed and otherwise by
+        scikit-learn. ``"brute"``: exactly. ``"ivf"``: in an inverted file.
+        ``"hnsw"``: in a hierarchical graph, slow to build. ``"auto"``: ``"ivf"``
+        from 50,000 rows on, if FAISS is installed and the similarity is not
+        ``"l1"``; else ``"brute"``.
+
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more.
@@ -117,8 +130,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         :class:`NONARegressor`. Rows set aside are neighbours all the same once the
         training is over.
 
-    validation_fraction : float, default=0.15
-        Share of the rows set aside for validation.
+    validation_fraction : float or "auto", default="auto"
+        Share of the rows set aside for validation. ``"auto"``: 0.15, but no more
+        than 1,024 rows.
 
     n_iter_no_change : int or None, default=None
         Number of epochs without a gain of `tol` after which training stops.
@@ -235,9 +249,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         weight_decay=0.1,
         ema_decay=0.99,
         n_estimators=2,
+        n_candidates=None,
+        algorithm="auto",
         max_iter="auto",
         early_stopping="auto",
-        validation_fraction=0.15,
+        validation_fraction="auto",
         n_iter_no_change=None,
         tol=0.0,
         device="auto",
@@ -265,6 +281,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.weight_decay = weight_decay
         self.ema_decay = ema_decay
         self.n_estimators = n_estimators
+        self.n_candidates = n_candidates
+        self.algorithm = algorithm
         self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

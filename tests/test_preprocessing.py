@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors._preprocessing import FeatureScaler, TargetScaler, merge_rows, split_rows
+from skneighbors._preprocessing import FeatureScaler, TargetScaler, merge_rows
+from skneighbors._rows import split_rows
 
 
 @pytest.fixture
@@ -103,6 +104,13 @@ def test_split(n_rows, n_validation):
     train, validation = split_rows(n_rows, 0.15, np.random.RandomState(0))
     assert len(validation) == n_validation
     assert sorted([*train, *validation]) == list(range(n_rows))
+
+
+@pytest.mark.parametrize(("n_rows", "n_validation"), [(3, 1), (1000, 150), (100_000, 1024)])
+def test_split_of_auto_is_bounded(n_rows, n_validation):
+    train, validation = split_rows(n_rows, "auto", np.random.RandomState(0))
+    assert len(validation) == n_validation
+    assert len(train) == n_rows - n_validation
 
 
 def test_split_leaves_two_rows_to_train_on():

@@ -1,0 +1,203 @@
+"""Attention to the nearest rows of a large bank alone, found through an index."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
+
+from ._torch_utils import gather_rows, map_batches
+from .nn import similarity
+from .nn._similarity import argmax
+
+ALGORITHMS = ("auto", "brute", "ivf", "hnsw")
+
+# Fewer rows than this are searched one by one with "auto".
+_MIN_ROWS_FOR_IVF = 50_000
+# Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
+_LISTS_PER_ROOT, _MIN_PROBES = 4, 32
+_ROWS_PER_LIST_TO_TRAIN = 64
+# Rows looked through for every candidate.
+_SEARCHED_PER_CANDIDATE = 8
+_HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
+# Queries searched at once.
+_SEARCH_BLOCK = 1024
+# Bytes of embeddings gathered at once.
+_GATHERED_BYTES = 2**23
+# Rows among which the furthest from a query is looked for: outlying ones and any.
+_N_OUTLYING, _N_SAMPLED = 256, 256
+
+
+def _import_faiss():
+    try:
+        import faiss
+    except ImportError:
+        return None
+    return faiss
+
+
+class _Points:
+    """Neighbours and queries as points whose distance falls as their similarity rises."""
+
+    def __init__(self, z_n, metric):
+        self._metric = metric
+        self._centre = z_n.mean(0) if metric in ("l2", "l1") else None
+        if metric == "dot":
+            self._sq_radius = z_n.square().sum(1).max()
+
+    def of_neighbors(self, z_n):
+        if self._metric == "dot":
+            # One more coordinate gives all the same norm: then the nearest have
+            # the largest product.
+            rest = (self._sq_radius - z_n.square().sum(1, keepdim=True)).clamp(min=0).sqrt()
+            return torch.cat([z_n, rest], 1)
+        return self._of(z_n)
+
+    def of_queries(self, z):
+        return F.pad(z, (0, 1)) if self._metric == "dot" else self._of(z)
+
+    def _of(self, z):
+        return F.normalize(z, dim=1) if self._metric == "cosine" else z - self._centre
+
+
+class _ScikitLearnIndex:
+    """Exact search by scikit-learn."""
+
+    def __init__(self, points, manhattan):
+        self._tree = NearestNeighbors(p=1 if manhattan else 2).fit(points.numpy())
+
+    def search(self, points, n_candidates):
+        rows = self._tree.kneighbors(points.numpy(), n_candidates, return_distance=False)
+        return torch.from_numpy(rows)
+
+
+class _FaissIndex:
+    """Search by FAISS, in single precision; on its GPUs where it has any."""
+
+    def __init__(self, faiss, points, manhattan, algorithm):
+        self._faiss = faiss
+        points = points.float().contiguous().numpy()
+        n_rows, dim = points.shape
+        metric = faiss.METRIC_L1 if manhattan else faiss.METRIC_L2
+        self._n_rows, self._n_lists = n_rows, None
+        if algorithm == "hnsw":
+            index = faiss.IndexHNSWFlat(dim, _HNSW_LINKS, metric)
+        elif algorithm == "ivf":
+            self._n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(n_rows)))
+            self._n_lists = min(self._n_lists, max(1, n_rows // _ROWS_PER_LIST_TO_TRAIN))
+            index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, self._n_lists)
+            index.cp.max_points_per_centroid = _ROWS_PER_LIST_TO_TRAIN
+        else:
+            index = faiss.IndexFlat(dim, metric)
+        if algorithm != "hnsw" and getattr(faiss, "get_num_gpus", int)() > 0:
+            index = faiss.index_cpu_to_all_gpus(index)
+        if algorithm == "ivf":
+            index.train(points)
+        index.add(points)
+        self._index, self._algorithm = index, algorithm
+
+    def search(self, points, n_candidates):
+        points = points.float().contiguous().numpy()
+        params = None
+        if self._algorithm == "ivf":
+            searched = _SEARCHED_PER_CANDIDATE * n_candidates / self._n_rows
+            n_probes = max(_MIN_PROBES, math.ceil(searched * self._n_lists))
+            params = self._faiss.SearchParametersIVF(nprobe=min(n_probes, self._n_lists))
+        elif self._algorithm == "hnsw":
+            depth = max(_MIN_HNSW_DEPTH, 2 * n_candidates)
+            params = self._faiss.SearchParametersHNSW(efSearch=depth)
+        rows = self._index.search(points, n_candidates, params=params)[1]
+        return torch.from_numpy(rows)
+
+
+def make_index(points, metric, algorithm):
+    """Index of points (N, d); FAISS's if it is installed.
+
+    Raises
+    ------
+    ValueError
+        If FAISS's inverted file is asked for, which cannot search by ``"l1"``.
+    ImportError
+        If an index is asked for that only FAISS has, and it is missing.
+    """
+    faiss, manhattan = _import_faiss(), metric == "l1"
+    if algorithm == "auto":
+        large = len(points) >= _MIN_ROWS_FOR_IVF and not manhattan
+        algorithm = "ivf" if large and faiss is not None else "brute"
+    if algorithm == "ivf" and manhattan:
+        raise ValueError(
+            "algorithm='ivf' cannot search by similarity='l1'; use 'auto', 'brute' or 'hnsw'."
+        )
+    if faiss is not None:
+        return _FaissIndex(faiss, points, manhattan, algorithm)
+    if algorithm != "brute":
+        raise ImportError(
+            f"algorithm={algorithm!r} needs FAISS: pip install 'skneighbors[ann]', or use 'brute'."
+        )
+    return _ScikitLearnIndex(points, manhattan)
+
+
+class CandidateAttention:
+    """Attention of one member of an ensemble to the nearest rows of its bank.
+
+    Parameters
+    ----------
+    head : nn.Module
+        A head in evaluation mode whose parameters have a leading dimension of 1.
+    z_n : Tensor of shape (N, d)
+        Neighbour embeddings.
+    values : Tensor of shape (N, k)
+        What to average.
+    sample_weight : Tensor of shape (N,) or None
+        Positive weights of the neighbours.
+    algorithm : {"auto", "brute", "ivf", "hnsw"}
+    """
+
+    def __init__(self, head, z_n, values, sample_weight, algorithm):
+        self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
+        self._points = _Points(z_n, head.similarity)
+        points = self._points.of_neighbors(z_n).cpu()
+        self._index = make_index(points, head.similarity, algorithm)
+        self._total = len(z_n) if sample_weight is None else sample_weight.sum()
+        self._distant = self._choose_distant(points).to(z_n.device)
+
+    def _choose_distant(self, points):
+        """Rows among which one of the furthest from any query is likely to be."""
+        norms = (points - points.mean(0)).square().sum(1)
+        outlying = norms.topk(min(_N_OUTLYING, len(points))).indices
+        stride = math.ceil(len(points) / _N_SAMPLED)
+        return torch.cat([outlying, torch.arange(0, len(points), stride)])
+
+    def average(self, z, n_candidates):
+        """Weighted means (b, k) of the candidates' values for queries (b, d)."""
+        out = []
+        for block in z.split(_SEARCH_BLOCK):
+            rows = self._index.search(self._points.of_queries(block).cpu(), n_candidates)
+            out += self._average_block(block, rows.to(z.device))
+        return torch.cat(out)
+
+    def _average_block(self, z, rows):
+        length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * rows.shape[1]))
+
+        def average(batch):
+            return self._average(z[batch], rows[batch])
+
+        return map_batches(average, gen_batches(len(z), length))
+
+    def _average(self, z, rows):
+        """Averages over the neighbours `rows` (b, c); entries of -1 are none."""
+        present = (rows >= 0).double()
+        rows = rows.clamp(min=0)
+        weight = present if self.weight is None else present * self.weight[rows]
+        # A far neighbour makes the row's range and stands for all that are not
+        # candidates in the count of ranks, but has no say.
+        s = similarity(z, self.z_n[self._distant], self.head.similarity)
+        furthest = self._distant[argmax(-s)]
+        rest = (self._total - weight.sum(1, keepdim=True)).clamp(min=0)
+        rows, weight = torch.cat([rows, furthest], 1), torch.cat([weight, rest], 1)
+        weights = self.head.weights(
+            z.unsqueeze(1), gather_rows(self.z_n, rows), sample_weight=weight.unsqueeze(1)
+        )[:, 0, :-1]
+        weights = weights / weights.sum(1, keepdim=True)
+        return (weights.unsqueeze(-1) * gather_rows(self.values, rows[:, :-1])).sum(1)

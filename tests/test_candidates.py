@@ -1,0 +1,160 @@
+"""Prediction from the nearest rows alone, found through an index."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_friedman1
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _candidates
+from skneighbors._candidates import CandidateAttention
+from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
+
+SIMILARITIES = ("l2", "l1", "dot", "cosine")
+
+
+@pytest.fixture(params=["faiss", "scikit-learn"])
+def engine(monkeypatch, request):
+    if request.param == "faiss":
+        pytest.importorskip("faiss")
+    else:
+        monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+    return request.param
+
+
+def make_head(kind, **params):
+    torch.manual_seed(0)
+    head = kind(5, temperature=0.3, **params)
+    with torch.no_grad():
+        for parameter in head.softstep.parameters() if head.softstep else ():
+            parameter.add_(torch.randn_like(parameter))
+    return stack_modules([head]).double().eval().requires_grad_(False)
+
+
+def make_bank(n=700):
+    rng = np.random.default_rng(0)
+    z_n, values = rng.normal(size=(n, 5)) + 3, rng.normal(size=(n, 1))
+    weight = rng.integers(1, 4, n) / 2.0
+    z = np.vstack([z_n[:20], z_n[20:40] + 0.1 * rng.normal(size=(20, 5))])
+    return map(torch.from_numpy, (z, z_n, values, weight))
+
+
+def nearest(s, n_candidates):
+    return s.sort(dim=1, descending=True).indices[:, :n_candidates]
+
+
+@pytest.mark.parametrize("metric", SIMILARITIES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_attention_of_the_nearest_alone(engine, metric, weighted):
+    """The oracle: the dense formula's weights, those of all but the nearest struck out."""
+    z, z_n, values, weight = make_bank()
+    weight = weight if weighted else None
+    s = similarity(z, z_n, metric)
+    for head, rtol in [
+        (make_head(NONA, similarity=metric, softstep=None), 1e-10),
+        (make_head(NONA, similarity=metric, softstep="s1", softstep_parameters="global"), 1e-3),
+        (make_head(SoftStepKNN, similarity=metric), 1e-10),
+    ]:
+        dense = head.weights(z[None], z_n[None], sample_weight=weight)[0]
+        kept = torch.zeros_like(dense).scatter_(1, nearest(s, 30), 1) * dense
+        expected = kept / kept.sum(1, keepdim=True) @ values
+        attention = CandidateAttention(head, z_n, values, weight, "brute")
+        assert_allclose(attention.average(z, 30), expected, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("metric", SIMILARITIES)
+@pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
+def test_approximate_indices_find_most_of_the_nearest(metric, algorithm):
+    pytest.importorskip("faiss")
+    if (metric, algorithm) == ("l1", "ivf"):
+        pytest.skip("FAISS has no such index")
+    z, z_n, values, _ = make_bank(5000)
+    attention = CandidateAttention(make_head(NONA, similarity=metric), z_n, values, None, algorithm)
+    rows = attention._index.search(attention._points.of_queries(z), 20)
+    exact = nearest(similarity(z, z_n, metric), 20)
+    found = [len(np.intersect1d(a, b)) for a, b in zip(rows, exact, strict=True)]
+    assert np.mean(found) > 0.9 * 20
+
+
+def test_rows_that_an_index_does_not_find_do_not_count(monkeypatch):
+    z, z_n, values, weight = make_bank()
+    monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+    attention = CandidateAttention(make_head(NONA), z_n, values, weight, "brute")
+    search = attention._index.search
+    expected = attention.average(z, 10)
+
+    def failing(points, n_candidates):
+        rows = search(points, 10)
+        return torch.cat([rows, torch.full((len(rows), n_candidates - 10), -1)], 1)
+
+    monkeypatch.setattr(attention._index, "search", failing)
+    assert_allclose(attention.average(z, 25), expected, rtol=1e-9)
+
+
+@pytest.fixture(scope="module", params=[NONARegressor, SoftStepKNNRegressor])
+def model(request):
+    X, y = make_friedman1(500, random_state=0)
+    return request.param(max_iter=12, random_state=0).fit(X, y)
+
+
+@pytest.fixture
+def fitted(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+X_NEW, Y_NEW = make_friedman1(60, random_state=1)
+
+
+def test_many_candidates_predict_what_all_rows_do(engine, fitted):
+    expected = fitted.predict(X_NEW)
+    errors = []
+    for n_candidates in (5, 50, 499):
+        y_hat = fitted.set_params(n_candidates=n_candidates).predict(X_NEW)
+        errors.append(np.abs(y_hat - expected).max())
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-3
+    assert_array_equal(fitted.set_params(n_candidates=500).predict(X_NEW), expected)
+
+
+def test_index_follows_the_bank_and_is_not_pickled(engine, fitted):
+    fitted.set_params(n_candidates=1, algorithm="brute")
+    bare = len(pickle.dumps(fitted))
+    before = fitted.predict(X_NEW)
+    assert len(pickle.dumps(fitted)) == bare
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X_NEW), before)
+    fitted.append(X_NEW, Y_NEW)
+    assert_allclose(fitted.predict(X_NEW), Y_NEW, rtol=1e-6)
+    fitted.forget(np.arange(500, 560))
+    assert_allclose(fitted.predict(X_NEW), before, rtol=1e-6)
+
+
+def test_several_targets():
+    X, y = make_friedman1(300, random_state=0)
+    model = NONARegressor(max_iter=5, random_state=0).fit(X, np.column_stack([y, -y]))
+    y_hat = model.set_params(n_candidates=20).predict(X_NEW)
+    assert y_hat.shape == (60, 2)
+    assert np.isfinite(y_hat).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_candidates": 0}, {"n_candidates": 2.5}, {"algorithm": "kd_tree"}]
+)
+def test_wrong_settings_after_fit(fitted, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        fitted.set_params(**wrong).predict(X_NEW)
+
+
+@pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
+def test_without_faiss_says_what_to_install(monkeypatch, fitted, algorithm):
+    monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+    fitted.set_params(n_candidates=10, algorithm=algorithm)
+    with pytest.raises(ImportError, match=r"pip install 'skneighbors\[ann\]'"):
+        fitted.predict(X_NEW)
+
+
+def test_inverted_file_cannot_search_by_l1():
+    z, z_n, values, _ = make_bank()
+    with pytest.raises(ValueError, match="algorithm='ivf' cannot search by similarity='l1'"):
+        CandidateAttention(make_head(NONA, similarity="l1"), z_n, values, None, "ivf")
