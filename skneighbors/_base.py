@@ -11,7 +11,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     MultiOutputMixin,
     RegressorMixin,
-    TransformerMixin,
     _fit_context,
 )
 from sklearn.utils import check_random_state
@@ -46,7 +45,6 @@ class BaseNeighborRegressor(
     BankQueryMixin,
     BankUpdateMixin,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     MultiOutputMixin,
     RegressorMixin,
     BaseEstimator,

@@ -4,13 +4,14 @@ from numbers import Integral
 
 import numpy as np
 import torch
+from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._torch_utils import resolve_device_or_cpu
 
 
-class BankQueryMixin:
+class BankQueryMixin(TransformerMixin):
     """Adds :meth:`predict`, :meth:`transform` and :meth:`top_neighbors` to an estimator."""
 
     def predict(self, X):
