@@ -29,6 +29,7 @@ PAPER = {
     "n_estimators": 1,
     "max_iter": 200,
     "early_stopping": True,
+    "validation_fraction": 0.15,
     "n_iter_no_change": 10,
 }
 
