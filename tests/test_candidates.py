@@ -155,6 +155,6 @@ def test_without_faiss_says_what_to_install(monkeypatch, fitted, algorithm):
 
 
 def test_inverted_file_cannot_search_by_l1():
-    z, z_n, values, _ = make_bank()
+    _, z_n, values, _ = make_bank()
     with pytest.raises(ValueError, match="algorithm='ivf' cannot search by similarity='l1'"):
         CandidateAttention(make_head(NONA, similarity="l1"), z_n, values, None, "ivf")
