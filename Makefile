@@ -7,6 +7,7 @@ TORCH ?= torch==2.13.0
 DATA ?=
 TARGET ?=
 BENCHMARK ?=
+PAPER ?=
 
 # The lower bounds of setup.cfg, and a Python that they have wheels for.
 OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
@@ -19,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark paper test test-oldest lint docs wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -30,6 +31,10 @@ benchmark: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK) --jobs 1 --splits 0 --methods NONA RealMLP-TD \
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
+
+# PAPER: options of benchmarks/paper/finetuning.py, such as --splits 3.
+paper: $(VENV)/installed-benchmarks
+	cd benchmarks && ../$(BIN)/python -m paper.finetuning $(PAPER)
 
 test: $(VENV)/installed-tests
 	$(call PYTEST,$(VENV)) $(TESTED)

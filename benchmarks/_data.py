@@ -77,6 +77,12 @@ def load_split(name, split, n_train=N_TRAIN):
     return X[train], X[test], y[train], y[test]
 
 
+def load_rows(name):
+    """Load all rows of a set of the folder."""
+    X, y, _ = _from_folder(data_folder(), name, 0)
+    return X, y
+
+
 def enlarge(X, y, n_rows):
     """Noisy copies that make the rows `n_rows` in all.
 

@@ -136,14 +136,23 @@ def draw_time(rmse, fit_s, path):
     plt.close(figure)
 
 
-def rst_table(title, frame, digits):
-    """Write a frame as a csv-table directive."""
+def rst_text_table(title, frame):
+    """Write a frame of texts as a csv-table directive."""
     header = ", ".join(f'"{name}"' for name in ["", *map(str, frame.columns)])
     lines = [f".. csv-table:: {title}", f"   :header: {header}", ""]
     for name, row in frame.iterrows():
-        cells = ["" if pd.isna(cell) else f"{cell:.{digits}g}" for cell in row]
-        lines.append("   " + ", ".join([f'"{name}"', *cells]))
+        lines.append(
+            "   "
+            + ", ".join([f'"{name}"', *(f'"{cell}"' if " " in cell else cell for cell in row)])
+        )
     return "\n".join([*lines, ""])
+
+
+def rst_table(title, frame, digits):
+    """Write a frame of numbers as a csv-table directive."""
+    return rst_text_table(
+        title, frame.map(lambda cell: "" if pd.isna(cell) else f"{cell:.{digits}g}")
+    )
 
 
 def versions(frame):

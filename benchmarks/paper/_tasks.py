@@ -1,0 +1,71 @@
+"""Regression tasks for the papers' protocol, each with its feature extractor."""
+
+import numpy as np
+from _data import DATASETS, available, data_folder, load_rows
+from scipy.ndimage import rotate
+from sklearn.datasets import load_diabetes, load_digits
+from torch import nn
+
+
+class _Convolutions(nn.Sequential):
+    """Two convolutions with pooling, over signals of one channel and any length or size."""
+
+    def __init__(self, convolution, pool):
+        super().__init__(
+            convolution(1, 16, 3, padding=1),
+            nn.ReLU(),
+            pool(2),
+            convolution(16, 32, 3, padding=1),
+            nn.ReLU(),
+            pool(2),
+            nn.Flatten(),
+        )
+
+    def forward(self, x):
+        return super().forward(x.unsqueeze(1))
+
+
+def image_extractor():
+    """Features of grey images (b, height, width)."""
+    return _Convolutions(nn.Conv2d, nn.MaxPool2d)
+
+
+def signal_extractor():
+    """Features of signals (b, length)."""
+    return _Convolutions(nn.Conv1d, nn.MaxPool1d)
+
+
+def rotated_digits(max_angle=45):
+    """scikit-learn's digits, each turned by a random angle, which is the target, in degrees."""
+    images = load_digits().images / 16
+    angles = np.random.default_rng(0).uniform(-max_angle, max_angle, len(images))
+    turned = [
+        rotate(image, angle, reshape=False, order=1)
+        for image, angle in zip(images, angles, strict=True)
+    ]
+    return np.stack(turned), angles
+
+
+def pitch(n_samples=1500, length=64):
+    """Noisy tones of random phase, loudness and overtone; the target is their frequency.
+
+    Between 2 and 12 periods fit into a signal.
+    """
+    rng = np.random.default_rng(0)
+    frequency, phase, overtone, loudness = rng.uniform(
+        [2, 0, 0, 0.5], [12, 2 * np.pi, 0.5, 1.5], size=(n_samples, 4)
+    ).T
+    angle = 2 * np.pi * frequency[:, None] * np.linspace(0, 1, length) + phase[:, None]
+    tone = np.sin(angle) + overtone[:, None] * np.sin(2 * angle)
+    return loudness[:, None] * tone + 0.3 * rng.normal(size=(n_samples, length)), frequency
+
+
+def tasks():
+    """Loaders of all tasks that can be had here, and their feature extractors."""
+    found = {
+        "rotated digits": (rotated_digits, image_extractor),
+        "pitch": (pitch, signal_extractor),
+        "diabetes": (lambda: load_diabetes(return_X_y=True), None),
+    }
+    local = [name for name in available() if DATASETS[name] < 2000] if data_folder() else []
+    return found | {name: (lambda name=name: load_rows(name), None) for name in local}
