@@ -153,14 +153,16 @@ class NeighborBank:
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
 
     def _candidates(self, algorithm):
-        """Members' attention to candidates; their indices are built once."""
-        with _building:
-            key = algorithm, self.z_n.device
-            if key not in self._indexed:
-                self._indexed[key] = [
-                    CandidateAttention(*member, algorithm) for member in self._members()
-                ]
-            return self._indexed[key]
+        """Members' attention to candidates; the index last used on a device is kept."""
+        device = self.z_n.device
+        kept = self._indexed.get(device)
+        if kept is None or kept[0] != algorithm:
+            with _building:
+                kept = self._indexed.get(device)
+                if kept is None or kept[0] != algorithm:
+                    members = [CandidateAttention(*own, algorithm) for own in self._members()]
+                    kept = self._indexed[device] = algorithm, members
+        return kept[1]
 
     def _members(self):
         """Head, embeddings, values and weights of every member."""

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._bank import NeighborBank
-from ._candidates import ALGORITHMS
+from ._candidates import ALGORITHMS, check_algorithm
 from ._context import count_batches
 from ._network import NeighborNetwork, check_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows
@@ -117,7 +117,8 @@ class BaseNeighborRegressor(
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.
         ImportError
-            If ``verbose=1`` and `tqdm` is missing.
+            If ``verbose=1`` and `tqdm` is missing, or `n_candidates` and an
+            `algorithm` are given that need FAISS.
         """
         before = self.__dict__.copy()
         try:
@@ -133,6 +134,8 @@ class BaseNeighborRegressor(
     def _fit(self, X, y, sample_weight, n_threads):
         device = resolve_device(self.device)
         hidden_layer_sizes = self._check_hidden_layer_sizes()
+        if self.n_candidates is not None:
+            check_algorithm(self.algorithm, self.similarity)
         X, y, sample_weight = self._check_training_data(X, y, sample_weight)
         n_samples, y_ndim = len(X), y.ndim
         y = y.reshape(n_samples, -1)

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
+from ._attention import MemberAttention, block_length
 from ._torch_utils import gather_rows, map_batches
 from .nn import similarity
 from .nn._similarity import argmax
@@ -17,7 +19,7 @@ ALGORITHMS = ("auto", "brute", "ivf", "hnsw")
 _MIN_ROWS_FOR_IVF = 50_000
 # Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
 _LISTS_PER_ROOT, _MIN_PROBES = 4, 32
-_ROWS_PER_LIST_TO_TRAIN = 64
+_MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
 # Rows looked through for every candidate.
 _SEARCHED_PER_CANDIDATE = 8
 _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
@@ -73,46 +75,61 @@ class _ScikitLearnIndex:
 
 
 class _FaissIndex:
-    """Search by FAISS, in single precision; on its GPUs where it has any."""
+    """Search by FAISS, on the CPU and in single precision."""
 
     def __init__(self, faiss, points, manhattan, algorithm):
-        self._faiss = faiss
+        self._faiss, self._algorithm, self._n_rows = faiss, algorithm, len(points)
         points = points.float().contiguous().numpy()
-        n_rows, dim = points.shape
         metric = faiss.METRIC_L1 if manhattan else faiss.METRIC_L2
-        self._n_rows, self._n_lists = n_rows, None
         if algorithm == "hnsw":
-            index = faiss.IndexHNSWFlat(dim, _HNSW_LINKS, metric)
+            self._index = faiss.IndexHNSWFlat(points.shape[1], _HNSW_LINKS, metric)
         elif algorithm == "ivf":
-            self._n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(n_rows)))
-            self._n_lists = min(self._n_lists, max(1, n_rows // _ROWS_PER_LIST_TO_TRAIN))
-            index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, self._n_lists)
-            index.cp.max_points_per_centroid = _ROWS_PER_LIST_TO_TRAIN
+            self._index = self._make_lists(points)
         else:
-            index = faiss.IndexFlat(dim, metric)
-        if algorithm != "hnsw" and getattr(faiss, "get_num_gpus", int)() > 0:
-            index = faiss.index_cpu_to_all_gpus(index)
-        if algorithm == "ivf":
-            index.train(points)
-        index.add(points)
-        self._index, self._algorithm = index, algorithm
+            self._index = faiss.IndexFlat(points.shape[1], metric)
+        self._index.add(points)
+
+    def _make_lists(self, points):
+        """Trained inverted file, whose lists have centres that differ."""
+        dim = points.shape[1]
+        n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(points))))
+        stride = max(1, len(points) // (_ROWS_PER_LIST_TO_TRAIN * n_lists))
+        distinct = np.unique(points[::stride], axis=0)
+        n_lists = max(1, min(n_lists, len(distinct) // _MIN_ROWS_PER_LIST))
+        index = self._faiss.IndexIVFFlat(self._faiss.IndexFlatL2(dim), dim, n_lists)
+        index.cp.max_points_per_centroid = _ROWS_PER_LIST_TO_TRAIN
+        # Equal rows would draw several lists to one place, all but one empty.
+        index.train(distinct)
+        return index
 
     def search(self, points, n_candidates):
         points = points.float().contiguous().numpy()
-        params = None
+        rows = self._search(points, n_candidates, self._parameters(n_candidates))
         if self._algorithm == "ivf":
-            searched = _SEARCHED_PER_CANDIDATE * n_candidates / self._n_rows
-            n_probes = max(_MIN_PROBES, math.ceil(searched * self._n_lists))
-            params = self._faiss.SearchParametersIVF(nprobe=min(n_probes, self._n_lists))
-        elif self._algorithm == "hnsw":
-            depth = max(_MIN_HNSW_DEPTH, 2 * n_candidates)
-            params = self._faiss.SearchParametersHNSW(efSearch=depth)
-        rows = self._index.search(points, n_candidates, params=params)[1]
+            short = (rows < 0).any(1)
+            if short.any():
+                everywhere = self._faiss.SearchParametersIVF(nprobe=self._index.nlist)
+                rows[short] = self._search(points[short], n_candidates, everywhere)
         return torch.from_numpy(rows)
 
+    def _search(self, points, n_candidates, parameters):
+        return self._index.search(points, n_candidates, params=parameters)[1]
 
-def make_index(points, metric, algorithm):
-    """Index of points (N, d); FAISS's if it is installed.
+    def _parameters(self, n_candidates):
+        """How much of the index to look through."""
+        if self._algorithm == "ivf":
+            n_lists = self._index.nlist
+            searched = _SEARCHED_PER_CANDIDATE * n_candidates / self._n_rows
+            n_probes = max(_MIN_PROBES, math.ceil(searched * n_lists))
+            return self._faiss.SearchParametersIVF(nprobe=min(n_probes, n_lists))
+        if self._algorithm == "hnsw":
+            depth = max(_MIN_HNSW_DEPTH, 2 * n_candidates)
+            return self._faiss.SearchParametersHNSW(efSearch=depth)
+        return None
+
+
+def check_algorithm(algorithm, metric):
+    """Check that an algorithm can search by a similarity here.
 
     Raises
     ------
@@ -121,21 +138,26 @@ def make_index(points, metric, algorithm):
     ImportError
         If an index is asked for that only FAISS has, and it is missing.
     """
-    faiss, manhattan = _import_faiss(), metric == "l1"
-    if algorithm == "auto":
-        large = len(points) >= _MIN_ROWS_FOR_IVF and not manhattan
-        algorithm = "ivf" if large and faiss is not None else "brute"
-    if algorithm == "ivf" and manhattan:
+    if algorithm == "ivf" and metric == "l1":
         raise ValueError(
             "algorithm='ivf' cannot search by similarity='l1'; use 'auto', 'brute' or 'hnsw'."
         )
-    if faiss is not None:
-        return _FaissIndex(faiss, points, manhattan, algorithm)
-    if algorithm != "brute":
+    if algorithm in ("ivf", "hnsw") and _import_faiss() is None:
         raise ImportError(
             f"algorithm={algorithm!r} needs FAISS: pip install 'skneighbors[ann]', or use 'brute'."
         )
-    return _ScikitLearnIndex(points, manhattan)
+
+
+def _make_index(points, metric, algorithm):
+    """Index of points (N, d); FAISS's if it is installed."""
+    check_algorithm(algorithm, metric)
+    faiss, manhattan = _import_faiss(), metric == "l1"
+    if faiss is None:
+        return _ScikitLearnIndex(points, manhattan)
+    if algorithm == "auto":
+        large = len(points) >= _MIN_ROWS_FOR_IVF and not manhattan
+        algorithm = "ivf" if large else "brute"
+    return _FaissIndex(faiss, points, manhattan, algorithm)
 
 
 class CandidateAttention:
@@ -158,7 +180,7 @@ class CandidateAttention:
         self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
         self._points = _Points(z_n, head.similarity)
         points = self._points.of_neighbors(z_n).cpu()
-        self._index = make_index(points, head.similarity, algorithm)
+        self._index = _make_index(points, head.similarity, algorithm)
         self._total = len(z_n) if sample_weight is None else sample_weight.sum()
         self._distant = self._choose_distant(points).to(z_n.device)
 
@@ -175,7 +197,19 @@ class CandidateAttention:
         for block in z.split(_SEARCH_BLOCK):
             rows = self._index.search(self._points.of_queries(block).cpu(), n_candidates)
             out += self._average_block(block, rows.to(z.device))
-        return torch.cat(out)
+        out = torch.cat(out)
+        lost = (~out.isfinite()).any(1).nonzero().squeeze(1)
+        if len(lost):
+            out[lost] = self._average_exactly(z[lost])
+        return out
+
+    def _average_exactly(self, z):
+        """Averages over all rows, for queries to which an index finds none.
+
+        Single precision may not hold them.
+        """
+        attention = MemberAttention(self.head, self.z_n, self.values, self.weight, z)
+        return torch.cat([attention.average(part) for part in z.split(block_length(len(self.z_n)))])
 
     def _average_block(self, z, rows):
         length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * rows.shape[1]))

@@ -113,8 +113,9 @@ class NONARegressor(BaseNeighborRegressor):
         ``set_params`` can change it on a fitted estimator.
 
     algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
-        How candidates are found, by FAISS where it is installed and otherwise by
-        scikit-learn. ``"brute"``: exactly. ``"ivf"``: in an inverted file.
+        How candidates are found, by FAISS where it is installed (on the CPU, in
+        single precision, in as many threads as it likes) and otherwise by
+        scikit-learn. ``"brute"``: among all rows. ``"ivf"``: in an inverted file.
         ``"hnsw"``: in a hierarchical graph, slow to build. ``"auto"``: ``"ivf"``
         from 50,000 rows on, if FAISS is installed and the similarity is not
         ``"l1"``; else ``"brute"``.
@@ -168,7 +169,8 @@ class NONARegressor(BaseNeighborRegressor):
         validation.
 
     n_iter_ : int
-        Number of epochs run.
+        Number of epochs run; those of a training repeated on all rows are counted
+        neither here nor in the curves.
 
     best_iter_ : int
         Epoch, counted from 1, whose weights are kept, or for as many steps as

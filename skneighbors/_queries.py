@@ -44,7 +44,8 @@ class BankQueryMixin(TransformerMixin):
             caller_name=type(self).__name__,
         )
         bank, X = self._check_queries(X)
-        y = bank.predict(X, self.n_candidates, self.algorithm).cpu().numpy()
+        n_candidates = None if self.n_candidates is None else int(self.n_candidates)
+        y = bank.predict(X, n_candidates, self.algorithm).cpu().numpy()
         y = self._y_scaler.inverse_transform(y)
         return y.ravel() if self._y_ndim == 1 else y
 
@@ -71,6 +72,8 @@ class BankQueryMixin(TransformerMixin):
 
     def top_neighbors(self, X, n_neighbors=5):
         """Training rows that weigh most in the predictions of X.
+
+        All rows are compared, whatever `n_candidates` is.
 
         Parameters
         ----------

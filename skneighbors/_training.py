@@ -15,7 +15,7 @@ from ._context import ContextSampler, count_batches
 from ._schedule import cycle_ends, learning_rate_factor, validates
 from ._torch_utils import keep_freed_memory, use_one_thread
 from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
-from ._weights import FlatWeights, MovingAverage, Snapshot
+from ._weights import FlatWeights, MovingAverage, Snapshot, copy_weights
 
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
@@ -236,8 +236,8 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     generator : torch.Generator
         Source of batches and context, on the CPU.
     report : callable or None
-        Called as ``report(loss, score)`` after every epoch; `score` is the
-        validation R2 or None.
+        Called as ``report(loss, score)`` after every epoch, also of a repeated
+        training; `score` is the validation R2 or None.
     n_threads : int
         How many threads members that are trained apart may share.
 
@@ -253,25 +253,32 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     keep_freed_memory()
     history = TrainingHistory()
     untrained = copy.deepcopy(network) if settings.finish_on_all else None
-    try:
-        team = _Team(network, data, members, settings, generator, n_threads)
+    team = _Team(network, data, members, settings, generator, n_threads)
+    with team:
         try:
-            with team:
-                again = _run_epochs(team, settings, history, report)
-        finally:
-            team.finish()
-        if again and _train_on_all(
-            untrained, data, members, settings, history, generator, n_threads
-        ):
-            network.load_state_dict(untrained.state_dict())
-    except KeyboardInterrupt:
-        if not history.best_epoch:
-            raise
-        warnings.warn(
-            f"Training interrupted; the weights of epoch {history.best_epoch} are kept.",
-            stacklevel=2,
-        )
+            again = _run_epochs(team, settings, history, report)
+        except KeyboardInterrupt:
+            if not history.best_epoch:
+                raise
+            again = _warn_interrupted(history)
+    team.finish()
+    if again:
+        try:
+            trained = _train_on_all(
+                untrained, data, members, settings, history, generator, report, n_threads
+            )
+        except KeyboardInterrupt:
+            trained = _warn_interrupted(history)
+        if trained:
+            copy_weights(untrained, network)
     return history
+
+
+def _warn_interrupted(history):
+    warnings.warn(
+        f"Training interrupted; the weights of epoch {history.best_epoch} are kept.", stacklevel=3
+    )
+    return False
 
 
 def _pays_apart(data, members):
@@ -317,7 +324,7 @@ def _run_epochs(team, settings, history, report):
     return settings.finish_on_all and history.best_epoch <= ends[-1]
 
 
-def _train_on_all(network, data, members, settings, history, generator, n_threads):
+def _train_on_all(network, data, members, settings, history, generator, report, n_threads):
     """Train on all rows for as many steps as were best with some held out; whether it went well."""
     everything = members.joined(len(data.X))
     n_before, n_now = (
@@ -328,12 +335,15 @@ def _train_on_all(network, data, members, settings, history, generator, n_thread
     team = _Team(network, data, everything, settings, generator, n_threads)
     with team:
         for epoch in range(1, n_epochs + 1):
-            if math.isnan(team.epoch(validated=False).error):
+            result = team.epoch(validated=False)
+            if math.isnan(result.error):
                 _warn_or_raise(epoch, history.best_epoch)
                 return False
+            if report is not None:
+                report(result.loss, None)
     team.take_snapshot()
     team.finish()
-    return True
+    return all(tensor.isfinite().all() for tensor in [*network.parameters(), *network.buffers()])
 
 
 def _warn_or_raise(epoch, best_epoch):

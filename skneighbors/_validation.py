@@ -40,9 +40,11 @@ def has_harmed(now, best):
     weight = torch.ones_like(gain)
     if now.row_weight is not None:
         weight = now.row_weight.double().flatten()
-    mean = (weight * gain).sum() / weight.sum()
-    variance = (weight * (gain - mean).square()).sum() / weight.sum().square()
-    return bool(mean > _HARM * variance.sqrt())
+    total = weight.sum()
+    mean = (weight * gain).sum() / total
+    variance = (weight * (gain - mean).square()).sum() / total
+    # Weights below 1 are no smaller sample.
+    return bool(mean > _HARM * (variance / total.clamp(min=len(gain))).sqrt())
 
 
 def set_mode(network, training):

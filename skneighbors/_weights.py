@@ -63,6 +63,17 @@ def _flatten(parameters):
     return flat
 
 
+@torch.no_grad()
+def copy_weights(source, target):
+    """Copy all parameters and buffers of a network into another of the same shape."""
+    for kept, new in zip(_tensors(target), _tensors(source), strict=True):
+        kept.copy_(new)
+
+
+def _tensors(network):
+    return [*network.parameters(), *network.buffers()]
+
+
 class Snapshot:
     """Copy of weights."""
 

@@ -1,6 +1,7 @@
 """Prediction from the nearest rows alone, found through an index."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _candidates
+from skneighbors._attention import MemberAttention
 from skneighbors._candidates import CandidateAttention
 from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
 
@@ -93,6 +95,46 @@ def test_rows_that_an_index_does_not_find_do_not_count(monkeypatch):
     assert_allclose(attention.average(z, 25), expected, rtol=1e-9)
 
 
+def coinciding(n=20_000):
+    """Most rows at few points; queries beside them."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(9, 5))
+    z_n = points[rng.integers(9, size=n)]
+    spread = z_n.copy()
+    spread[: n // 5] = rng.normal(size=(n // 5, 5))
+    spread[n // 5 :] = points[0]
+    for bank in (z_n, spread):
+        yield torch.from_numpy(bank), torch.from_numpy(rng.normal(size=(50, 5)))
+
+
+def test_inverted_file_where_most_rows_coincide():
+    pytest.importorskip("faiss")
+    head = make_head(NONA, softstep=None)
+    for z_n, z in coinciding():
+        values = torch.arange(len(z_n)).double().unsqueeze(1)
+        attention = CandidateAttention(head, z_n, values, None, "ivf")
+        rows = attention._index.search(attention._points.of_queries(z), 5)
+        s = similarity(z, z_n, "l2")
+        assert (rows >= 0).all()
+        found = s.gather(1, rows).amax(1)
+        assert (found >= s.amax(1) - 1e-6).double().mean() > 0.9
+        assert attention.average(z, 5).isfinite().all()
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "ivf", "hnsw"])
+def test_queries_beyond_single_precision_see_all_rows(algorithm):
+    pytest.importorskip("faiss")
+    z, z_n, values, weight = make_bank()
+    attention = CandidateAttention(make_head(NONA), z_n, values, weight, algorithm)
+    rest = attention.average(z[1:], 20)
+    z[0] = 1e25
+    y_hat = attention.average(z, 20)
+    exact = MemberAttention(attention.head, z_n, values, weight, z[:1]).average(z[:1])
+    assert exact.isfinite().all()
+    assert_array_equal(y_hat[:1], exact)
+    assert_allclose(y_hat[1:], rest, rtol=1e-9)
+
+
 @pytest.fixture(scope="module", params=[NONARegressor, SoftStepKNNRegressor])
 def model(request):
     X, y = make_friedman1(500, random_state=0)
@@ -130,6 +172,20 @@ def test_index_follows_the_bank_and_is_not_pickled(engine, fitted):
     assert_allclose(fitted.predict(X_NEW), before, rtol=1e-6)
 
 
+def test_threads_share_an_index_that_is_being_built(engine, fitted):
+    fitted.set_params(n_candidates=20, algorithm="brute")
+    expected = pickle.loads(pickle.dumps(fitted)).predict(X_NEW)
+    with ThreadPoolExecutor(4) as pool:
+        for y_hat in pool.map(lambda _: fitted.predict(X_NEW), range(8)):
+            assert_allclose(y_hat, expected, rtol=1e-12)
+
+
+def test_counts_of_numpy(engine, fitted):
+    expected = fitted.set_params(n_candidates=20).predict(X_NEW)
+    y_hat = fitted.set_params(n_candidates=np.int64(20)).predict(X_NEW)
+    assert_array_equal(y_hat, expected)
+
+
 def test_several_targets():
     X, y = make_friedman1(300, random_state=0)
     model = NONARegressor(max_iter=5, random_state=0).fit(X, np.column_stack([y, -y]))
@@ -152,9 +208,12 @@ def test_without_faiss_says_what_to_install(monkeypatch, fitted, algorithm):
     fitted.set_params(n_candidates=10, algorithm=algorithm)
     with pytest.raises(ImportError, match=r"pip install 'skneighbors\[ann\]'"):
         fitted.predict(X_NEW)
+    with pytest.raises(ImportError, match=r"pip install 'skneighbors\[ann\]'"):
+        fitted.fit(X_NEW, Y_NEW)
 
 
 def test_inverted_file_cannot_search_by_l1():
-    _, z_n, values, _ = make_bank()
+    model = NONARegressor(similarity="l1", n_candidates=10, algorithm="ivf")
     with pytest.raises(ValueError, match="algorithm='ivf' cannot search by similarity='l1'"):
-        CandidateAttention(make_head(NONA, similarity="l1"), z_n, values, None, "ivf")
+        model.fit(X_NEW, Y_NEW)
+    assert not hasattr(model, "n_iter_")

@@ -255,24 +255,30 @@ def test_score_of_constant_validation_targets(estimator_class):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "params", "expected"),
+    ("n_rows", "params", "finishes", "joins"),
     [
-        (300, {}, True),
-        (1999, {}, True),
-        (2000, {}, False),
-        (99, {}, False),  # nothing is held out
-        (300, {"early_stopping": True}, False),
-        (300, {"early_stopping": False}, False),
-        (300, {"n_iter_no_change": 5}, False),
-        (300, {"learning_rate": "constant"}, False),
+        (300, {}, True, True),
+        (1999, {}, True, True),
+        (2000, {}, True, False),
+        (99, {}, False, False),  # nothing is held out
+        (300, {"max_iter": 1500}, True, True),
+        (300, {"max_iter": 1499}, False, False),  # of one batch each
+        (300, {"max_iter": 1499, "batch_size": 128}, True, True),
+        (300, {"early_stopping": True}, False, False),
+        (300, {"early_stopping": False}, False, False),
+        (300, {"n_iter_no_change": 5}, False, False),
+        (300, {"learning_rate": "constant"}, False, False),
     ],
 )
-def test_when_validation_rows_may_join(estimator_class, monkeypatch, n_rows, params, expected):
+def test_when_validation_rows_are_trained_on(
+    estimator_class, monkeypatch, n_rows, params, finishes, joins
+):
     class SeenError(Exception):
         pass
 
     def train_network(network, data, members, settings, *args):
-        assert settings.join_validation == expected
+        assert settings.finish_on_all == finishes
+        assert settings.join_validation == joins
         raise SeenError
 
     monkeypatch.setattr(_base, "train_network", train_network)

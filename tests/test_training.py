@@ -250,6 +250,19 @@ def test_harm_must_exceed_the_standard_error():
     assert not has_harmed(result(best), result(best))
 
 
+def test_harm_does_not_depend_on_the_size_of_low_weights():
+    rng = np.random.RandomState(0)
+    for _ in range(40):
+        best, now = rng.uniform(size=(2, 30))
+        weight = rng.uniform(size=30)
+        assert has_harmed(result(now), result(best)) == has_harmed(
+            result(now, np.full(30, 1e-3)), result(best, np.full(30, 1e-3))
+        )
+        assert has_harmed(result(now, weight), result(best, weight)) == has_harmed(
+            result(now, weight / 100), result(best, weight / 100)
+        )
+
+
 def test_harm_of_weighted_rows_is_that_of_copies():
     rng = np.random.RandomState(0)
     for _ in range(40):
@@ -318,12 +331,22 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
     assert not network.training
 
 
-def test_an_early_best_epoch_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
+@pytest.mark.parametrize(("best", "again"), [(14, True), (15, False)])
+def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
+    monkeypatch, counts_of_rows, best, again
+):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
     monkeypatch.setattr(_training, "_LITTLE_NOISE", 1)
-    _, history, _ = train(**FINISH, learning_rate_init=0.3)
-    assert len(history.losses) == 30
-    assert counts_of_rows == ([90, 120] if history.best_epoch <= 14 else [90])
+    errors = iter([1.0] * (best - 1) + [0.0] + [1.0] * 30)
+    epoch = _training._Team.epoch
+
+    def made_up(self, validated):
+        return epoch(self, validated)._replace(error=next(errors))
+
+    monkeypatch.setattr(_training._Team, "epoch", made_up)
+    _, history, _ = train(**FINISH)
+    assert history.best_epoch == best
+    assert counts_of_rows == ([90, 120] if again else [90])
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, None])
