@@ -30,7 +30,8 @@ ORDER = [
         "_updates",
         "_weights",
     },
-    {"_attention", "_candidates"},
+    {"_candidates"},
+    {"_attention"},
     {"_screen", "_torch_utils"},
     {"nn"},
 ]
