@@ -22,8 +22,9 @@ _N_REFRESHES = 16
 # With fewer training rows a step is too short for a thread of its own to pay.
 _MIN_ROWS_APART = 1000
 
-# Validation R2 from which targets are little but signal, which no training learns too well.
-_LITTLE_NOISE = 0.95
+# Validation R2 below which a training that harms stops, at the end of the second and of
+# the third cycle: clean targets may yet be learnt better.
+_MUCH_NOISE, _SOME_NOISE = 0.85, 0.95
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _run_epochs(team, settings, history, report):
     """Train; whether to train once more on all rows, for as long as was best."""
     best, reference, n_without_gain = EpochResult(math.inf, math.inf), math.inf, 0
     joined = False
-    ends = cycle_ends(settings.max_iter) if settings.finish_on_all else ()
+    second, third = cycle_ends(settings.max_iter) if settings.finish_on_all else (0, 0)
     for epoch in range(1, settings.max_iter + 1):
         result = team.epoch(validates(epoch, settings))
         if math.isnan(result.error):
@@ -314,14 +315,15 @@ def _run_epochs(team, settings, history, report):
             reference, n_without_gain = result.error, 0
         if n_without_gain == settings.n_iter_no_change:
             break
-        if epoch in ends:
-            little_noise, harmed = result.score >= _LITTLE_NOISE, has_harmed(result, best)
-            if harmed and not little_noise:
+        if epoch in (second, third):
+            harmed = has_harmed(result, best)
+            if harmed and result.score < (_SOME_NOISE if epoch == third else _MUCH_NOISE):
                 break
-            joined = settings.join_validation and epoch == ends[-1] and not harmed and little_noise
+            may_join = settings.join_validation and epoch == third
+            joined = may_join and not harmed and result.score >= _SOME_NOISE
             if joined:
                 team.join_validation()
-    return settings.finish_on_all and history.best_epoch <= ends[-1]
+    return settings.finish_on_all and history.best_epoch <= third
 
 
 def _train_on_all(network, data, members, settings, history, generator, report, n_threads):

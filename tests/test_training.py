@@ -293,7 +293,7 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(
     monkeypatch, counts_of_rows, harmed, least
 ):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", least)
+    monkeypatch.setattr(_training, "_SOME_NOISE", least)
     _, history, _ = train(**FINISH)
     assert len(history.losses) == 30
     if harmed or least == 1:
@@ -308,7 +308,15 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(
 
 def harm_noisy_targets(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", 1)
+    monkeypatch.setattr(_training, "_MUCH_NOISE", 1)
+    monkeypatch.setattr(_training, "_SOME_NOISE", 1)
+
+
+def test_harm_with_some_noise_ends_a_training_after_the_third_cycle(monkeypatch):
+    harm_noisy_targets(monkeypatch)
+    monkeypatch.setattr(_training, "_MUCH_NOISE", -9)
+    _, history, _ = train(**FINISH)
+    assert len(history.losses) == 14  # 7 / 15 of 30
 
 
 def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
@@ -336,7 +344,7 @@ def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
     monkeypatch, counts_of_rows, best, again
 ):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", 1)
+    monkeypatch.setattr(_training, "_SOME_NOISE", 1)
     errors = iter([1.0] * (best - 1) + [0.0] + [1.0] * 30)
     epoch = _training._Team.epoch
 
@@ -380,7 +388,7 @@ def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fau
 
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", -9)
+    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
     kept, epoch = [], _training._Team.epoch
 
     def recording(self, validated):
@@ -395,7 +403,7 @@ def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
 
 def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_LITTLE_NOISE", -9)
+    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
     epochs = iter(range(20))
 
     def report(loss, score):
