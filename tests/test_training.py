@@ -293,6 +293,7 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(
     monkeypatch, counts_of_rows, harmed, least
 ):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
+    monkeypatch.setattr(_training, "_MUCH_NOISE", -9)
     monkeypatch.setattr(_training, "_SOME_NOISE", least)
     _, history, _ = train(**FINISH)
     assert len(history.losses) == 30
