@@ -36,3 +36,11 @@ def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
     assert model.predict(X_test).shape == (len(X_test), 2)
     weights, rows = model.top_neighbors(X_test, 3)
     assert weights.shape == rows.shape == (len(X_test), 3)
+
+
+def test_candidates_on_the_gpu(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
+    there = model.set_params(n_candidates=20, algorithm="brute").predict(X_test)
+    here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
+    assert_allclose(here.predict(X_test), there, rtol=1e-6)
