@@ -17,16 +17,12 @@ import json
 import time
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from _methods import PAPER
 from _surfaces import LinearHeadRegressor
 from joblib import Parallel, delayed
-from report import rst_text_table
+from report import draw_ranks, rst_text_table
 from scipy.stats import friedmanchisquare, wilcoxon
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -145,18 +141,6 @@ def mean_ranks(frame):
     """Rank of every head, mean over tasks of the rank of its mean RMSE."""
     rmse = frame.pivot_table(index="task", columns="head", values="rmse")[HEADS]
     return rmse, rmse.rank(axis=1).mean().sort_values()
-
-
-def draw_ranks(rmse, average, path):
-    """Critical-distance diagram of Nemenyi's test over the tasks."""
-    import scikit_posthocs
-
-    p_values = scikit_posthocs.posthoc_nemenyi_friedman(rmse.reset_index(drop=True))
-    figure, axes = plt.subplots(figsize=(8, 2.5))
-    scikit_posthocs.critical_difference_diagram(average, p_values, ax=axes)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 def write(frame, output):
