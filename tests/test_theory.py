@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog, minimize
 
 from skneighbors.nn import NONA
 
@@ -45,10 +45,18 @@ def test_an_extreme_anchor_gives_all_weight_to_the_nearer_label(y_i):
 
 
 def least_error(y_i, labels):
-    """Solve min (y_i - p labels)^2 over the simplex, as non-negative least squares."""
-    large = 1e6  # holds the sum of p at 1
-    p, _ = nnls(np.vstack([labels, np.full(len(labels), large)]), [y_i, large])
-    return p, (y_i - p @ labels) ** 2
+    """Solve the quadratic programme min (y_i - p labels)^2 over the simplex."""
+    n = len(labels)
+    solved = minimize(
+        lambda p: (y_i - p @ labels) ** 2,
+        np.full(n, 1 / n),
+        jac=lambda p: -2 * (y_i - p @ labels) * labels,
+        method="SLSQP",
+        bounds=[(0, 1)] * n,
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-14},
+    )
+    return solved.x, solved.fun
 
 
 @pytest.mark.parametrize("seed", range(20))
