@@ -150,7 +150,7 @@ class MemberAttention:
         few, query, row = self._few(chosen, error)
         out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
-            weight = self._weight_of(rows, present)
+            weight = weight_present(self.weight, rows, present)
             out[queries] = self._average_of(z[queries], rows, weight)[0]
         return few, out
 
@@ -170,16 +170,10 @@ class MemberAttention:
         keep = few[query]
         return few, query[keep], row[keep]
 
-    def _weight_of(self, rows, present):
-        """Weights (c, K) of the neighbours `rows`, 0 where they are not present."""
-        return present if self.weight is None else present * self.weight[rows]
-
     def _average_of(self, z, rows, weight):
         """Averages (c, k) over the neighbours `rows` (c, K), and their weights (c, K)."""
-        weights = self.head.weights(
-            z.unsqueeze(1), gather_rows(self.z_n, rows), sample_weight=weight.unsqueeze(1)
-        ).squeeze(1)
-        return (weights.unsqueeze(-1) * gather_rows(self.values, rows)).sum(1), weights
+        weights = weigh_rows(self.head, z, self.z_n, rows, weight)
+        return average_rows(weights, self.values, rows), weights
 
     def _average_nearest(self, z):
         """Do what :meth:`_average_few` does, for a head of ranks."""
@@ -196,7 +190,7 @@ class MemberAttention:
         out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
             sure = present * (scores[queries].gather(1, rows) >= bound[queries])
-            weight = self._weight_of(rows, present)
+            weight = weight_present(self.weight, rows, present)
             remainder = (total - weight.sum(1, keepdim=True)).clamp(min=0)
             rows = torch.cat([rows, furthest[queries]], 1)
             out[queries], weights = self._average_of(
@@ -209,6 +203,22 @@ class MemberAttention:
             )
             few[queries] = share.amin(1) * total[0] <= _NEGLIGIBLE
         return few, out
+
+
+def weight_present(sample_weight, rows, present):
+    """Take the sample weights (c, K) of the neighbours `rows`, 0 where they are not present."""
+    return present if sample_weight is None else present * sample_weight[rows]
+
+
+def weigh_rows(head, z, z_n, rows, weight):
+    """Weigh the neighbours `rows` (c, K) of queries (c, d) by a head, to (c, K)."""
+    z_rows = gather_rows(z_n, rows)
+    return head.weights(z.unsqueeze(1), z_rows, sample_weight=weight.unsqueeze(1)).squeeze(1)
+
+
+def average_rows(weights, values, rows):
+    """Sum the values of the neighbours `rows` (c, K) times their weights, to (c, k)."""
+    return (weights.unsqueeze(-1) * gather_rows(values, rows)).sum(1)
 
 
 def _bound_of_largest(scores, count, n_sampled=4096):

@@ -8,8 +8,14 @@ import torch.nn.functional as F
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
-from ._attention import MemberAttention, block_length
-from ._torch_utils import gather_rows, map_batches
+from ._attention import (
+    MemberAttention,
+    average_rows,
+    block_length,
+    weigh_rows,
+    weight_present,
+)
+from ._torch_utils import map_batches
 from .nn import similarity
 from .nn._similarity import argmax
 
@@ -223,15 +229,12 @@ class CandidateAttention:
         """Averages over the neighbours `rows` (b, c); entries of -1 are none."""
         present = (rows >= 0).double()
         rows = rows.clamp(min=0)
-        weight = present if self.weight is None else present * self.weight[rows]
+        weight = weight_present(self.weight, rows, present)
         # A far neighbour makes the row's range and stands for all that are not
         # candidates in the count of ranks, but has no say.
         s = similarity(z, self.z_n[self._distant], self.head.similarity)
         furthest = self._distant[argmax(-s)]
         rest = (self._total - weight.sum(1, keepdim=True)).clamp(min=0)
-        rows, weight = torch.cat([rows, furthest], 1), torch.cat([weight, rest], 1)
-        weights = self.head.weights(
-            z.unsqueeze(1), gather_rows(self.z_n, rows), sample_weight=weight.unsqueeze(1)
-        )[:, 0, :-1]
-        weights = weights / weights.sum(1, keepdim=True)
-        return (weights.unsqueeze(-1) * gather_rows(self.values, rows[:, :-1])).sum(1)
+        everyone, weight = torch.cat([rows, furthest], 1), torch.cat([weight, rest], 1)
+        weights = weigh_rows(self.head, z, self.z_n, everyone, weight)[:, :-1]
+        return average_rows(weights / weights.sum(1, keepdim=True), self.values, rows)

@@ -15,7 +15,7 @@ from ._context import ContextSampler, count_batches
 from ._schedule import cycle_ends, learning_rate_factor, validates
 from ._torch_utils import keep_freed_memory, use_one_thread
 from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
-from ._weights import FlatWeights, MovingAverage, Snapshot, copy_weights
+from ._weights import FlatWeights, MovingAverage, Snapshot, copy_weights, is_finite
 
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
@@ -345,7 +345,7 @@ def _train_on_all(network, data, members, settings, history, generator, report, 
                 report(result.loss, None)
     team.take_snapshot()
     team.finish()
-    return all(tensor.isfinite().all() for tensor in [*network.parameters(), *network.buffers()])
+    return is_finite(network)
 
 
 def _warn_or_raise(epoch, best_epoch):

@@ -70,6 +70,11 @@ def copy_weights(source, target):
         kept.copy_(new)
 
 
+def is_finite(network):
+    """Whether all parameters and buffers of a network are finite."""
+    return all(tensor.isfinite().all() for tensor in _tensors(network))
+
+
 def _tensors(network):
     return [*network.parameters(), *network.buffers()]
 

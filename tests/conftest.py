@@ -1,5 +1,7 @@
 """What the tests of both estimators share."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from sklearn.datasets import make_friedman1
@@ -25,3 +27,11 @@ def thread_count():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def benchmarks_importable():
+    """The benchmarks' scripts can be imported by their names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+        yield

@@ -12,14 +12,12 @@ if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.usefixtures("benchmarks_importable")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _import_path():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
-        patch.setenv("SKNEIGHBORS_DATA", "nowhere")
-        yield
+@pytest.fixture(autouse=True)
+def _without_data_folder(monkeypatch):
+    monkeypatch.setenv("SKNEIGHBORS_DATA", "nowhere")
 
 
 def test_tasks_hold_what_they_say():

@@ -12,13 +12,7 @@ if not (BENCHMARKS / "tabular.py").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _import_path():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
-        yield
+pytestmark = pytest.mark.usefixtures("benchmarks_importable")
 
 
 @pytest.fixture
