@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
+
+# Property tests are seeded like all others.
+settings.register_profile("seeded", derandomize=True)
+settings.load_profile("seeded")
 
 
 @pytest.fixture(params=[NONARegressor, SoftStepKNNRegressor])
