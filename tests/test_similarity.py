@@ -147,6 +147,17 @@ def test_rows_with_infinities_outside_their_range_are_defined():
     assert_array_equal(x, [[0.0, 1.0, 0.0]])
 
 
+@pytest.mark.parametrize("exclude", [None, torch.tensor([[False, False, False, True]])])
+def test_entries_as_low_as_the_lowest_up_to_rounding_are_0(exclude):
+    s = torch.tensor([[-3.0, -3.0 * (1 - 1e-15), -1.0, -2.0]], dtype=torch.float64)
+    s.requires_grad_()
+    x = minmax_scale(s, exclude)
+    x[0, :2].sum().backward()
+    assert_array_equal(x.detach()[0, :2], [0, 0])
+    assert_allclose(x.detach()[0, 2:], [1, 0.5])
+    assert_array_equal(s.grad, np.zeros((1, 4)))
+
+
 matrices = hnp.arrays(
     np.float64,
     hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6),

@@ -32,6 +32,14 @@ def _flat_at_most(a, b):
     return (a <= b).flatten().nonzero().squeeze(1)
 
 
+def _zero_at_most(x, bound):
+    """Set the entries of x where x <= bound to 0; on the CPU without a mask, which is slow."""
+    if is_numpys(x):
+        x.view(-1)[_flat_at_most(x, bound)] = 0
+    else:
+        x.masked_fill_(x <= bound, 0)
+
+
 def absent(dtype):
     """Finite stand-in for the logarithm of weight 0, low enough to outweigh any other."""
     return 0.75 * torch.finfo(dtype).min
@@ -160,13 +168,18 @@ def similarity(z, z_n, metric="l2"):
 
 
 def _scale(s, low, high):
-    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant."""
+    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
+
+    Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
+    """
     tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
     # Not above: constant, or without any entry that counts.
     constant = ~(high - low > tolerance)
     width = (high - low).masked_fill_(constant, torch.inf)
+    x = s - low.masked_fill(constant, 0)
+    _zero_at_most(x, tolerance.masked_fill(constant, -torch.inf))
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
-    return (s - low.masked_fill(constant, 0)).div_(width).add_(constant), width
+    return x.div_(width).add_(constant), width
 
 
 def scale_to_range(s, low, high):
@@ -179,7 +192,6 @@ class _MinMaxScale(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, s, absence):
-        ctx.clipped = absence is not None
         top, bottom = s, -s
         if absence is not None:
             top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
@@ -195,10 +207,8 @@ class _MinMaxScale(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         x, width, argmin_s, argmax_s = ctx.saved_tensors
-        grad = grad / width
-        if ctx.clipped:
-            # 1 inside of the range, 0 at its ends, where x does not change.
-            grad.mul_(torch.addcmul(x, x, x, value=-1).sign_())
+        # 1 inside of the range, 0 at its ends, where x does not change.
+        grad = torch.addcmul(x, x, x, value=-1).sign_().mul_(grad).div_(width)
         by_high = (grad * x).sum(-1, keepdim=True)
         by_low = grad.sum(-1, keepdim=True) - by_high
         grad.scatter_add_(-1, argmin_s, -by_low).scatter_add_(-1, argmax_s, -by_high)
