@@ -6,6 +6,8 @@ import numpy as np
 
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
+# So far out a scaled input may as well be anywhere, if only it is finite.
+_FAR = 1e300
 
 
 def merge_rows(X, y, sample_weight):
@@ -69,7 +71,9 @@ class FeatureScaler:
 
     def transform(self, X):
         """Scale X (n_samples, n_features)."""
-        scaled = X / self.scale - self.center / self.scale
+        with np.errstate(over="ignore"):
+            scaled = X / self.scale
+        scaled = np.clip(scaled, -_FAR, _FAR) - self.center / self.scale
         return scaled / np.hypot(1.0, scaled / _CLIP)
 
 

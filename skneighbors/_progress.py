@@ -40,9 +40,13 @@ def progress_bar(verbose, n_epochs):
 
         def report(loss, score):
             shown["loss"] = f"{loss:.4g}"
-            if score is not None:  # else the last one stays
+            if score is not None:
                 shown["validation_r2"] = f"{score:.4f}"
+            elif "validation_r2" in shown:  # the last one stays
+                bar.set_description("on all rows", refresh=False)
             bar.set_postfix(shown, refresh=False)
             bar.update()
 
         yield report
+        bar.total = bar.n  # fewer where training stops early, more where it is repeated
+        bar.refresh()

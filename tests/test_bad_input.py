@@ -73,6 +73,7 @@ BAD_WEIGHTS = {
     ),
     "all zero": (np.zeros(20), "all weights are zero|at least one non-zero"),
     "NaN": (with_value(np.ones(20), np.nan), "sample_weight contains NaN"),
+    "too large": (np.full(20, 1e40), "sample_weight must sum to at most 1e.30"),
     "another length": (np.ones(19), r"sample_weight.shape == \(19,\)"),
     "one row left": (np.eye(20)[3], "At least 2 samples of positive sample_weight"),
 }

@@ -328,3 +328,15 @@ def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
     model = estimator_class(feature_extractor=torch.nn.Flatten, max_iter=1).fit(X, X[:, 0, 0, 0])
     with pytest.raises(ValueError, match=r"shape \(1, 4, 4\), as in fit; got \(1, 4, 2\)"):
         model.predict(X[..., :2])
+
+
+def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
+    X, _, _, _ = friedman
+    noise = np.random.RandomState(0).normal(size=len(X))
+    model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
+    assert model.n_iter_ < 1500  # stopped, and trained again
+    last = capfd.readouterr().err.rstrip().split("\r")[-1]
+    assert "on all rows" in last
+    shown, total = last.split("|")[2].split()[0].split("/")
+    assert shown == total
+    assert int(total) == model.n_iter_ + model.best_iter_
