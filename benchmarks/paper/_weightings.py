@@ -1,0 +1,131 @@
+"""Ways to weight the same similarities: SoftStep's, and others to compare it with."""
+
+import math
+
+import torch
+from _methods import PAPER
+from torch import nn
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors.nn import NONA
+
+# Neighbours that `top_k` leaves, the middle of the papers' grid of k-NN.
+TOP_K = 5
+# Below every present entry by more than any of these weightings looks.
+_FAR_BELOW = 1e4
+
+
+def nca(s):
+    """Softmax of minus squared distances, as in neighbourhood components analysis."""
+    return -s.square()
+
+
+def top_k(s):
+    """Leave the nearest `TOP_K`, to be weighted by a softmax."""
+    k = min(TOP_K, s.shape[-1])
+    return s.masked_fill(s < s.topk(k).values[..., -1:], -math.inf)
+
+
+def _sparsemax(s):
+    from entmax import sparsemax
+
+    return sparsemax(s, dim=-1)
+
+
+def _entmax15(s):
+    from entmax import entmax15
+
+    return entmax15(s, dim=-1)
+
+
+def _softmax(s):
+    return s.softmax(-1)
+
+
+class WeightedHead(NONA):
+    """Head that weights the similarities of the neighbours left by a function of all of them.
+
+    Equal rows count once, whatever their weight.
+
+    Parameters
+    ----------
+    embedding_dim, n_targets : int
+    logits : callable
+        Of the similarities (..., b, N).
+    normalise : callable
+        Turns these into weights.
+    log_n : bool
+        Whether similarities are multiplied by the logarithm of the number of
+        neighbours times a learnt number, as Nakanishi (2025) does in attention.
+    """
+
+    def __init__(self, embedding_dim, n_targets, *, logits=None, normalise=_softmax, log_n=False):
+        super().__init__(embedding_dim, n_targets, softstep=None)
+        self._logits_of, self._normalise = logits, normalise
+        self.scale = nn.Parameter(torch.zeros(())) if log_n else None
+
+    @property
+    def ranked(self):
+        """Weights depend on all similarities of a row."""
+        return True
+
+    def last_rank(self, z, total, depth):
+        """No neighbour can be left out unseen."""
+        return torch.full_like(z[..., :1], torch.inf)
+
+    def weights(self, z, z_n, self_index=None, sample_weight=None):
+        """See :meth:`skneighbors.nn.NONA.weights`."""
+        s = self._similarities(z, z_n)
+        absent = torch.zeros_like(s, dtype=torch.bool)
+        if self_index is not None:
+            absent.scatter_(-1, self_index.view(-1, 1).expand(*s.shape[:-1], 1), True)
+        if sample_weight is not None:
+            absent |= sample_weight == 0
+        if self.scale is not None:
+            # Starts as a plain softmax of the 31 neighbours of the papers' batches.
+            log_n = (~absent).sum(-1, keepdim=True).to(s.dtype).log() / math.log(31)
+            s = s * (log_n * self.scale.exp()[..., None, None])
+        lowest = s.amin(-1, keepdim=True).detach() - _FAR_BELOW
+        s = torch.where(absent, lowest, s)
+        s = s if self._logits_of is None else self._logits_of(s)
+        return self._normalise(s)
+
+
+def weighted_regressor(**params):
+    """NONARegressor class whose head is a `WeightedHead` of these parameters."""
+
+    class WeightedRegressor(NONARegressor):
+        def _make_head(self, n_targets):
+            return WeightedHead(self.embedding_dim, n_targets, **params)
+
+    return WeightedRegressor
+
+
+def _knn(softstep, **params):
+    return SoftStepKNNRegressor, {"softstep": softstep, **params}
+
+
+# Estimator class and parameters beside the papers' setting.
+WEIGHTINGS = {
+    "softmax": (NONARegressor, {"softstep": None}),
+    "softmax + S1": (NONARegressor, {"softstep": "s1"}),
+    "softmax + S2": (NONARegressor, {"softstep": "s2"}),
+    "softmax of squares (NCA)": (weighted_regressor(logits=nca), {}),
+    "log-N softmax": (weighted_regressor(log_n=True), {}),
+    f"softmax of the top {TOP_K}": (weighted_regressor(logits=top_k), {}),
+    "sparsemax": (weighted_regressor(normalise=_sparsemax), {}),
+    "1.5-entmax": (weighted_regressor(normalise=_entmax15), {}),
+    "S1 of soft ranks": _knn("s1", rank="soft"),
+    "S1 of soft ranks, linear": _knn("s1", rank="soft", rank_scale="linear"),
+    "S1 of hard ranks": _knn("s1", rank="hard"),
+    "S1 of similarities": _knn("s1", rank=None),
+    "S2 of soft ranks": _knn("s2", rank="soft"),
+    "S2 of hard ranks": _knn("s2", rank="hard"),
+    "S2 of similarities": _knn("s2", rank=None),
+}
+
+
+def make_model(name, **params):
+    """Estimator of a weighting in the papers' setting."""
+    estimator, own = WEIGHTINGS[name]
+    return estimator(**PAPER | own | params)

@@ -1,0 +1,181 @@
+"""Ablations of the papers' model: one choice after the other, and the dense head's own.
+
+Usage, in benchmarks/: python -m paper.ablations [--tasks NAME ...] [--splits N] [--quick]
+
+The papers' setting and splits, as in `finetuning`. Serialised: the similarity is
+chosen first, then the SoftStep function and whether its parameters are each
+query's own or global, then the batch size, then the width of the embedding; each
+by the validation R2, mean over the splits, with what was chosen before. For the
+dense head every width with every batch size. Resumable. Writes
+results/paper_ablations.jsonl, and ablations.inc and dense_ablation.inc to docs/papers.
+"""
+
+import argparse
+import json
+import time
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import torch
+from _methods import PAPER
+from _surfaces import LinearHeadRegressor
+from sklearn.metrics import root_mean_squared_error
+from sklearn.model_selection import train_test_split
+
+from skneighbors import NONARegressor
+
+from ._runs import load_results, run_missing, spread_table, write_table
+from ._tasks import tasks
+from .finetuning import OUTPUT, QUICK
+
+RESULTS = Path(__file__).parents[1] / "results" / "paper_ablations.jsonl"
+KEY = ("task", "split", "head", "choices")
+TASKS = ["rotated digits", "pitch", "diabetes"]
+BATCHES, WIDTHS = [32, 64, 128, 256], [25, 50, 100]
+STAGES = {
+    "similarity": [{"similarity": s} for s in ("l2", "l1", "dot", "cosine")],
+    "SoftStep": [
+        {"softstep": None},
+        *(
+            {"softstep": function, "softstep_parameters": parameters}
+            for function, parameters in product(("s1", "s2"), ("pointwise", "global"))
+        ),
+    ],
+    "batch size": [{"batch_size": size} for size in BATCHES],
+    "embedding": [{"embedding_dim": width} for width in WIDTHS],
+}
+HEADS = {"NONA": NONARegressor, "dense": LinearHeadRegressor}
+
+
+def run(task, split, head, choices, quick=False):
+    """Test and validation error of a head with some parameters of its own.
+
+    Parameters
+    ----------
+    task : str
+    split : int
+    head : {"NONA", "dense"}
+    choices : str
+        Parameters beside the papers' setting, as JSON.
+    quick : bool, default=False
+
+    Returns
+    -------
+    lines : list of dict
+    """
+    load, feature_extractor = tasks()[task]
+    X, y = load()
+    params = PAPER | json.loads(choices)
+    if quick:
+        X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
+        params["max_iter"] = QUICK["max_iter"]
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=split)
+    start = time.perf_counter()
+    model = HEADS[head](**params, feature_extractor=feature_extractor, random_state=split)
+    model.fit(X_train, y_train)
+    line = dict(zip(KEY, (task, split, head, choices), strict=True))
+    line["rmse"] = float(root_mean_squared_error(y_test, model.predict(X_test)))
+    line["validation"] = model.validation_scores_[model.best_iter_ - 1]
+    return [line | {"s": time.perf_counter() - start}]
+
+
+class _Runs:
+    """Results on file, to which what is missing is added."""
+
+    def __init__(self, path, n_splits, quick):
+        self.path, self.n_splits, self.quick = path, n_splits, quick
+
+    def get(self, cases):
+        """Frame of the runs of cases (task, head, choices) over all splits."""
+        keys = [
+            (task, split, head, json.dumps(choices))
+            for task, head, choices in cases
+            for split in range(self.n_splits)
+        ]
+        done = load_results(self.path, KEY)
+        run_missing(run, [(*key, self.quick) for key in keys if key not in done], self.path)
+        done = load_results(self.path, KEY)
+        return pd.DataFrame([done[key] for key in keys])
+
+
+def label(choices):
+    """Put a choice in words."""
+    return ", ".join("none" if value is None else str(value) for value in choices.values())
+
+
+def serialise(runs, names):
+    """Choose stage by stage for each task, all tasks side by side.
+
+    Parameters
+    ----------
+    runs : _Runs
+    names : list of str
+        Tasks.
+
+    Returns
+    -------
+    frame : DataFrame
+        A row a run: task, stage, option, whether it was chosen, RMSE.
+    """
+    chosen = {task: {"softstep": "s2"} for task in names}
+    parts = []
+    for stage, options in STAGES.items():
+        cases = {task: [chosen[task] | option for option in options] for task in names}
+        frame = runs.get([(task, "NONA", case) for task in names for case in cases[task]])
+        mean = frame.groupby(["task", "choices"]).validation.mean()
+        best = {task: mean[task].idxmax() for task in names}
+        chosen = {task: json.loads(best[task]) for task in names}
+        words = {
+            (task, json.dumps(case)): f"{stage}: {label(option)}"
+            for task in names
+            for case, option in zip(cases[task], options, strict=True)
+        }
+        keys = list(zip(frame.task, frame.choices, strict=True))
+        frame["option"] = [words[key] for key in keys]
+        frame["chosen"] = [best[task] == choices for task, choices in keys]
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True)
+
+
+def serialised_table(frame):
+    """Test RMSE of every option, a star for what was chosen."""
+    table = spread_table(frame, "option", "task")
+    for (option, task), chosen in frame.groupby(["option", "task"]).chosen.first().items():
+        if chosen:
+            table.loc[option, task] += " *"
+    return table
+
+
+def dense_frame(runs, names):
+    """Run the dense head with every width and batch size."""
+    choices = [{"embedding_dim": w, "batch_size": b} for w, b in product(WIDTHS, BATCHES)]
+    frame = runs.get([(task, "dense", choice) for task in names for choice in choices])
+    values = frame.choices.map(json.loads)
+    frame["option"] = [f"embedding {v['embedding_dim']}, batch {v['batch_size']}" for v in values]
+    return frame
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", choices=tasks(), default=TASKS)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="few rows and epochs, one split")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    args = parser.parse_args()
+    if args.quick and args.results == RESULTS:
+        parser.error("--quick needs --results and --output of its own")
+    torch.set_num_threads(1)
+    runs = _Runs(args.results, 1 if args.quick else args.splits, args.quick)
+    frame = serialise(runs, args.tasks)
+    about = f"mean ± standard deviation over {runs.n_splits} random splits"
+    title = f"NONA: test RMSE, {about}; * chosen on the validation rows"
+    write_table(args.output / "ablations.inc", "ablations.py", title, serialised_table(frame))
+    table = spread_table(dense_frame(runs, args.tasks), "option", "task")
+    title = f"Dense head: test RMSE, {about}"
+    write_table(args.output / "dense_ablation.inc", "ablations.py", title, table)
+
+
+if __name__ == "__main__":
+    main()

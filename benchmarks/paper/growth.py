@@ -1,0 +1,180 @@
+"""Heads as the rows grow: accuracy with a growing bank, and cost beside a linear head.
+
+Usage, in benchmarks/: python -m paper.growth [--banks N ...] [--rows N ...] [--quick]
+
+First: each weighting of `weightings` is trained once, in the papers' setting, on
+1,000 rows of Friedman's first function with noise; then its bank, not its
+network, is cut down and grown by further rows of the same kind. Then: seconds
+of a fit and of a prediction of NONA, with and without SoftStep, and of SoftStep
+k-NN, over those of the same network with a linear head, timed in turn. Writes
+results/paper_growth.json, and growth.inc, growth.png and cost.inc to docs/papers.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from _methods import PAPER
+from _surfaces import LinearHeadRegressor
+from sklearn.datasets import make_friedman1
+from sklearn.metrics import root_mean_squared_error
+
+from ._runs import write_table
+from ._weightings import make_model
+from .finetuning import OUTPUT
+from .weightings import count_neighbors
+
+RESULTS = Path(__file__).parents[1] / "results" / "paper_growth.json"
+NOISE = 1.0
+N_TRAIN, N_TEST = 1000, 500
+GROWN = [
+    "softmax",
+    "softmax + S1",
+    "softmax + S2",
+    "softmax of squares (NCA)",
+    "log-N softmax",
+    "softmax of the top 5",
+    "sparsemax",
+    "1.5-entmax",
+    "S1 of soft ranks",
+    "S1 of soft ranks, linear",
+    "S1 of similarities",
+]
+TIMED = ["softmax", "softmax + S2", "S1 of soft ranks"]
+QUICK = {"banks": [30, 300], "rows": [100, 200], "max_iter": 5}
+
+
+def grow(name, banks, max_iter=PAPER["max_iter"]):
+    """Errors, and numbers of neighbours that count, of one trained network and growing banks.
+
+    Parameters
+    ----------
+    name : str
+        Weighting.
+    banks : list of int
+        Rows in the bank, ascending.
+    max_iter : int
+
+    Returns
+    -------
+    lines : list of dict
+    """
+    n_rows = max(*banks, N_TRAIN)
+    X, y = make_friedman1(n_rows + N_TEST, noise=NOISE, random_state=0)
+    X, X_test, y, y_test = X[:n_rows], X[n_rows:], y[:n_rows], y[n_rows:]
+    model = make_model(name, max_iter=max_iter, random_state=0).fit(X[:N_TRAIN], y[:N_TRAIN])
+    model.forget(np.arange(banks[0], N_TRAIN))
+    lines, held = [], min(banks[0], N_TRAIN)
+    for n_bank in banks:
+        if n_bank > held:
+            model.append(X[held:n_bank], y[held:n_bank])
+            held = n_bank
+        effective, zeros = count_neighbors(model, X_test[:100], n_bank)
+        rmse = float(root_mean_squared_error(y_test, model.predict(X_test)))
+        line = {"weighting": name, "bank": n_bank, "rmse": rmse}
+        lines.append(line | {"neighbors": effective, "zeros": zeros})
+    return lines
+
+
+def cost(n_rows, epochs=3, n_queries=1000):
+    """Seconds of an epoch and of a prediction, of a linear head and of each that is timed.
+
+    Returns
+    -------
+    lines : list of dict
+    """
+    X, y = make_friedman1(n_rows + n_queries, noise=NOISE, random_state=0)
+    params = PAPER | {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
+    models = {"linear": LinearHeadRegressor(**params, random_state=0)}
+    own = {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
+    models |= {name: make_model(name, **own, random_state=0) for name in TIMED}
+    lines = []
+    for name, model in models.items():
+        start = time.perf_counter()
+        model.fit(X[:n_rows], y[:n_rows])
+        fitted = time.perf_counter()
+        # With a linear head no neighbour need be looked at.
+        (model.transform if name == "linear" else model.predict)(X[n_rows:])
+        predicted = time.perf_counter()
+        line = {"head": name, "rows": n_rows, "fit_s": (fitted - start) / epochs}
+        lines.append(line | {"predict_s": predicted - fitted})
+    return lines
+
+
+def draw(frame, path):
+    """Errors and numbers of neighbours that count against the bank's rows."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharex=True)
+    for i, (name, part) in enumerate(frame.groupby("weighting", sort=False)):
+        style = {"color": f"C{i % 10}", "ls": "-" if i < 10 else "--", "marker": "."}
+        axes[0].plot(part.bank, part.rmse, label=name, **style)
+        axes[1].plot(part.bank, part.neighbors, **style)
+    axes[0].axvline(N_TRAIN, color="0.8", zorder=0)
+    axes[0].axhline(NOISE, color="0.8", zorder=0)
+    axes[0].set(xscale="log", xlabel="rows in the bank", ylabel="test RMSE")
+    axes[1].set(xscale="log", yscale="log", xlabel="rows in the bank")
+    axes[1].set_ylabel("effective number of neighbours")
+    figure.legend(loc="outside right center", fontsize=8)
+    figure.set_layout_engine("constrained")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def growth_table(frame):
+    """RMSE with every bank, and effective numbers of neighbours with the first and the last."""
+    table = frame.pivot_table(index="weighting", columns="bank", values="rmse", sort=False)
+    table = table.map("{:.3g}".format).rename(columns="{:,} rows".format)
+    counts = frame.pivot_table(index="weighting", columns="bank", values="neighbors", sort=False)
+    for n_bank in (counts.columns[0], counts.columns[-1]):
+        table[f"neighbours of {n_bank:,}"] = counts[n_bank].map("{:.3g}".format)
+    return table
+
+
+def cost_table(frame):
+    """Ratios of the seconds of each head to a linear one's."""
+    linear = frame[frame["head"] == "linear"].set_index("rows")
+    rows = {}
+    for name, part in frame[frame["head"] != "linear"].groupby("head", sort=False):
+        part = part.set_index("rows")
+        for what, label in (("fit_s", "epoch"), ("predict_s", "prediction")):
+            ratio = part[what] / linear[what]
+            rows[f"{name}: {label}"] = ratio.map("{:.3g}".format)
+    return pd.DataFrame(rows).T.rename(columns="{:,} rows".format)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    banks = [30, 100, 300, 1000, 3000, 10_000, 30_000]
+    parser.add_argument("--banks", nargs="+", type=int, default=banks)
+    parser.add_argument("--rows", nargs="+", type=int, default=[1000, 3000, 10_000, 30_000])
+    parser.add_argument("--quick", action="store_true", help="few rows and epochs")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    args = parser.parse_args()
+    if args.quick and args.results == RESULTS:
+        parser.error("--quick needs --results and --output of its own")
+    torch.set_num_threads(1)
+    if args.quick:
+        args.banks, args.rows = QUICK["banks"], QUICK["rows"]
+    max_iter = QUICK["max_iter"] if args.quick else PAPER["max_iter"]
+    grown = [line for name in GROWN for line in grow(name, sorted(args.banks), max_iter)]
+    costs = [line for n_rows in args.rows for line in cost(n_rows)]
+    args.results.parent.mkdir(parents=True, exist_ok=True)
+    args.results.write_text(json.dumps({"growth": grown, "cost": costs}, indent=1) + "\n")
+    frame = pd.DataFrame(grown)
+    title = f"Test RMSE with growing banks; the networks were trained on {N_TRAIN:,} rows"
+    write_table(args.output / "growth.inc", "growth.py", title, growth_table(frame))
+    title = "Seconds of an epoch and of predicting 1,000 rows, relative to a linear head"
+    write_table(args.output / "cost.inc", "growth.py", title, cost_table(pd.DataFrame(costs)))
+    draw(frame, args.output / "growth.png")
+
+
+if __name__ == "__main__":
+    main()
