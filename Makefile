@@ -7,7 +7,6 @@ TORCH ?= torch==2.13.0
 DATA ?=
 TARGET ?=
 BENCHMARK ?=
-PAPER ?=
 
 # The lower bounds of setup.cfg, and a Python that they have wheels for.
 OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
@@ -20,7 +19,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark paper test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark paper paper-quick test test-oldest lint docs wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -32,9 +31,15 @@ benchmark: $(VENV)/installed-benchmarks
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
-# PAPER: options of benchmarks/paper/finetuning.py, such as --splits 3.
-paper: $(VENV)/installed-benchmarks
-	cd benchmarks && ../$(BIN)/python -m paper.finetuning $(PAPER)
+# From nothing; to go on after an interrupt, `cd benchmarks && python -m paper`.
+paper: $(VENV)/installed-paper
+	rm -f benchmarks/results/paper_*
+	cd benchmarks && ../$(BIN)/python -m paper
+
+# Everything at its smallest, in minutes, to see that it runs.
+paper-quick: $(VENV)/installed-paper
+	rm -rf paper_output
+	cd benchmarks && ../$(BIN)/python -m paper --quick ../paper_output
 
 test: $(VENV)/installed-tests
 	$(call PYTEST,$(VENV)) $(TESTED)
@@ -58,7 +63,7 @@ wheel-check: $(VENV)/installed-build
 	cd .venv-wheel && bin/python ../benchmarks/wheel_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output
+	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output paper_output
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,5 +1,6 @@
 """The papers' findings: each script at its smallest, and what its output says."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -40,16 +41,14 @@ def test_tasks_hold_what_they_say():
 
 @pytest.mark.parametrize("task", ["diabetes", "rotated digits"])
 def test_fine_tuning_runs_once_and_beats_the_mean(tmp_path, monkeypatch, capsys, task):
-    from paper import finetuning
+    from paper import _runs, finetuning
 
     monkeypatch.setitem(finetuning.QUICK, "max_iter", 12)
     results = tmp_path / "results.jsonl"
     command = ["finetuning", "--quick", "--tasks", task, "--splits", "1"]
     command += ["--results", str(results), "--output", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
-    monkeypatch.setattr(
-        finetuning, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs)
-    )
+    monkeypatch.setattr(_runs, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs))
     finetuning.main()
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     assert sorted(line["head"] for line in lines) == sorted(finetuning.HEADS)
@@ -59,7 +58,7 @@ def test_fine_tuning_runs_once_and_beats_the_mean(tmp_path, monkeypatch, capsys,
     assert len(results.read_text().splitlines()) == len(lines)
     table = (tmp_path / "finetuning.inc").read_text()
     assert all(head in table for head in finetuning.HEADS)
-    assert f"{lines[0]['rmse']:.3g} ±" in table
+    assert f"{lines[0]['rmse']:.3g}, " in table
 
 
 def test_summary_of_fine_tuning():
@@ -86,3 +85,18 @@ def test_summary_of_fine_tuning():
     _, ranks = mean_ranks(frame)
     assert list(ranks.index[:3]) == ["NONA", "NONA + SoftStep", "dense"]
     assert ranks["NONA"] == 1
+
+
+def test_all_scripts_are_run_and_know_their_options(tmp_path, monkeypatch, capsys):
+    from paper.__main__ import SCRIPTS, command
+
+    assert set(SCRIPTS) == {path.stem for path in (BENCHMARKS / "paper").glob("[!_]*.py")}
+    for script in SCRIPTS:
+        _, _, module, *options = command(script, tmp_path)
+        monkeypatch.setattr(sys, "argv", [script, "--help"])
+        with pytest.raises(SystemExit) as stopped:
+            importlib.import_module(module).main()
+        assert not stopped.value.code
+        text = capsys.readouterr().out
+        assert all(option in text for option in options if option.startswith("--"))
+        assert ("--results" in options) == ("--results" in text)

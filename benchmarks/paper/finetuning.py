@@ -1,19 +1,21 @@
 """Supervised fine-tuning with dense, k-NN and NONA heads: the papers' main table.
 
 Usage, in benchmarks/: python -m paper.finetuning [--tasks NAME ...] [--splits N] [--quick]
+       python -m paper.finetuning --dataset rsna|houses|text --folder FOLDER [...]
 
 The papers' protocol: a fifth of the rows to test on and 15 % of the others to
 validate on; a feature extractor, where the rows are images or signals, and a
 multilayer perceptron 200 -> 25, trained end to end with a dense layer at the end
 or with NONA, without and with SoftStep, until the validation error has not fallen
 for ten epochs; and k-NN, its grid searched by cross-validation on the training
-rows, on the embeddings of the dense and of the NONA model. Resumable: a run that
-is in the results is not run again. Writes results/paper_finetuning.jsonl,
-docs/papers/finetuning.inc and docs/papers/finetuning.png.
+rows, on the embeddings of the dense and of the NONA model. A data set that was
+downloaded to a folder is a further task. Resumable: a run that is in the results
+is not run again; other texts need --results of their own. Writes
+results/paper_finetuning.jsonl, docs/papers/finetuning.inc and
+docs/papers/finetuning.png.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -21,8 +23,7 @@ import pandas as pd
 import torch
 from _methods import PAPER
 from _surfaces import LinearHeadRegressor
-from joblib import Parallel, delayed
-from report import draw_ranks, rst_text_table
+from report import draw_ranks
 from scipy.stats import friedmanchisquare, wilcoxon
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -30,6 +31,8 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skneighbors import NONARegressor
 
+from ._downloads import DOWNLOADS, downloaded_task
+from ._runs import load_results, run_missing, spread, write_table
 from ._tasks import tasks
 
 HERE = Path(__file__).parent
@@ -47,7 +50,7 @@ HEADS = ["dense", "k-NN on dense", "NONA", "NONA + SoftStep", "k-NN on NONA"]
 QUICK = {"n_rows": 300, "max_iter": 5}
 
 
-def run(task, split, quick=False):
+def run(task, split, quick=False, further=None):
     """Errors of all heads on one split of a task.
 
     Parameters
@@ -56,12 +59,14 @@ def run(task, split, quick=False):
     split : int
         Seed of the split and of the networks.
     quick : bool, default=False
+    further : dict, default=None
+        Loaders and feature extractors of tasks beside those of `tasks`.
 
     Returns
     -------
     lines : list of dict
     """
-    load, feature_extractor = tasks()[task]
+    load, feature_extractor = (tasks() | (further or {}))[task]
     X, y = load()
     settings = PAPER
     if quick:
@@ -91,31 +96,16 @@ def run(task, split, quick=False):
     return lines
 
 
-def load_results(path):
-    """Lines of the runs so far, the last of each."""
-    if not path.exists():
-        return {}
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {tuple(line[name] for name in KEY): line for line in lines}
-
-
-def measure(names, n_splits, quick, path):
-    """Run what is missing, two splits at a time, and append it to the results."""
-    done = load_results(path)
+def measure(names, n_splits, quick, path, further=None):
+    """Run what is missing and append it to the results."""
+    done = load_results(path, KEY)
     missing = [
-        (task, split)
+        (task, split, quick, further)
         for task in names
         for split in range(n_splits)
         if any((task, split, head) not in done for head in HEADS)
     ]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    jobs = Parallel(n_jobs=2, return_as="generator")(
-        delayed(run)(task, split, quick) for task, split in missing
-    )
-    for lines in jobs:
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
-        print(json.dumps(lines), flush=True)
+    run_missing(run, missing, path)
 
 
 def summarise(frame):
@@ -127,7 +117,7 @@ def summarise(frame):
     rows = {}
     for task, part in frame.groupby("task", sort=False):
         rmse = part.pivot_table(index="split", columns="head", values="rmse")[HEADS].dropna()
-        row = {head: f"{rmse[head].mean():.3g} ± {rmse[head].std():.2g}" for head in HEADS}
+        row = {head: spread(rmse[head]) for head in HEADS}
         if len(rmse) > 2:
             row["Friedman p"] = f"{friedmanchisquare(*(rmse[h] for h in HEADS)).pvalue:.2g}"
             for better, worse in (("NONA", "dense"), ("NONA + SoftStep", "NONA")):
@@ -145,21 +135,23 @@ def mean_ranks(frame):
 
 def write(frame, output):
     """Write the table and, from three tasks on, the picture."""
-    output.mkdir(parents=True, exist_ok=True)
     n_splits = frame.groupby("task").split.nunique()
     title = f"Test RMSE, mean ± standard deviation over {n_splits.min()} random splits"
-    table = rst_text_table(title, summarise(frame))
     rmse, average = mean_ranks(frame)
     ranks = ", ".join(f"{head} {rank:.2f}" for head, rank in average.items())
-    parts = [".. Written by benchmarks/paper/finetuning.py.", "", table, f"Mean ranks: {ranks}."]
-    (output / "finetuning.inc").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    path = output / "finetuning.inc"
+    write_table(path, "finetuning.py", title, summarise(frame), f"Mean ranks: {ranks}.")
     if len(rmse) > 2:
         draw_ranks(rmse, average, output / "finetuning.png")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tasks", nargs="+", choices=tasks(), default=list(tasks()))
+    parser.add_argument(
+        "--tasks", nargs="+", choices=tasks(), help="default: all, or none with --dataset"
+    )
+    parser.add_argument("--dataset", choices=DOWNLOADS, help="a further task, read from --folder")
+    parser.add_argument("--folder", type=Path, help="where the data set was downloaded to")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="few rows and epochs, three splits")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -167,11 +159,16 @@ def main():
     args = parser.parse_args()
     if args.quick and args.results == RESULTS:
         parser.error("--quick needs --results and --output of its own")
+    if (args.dataset is None) != (args.folder is None):
+        parser.error("--dataset and --folder need each other")
+    further = {}
+    if args.dataset is not None:
+        further[args.dataset] = downloaded_task(args.dataset, args.folder)
+    names = [*(args.tasks or ([] if further else tasks())), *further]
     torch.set_num_threads(1)
-    measure(
-        args.tasks, min(args.splits, 3) if args.quick else args.splits, args.quick, args.results
-    )
-    write(pd.DataFrame(load_results(args.results).values()), args.output)
+    n_splits = min(args.splits, 3) if args.quick else args.splits
+    measure(names, n_splits, args.quick, args.results, further)
+    write(pd.DataFrame(load_results(args.results, KEY).values()), args.output)
 
 
 if __name__ == "__main__":
