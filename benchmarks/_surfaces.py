@@ -197,5 +197,5 @@ def draw_surfaces(surfaces, path, n_rows):
         "R² against the noise-free truth, best of each row in bold",
         fontsize=11,
     )
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -28,7 +28,7 @@ from .finetuning import OUTPUT, QUICK
 
 RESULTS = Path(__file__).parents[1] / "results" / "paper_weightings.jsonl"
 KEY = ("task", "split", "weighting")
-TASKS = ["rotated digits", "pitch", "diabetes", "energy", "concrete", "airfoil"]
+TASKS = ["rotated digits", "pitch", "diabetes", "energy", "airfoil"]
 
 
 def count_neighbors(model, X, n_rows):
