@@ -1,0 +1,225 @@
+"""Pictures of the papers' findings: learnt surfaces, SoftStep masks, embeddings.
+
+Usage, in benchmarks/: python -m paper.pictures [--splits N] [--quick] [--output FOLDER]
+
+Writes to docs/papers: surfaces.png, the synthetic targets learnt by every head;
+softstep.png, the masks S1 and S2 for several t; embeddings.png, the embeddings of
+the dense model and of NONA on held-out rows of the rotated digits, in the papers'
+setting, in two dimensions by UMAP (umap-learn); and embeddings.inc, the local
+smoothness of the embeddings of three tasks.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from _methods import PAPER
+from _surfaces import draw_surfaces, learn_surfaces, plt
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NearestNeighbors
+
+from skneighbors.nn import log_softstep_s1, log_softstep_s2
+
+from ._runs import spread_table, write_table
+from ._tasks import tasks
+from .finetuning import NETWORKS, OUTPUT, QUICK
+
+TASKS = ["rotated digits", "pitch", "diabetes"]
+DRAWN = "rotated digits"
+SURFACES = {"n_rows": 800, "resolution": 52}
+# As in the fine-tuning, quick runs are for trying the script out.
+QUICK_SURFACES = {"n_rows": 60, "resolution": 10, "max_iter": 2, "hidden_layer_sizes": (16,)}
+REJECTION, ACCEPTANCE = 0.2, 0.8
+S1_TRANSITIONS = [0.02, 0.1, 0.3, 0.6, 1.0]
+S2_TRANSITIONS = [0.02, 0.2, 0.5, 0.8, 0.98]
+N_NEIGHBORS = 10
+
+
+def split_task(task, split, quick=False):
+    """Training and test rows, split as in the fine-tuning.
+
+    Returns
+    -------
+    X_train, X_test, y_train, y_test : ndarray
+    """
+    load, _ = tasks()[task]
+    X, y = load()
+    if quick:
+        X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
+    return train_test_split(X, y, test_size=0.2, random_state=split)
+
+
+def trained(head, task, split, X, y, quick=False):
+    """Network of the fine-tuning, fitted in the papers' setting."""
+    estimator, params = NETWORKS[head]
+    settings = PAPER | params | ({"max_iter": QUICK["max_iter"]} if quick else {})
+    _, feature_extractor = tasks()[task]
+    model = estimator(**settings, feature_extractor=feature_extractor, random_state=split)
+    return model.fit(X, y)
+
+
+def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):
+    """How unlike the targets of neighbours in an embedding are.
+
+    Parameters
+    ----------
+    Z_train, Z : ndarray of shape (n_rows, d)
+        Embeddings of the training rows, among which the neighbours are, and of
+        held-out rows.
+    y_train, y : ndarray of shape (n_rows,)
+    n_neighbors : int
+
+    Returns
+    -------
+    smoothness : float
+        Mean squared difference of a held-out row's target to those of its
+        nearest training rows, over the variance of the training rows' targets:
+        0 where neighbours are all alike, about 2 where they have nothing in common.
+    """
+    index = NearestNeighbors(n_neighbors=n_neighbors).fit(Z_train)
+    rows = index.kneighbors(Z, return_distance=False)
+    return np.mean(np.square(y[:, None] - y_train[rows])) / np.var(y_train)
+
+
+def embed(task, split, quick=False):
+    """Embeddings of the held-out rows by every network, and their smoothness.
+
+    Returns
+    -------
+    found : dict of str to (ndarray, float)
+        For each head, the embeddings and their :func:`local_smoothness`.
+    y_test : ndarray
+    """
+    X_train, X_test, y_train, y_test = split_task(task, split, quick)
+    found = {}
+    for head in NETWORKS:
+        model = trained(head, task, split, X_train, y_train, quick)
+        Z = model.transform(X_test)
+        found[head] = Z, local_smoothness(model.transform(X_train), y_train, Z, y_test)
+    return found, y_test
+
+
+def import_umap():
+    """UMAP's class, or one line on what to install."""
+    try:
+        from umap import UMAP
+    except ImportError as error:
+        raise SystemExit(
+            "error: the picture of the embeddings needs umap-learn; install it with "
+            "`python -m pip install umap-learn`."
+        ) from error
+    return UMAP
+
+
+def draw_embeddings(found, y, reducer, path):
+    """Save embeddings in two dimensions side by side, coloured by target.
+
+    Parameters
+    ----------
+    found : dict
+        What :func:`embed` returns.
+    y : ndarray
+    reducer : callable
+        Makes a transformer to two dimensions, given ``random_state`` and ``n_jobs``.
+    path : path-like
+    """
+    figure, axes = plt.subplots(
+        1, len(found), figsize=(3.5 * len(found) + 0.8, 3.9), layout="constrained"
+    )
+    for axis, (head, (Z, smoothness)) in zip(axes, found.items(), strict=True):
+        # UMAP warns of a random_state with more than one job.
+        plane = reducer(random_state=0, n_jobs=1).fit_transform(Z)
+        points = axis.scatter(*plane.T, c=y, s=9, cmap="viridis")
+        axis.set(xticks=[], yticks=[])
+        axis.set_title(f"{head}\nlocal smoothness {smoothness:.3f}", fontsize=10)
+    figure.colorbar(points, ax=axes, label="angle, degrees", pad=0.01)
+    figure.suptitle(
+        "Embeddings of held-out rotated digits, reduced by UMAP; local smoothness: "
+        "0 where neighbours are alike, about 2 without relation",
+        fontsize=11,
+    )
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def softstep_masks(x):
+    """Masks of both families at scaled similarities x, by title and transition.
+
+    Returns
+    -------
+    masks : dict of str to dict of float to ndarray
+    """
+    x = torch.as_tensor(x, dtype=torch.float64)
+    a, b = x.new_tensor([REJECTION, ACCEPTANCE])
+    s1 = {t: log_softstep_s1(x, a, b, x.new_tensor(t)) for t in S1_TRANSITIONS}
+    s2 = {t: log_softstep_s2(x, b, x.new_tensor(t)) for t in S2_TRANSITIONS}
+    families = {f"S1, a = {REJECTION}, b = {ACCEPTANCE}": s1, f"S2, b = {ACCEPTANCE}": s2}
+    return {
+        title: {t: log_mask.exp().numpy() for t, log_mask in family.items()}
+        for title, family in families.items()
+    }
+
+
+def draw_softstep(path):
+    """Save the masks as functions of the scaled similarity, one family a panel."""
+    x = np.linspace(0, 1, 501)
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True, layout="constrained")
+    for axis, (title, family) in zip(axes, softstep_masks(x).items(), strict=True):
+        for t, shade in zip(family, np.linspace(0, 0.9, len(family)), strict=True):
+            axis.plot(x, family[t], color=plt.cm.viridis(shade), label=f"t = {t:g}")
+        axis.set(title=title, xlabel="scaled similarity x (1: the most similar)")
+        axis.legend(frameon=False, fontsize=9)
+    axes[0].set_ylabel("mask")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def write_embeddings(n_splits, quick, reducer, output):
+    """Embed all tasks; save the picture of the first split and the table of all."""
+    lines = []
+    for task in TASKS:
+        for split in range(n_splits):
+            found, y_test = embed(task, split, quick)
+            for head, (_, smoothness) in found.items():
+                lines.append({"task": task, "head": head, "smoothness": smoothness})
+                print(f"{task}, split {split}, {head}: {smoothness:.4f}", flush=True)
+            if (task, split) == (DRAWN, 0):
+                draw_embeddings(found, y_test, reducer, output / "embeddings.png")
+    title = (
+        f"Mean squared difference of a test row's target to those of its {N_NEIGHBORS} nearest "
+        "training rows in the embedding, over the targets' variance (0: all alike, about 2: no "
+        f"relation), mean ± standard deviation over {n_splits} random splits"
+    )
+    table = spread_table(pd.DataFrame(lines), "task", "head", "smoothness")
+    write_table(output / "embeddings.inc", "pictures.py", title, table)
+
+
+def script_arguments(description):
+    """Arguments of a script that is run on a few splits: splits, quick, output."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="few rows and epochs, one split")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    args = parser.parse_args()
+    if args.quick and args.output == OUTPUT:
+        parser.error("--quick needs an --output of its own")
+    if args.quick:
+        args.splits = 1
+    args.output.mkdir(parents=True, exist_ok=True)
+    return args
+
+
+def main():
+    args = script_arguments(__doc__.splitlines()[0])
+    reducer = import_umap()  # before what takes minutes
+    torch.set_num_threads(1)
+    settings = QUICK_SURFACES if args.quick else SURFACES
+    draw_surfaces(learn_surfaces(**settings), args.output / "surfaces.png", settings["n_rows"])
+    draw_softstep(args.output / "softstep.png")
+    write_embeddings(args.splits, args.quick, reducer, args.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The papers' theory and trained weights: balance of the labels on both sides of an anchor.
+
+Usage, in benchmarks/: python -m paper.triplets [--splits N] [--quick] [--output FOLDER]
+
+Under the least squared error an anchor between two labels weighs them inversely to
+their distances. Over many labels, mass times mean distance is the same below and above;
+the difference, the imbalance, is the error. In balance log(mass below / mass above) is
+log(distance above / distance below). Where an anchor is missed, one side has more of
+both: equal weights lie on the other diagonal. Anchors are held-out rows, neighbours the
+training rows, weighted by NONA; by softmax of the dense model's distances; by the same
+at the sharpness that suits the training rows; and equally. Writes triplets.png and .inc.
+"""
+
+import numpy as np
+import pandas as pd
+import torch
+from _surfaces import plt
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from ._runs import spread, write_table
+from .pictures import script_arguments, split_task, trained
+
+TASKS = ["diabetes", "rotated digits"]
+NEAR = 0.25  # standard deviations
+LIMIT = 5
+FRAME = -LIMIT - 0.3, LIMIT + 0.3
+
+
+def neighbor_weights(model, X, n_rows):
+    """Weights (n, n_rows) of all training rows, which are distinct, in their order."""
+    weights, rows = model.top_neighbors(X, n_neighbors=n_rows)
+    ordered = np.empty_like(weights)
+    np.put_along_axis(ordered, rows, weights, axis=1)
+    return ordered
+
+
+def sharpened(weights, power):
+    """Softmax weights at a temperature lower by a factor; weights of 0 stay."""
+    with np.errstate(divide="ignore"):
+        return softmax(power * np.log(weights), axis=1)
+
+
+def best_power(weights, y):
+    """Sharpness at which the weights (n, n) of rows for each other err least, own ones aside."""
+    others = weights * (1 - np.eye(len(y)))
+
+    def error(log_power):
+        return np.mean(np.square(y - sharpened(others, np.exp(log_power)) @ y))
+
+    return np.exp(minimize_scalar(error, bounds=(-2, 6), method="bounded").x)
+
+
+def weigh(task, split, quick=False):
+    """Weights of the training rows for held-out rows, four ways, and both rows' targets."""
+    X_train, X_test, y_train, y_test = split_task(task, split, quick)
+    rows, n_rows = (task, split, X_train, y_train, quick), len(y_train)
+    dense, nona = trained("dense", *rows), trained("NONA", *rows)
+    by_dense = neighbor_weights(dense, X_test, n_rows)
+    power = best_power(neighbor_weights(dense, X_train, n_rows), y_train)
+    weights = {
+        "equal weights": np.full_like(by_dense, 1 / n_rows),
+        "dense": by_dense,
+        "dense, sharpened": sharpened(by_dense, power),
+        "NONA": neighbor_weights(nona, X_test, n_rows),
+    }
+    return weights, y_train, y_test
+
+
+def balance(weights, y_train, y):
+    """Weight mass and mean distance of the labels below and above each anchor's.
+
+    Returns p_below, d_below, p_above and d_above, a row an anchor, of weights
+    (n, n_rows); a distance without mass is 0. ``p_below * d_below - p_above * d_above``
+    is the imbalance, which is the error of the weighted mean.
+    """
+    gaps = y[:, None] - y_train
+    sides = {}
+    for side, sign in (("below", 1), ("above", -1)):
+        mass = np.sum(weights * (sign * gaps > 0), axis=1)
+        moment = np.sum(weights * np.maximum(sign * gaps, 0), axis=1)
+        sides[f"p_{side}"] = mass
+        sides[f"d_{side}"] = np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)
+    return pd.DataFrame(sides)
+
+
+def log_ratios(sides):
+    """Give the logs of d_above / d_below and p_below / p_above of anchors with both."""
+    sides = sides[(sides.p_below > 0) & (sides.p_above > 0)]
+    return np.log(sides.d_above / sides.d_below), np.log(sides.p_below / sides.p_above)
+
+
+def figures(weights, y_train, y):
+    """Summarise one way to weigh, a column of the table each."""
+    sides = balance(weights, y_train, y)
+    imbalance = sides.p_below * sides.d_below - sides.p_above * sides.d_above
+    is_near = np.abs(y[:, None] - y_train) < NEAR * y_train.std()
+    near = np.sum(weights * is_near, axis=1)
+    remoteness = np.abs(y - y_train.mean())
+    extreme = remoteness >= np.quantile(remoteness, 0.95)
+    return {
+        "correlation": np.corrcoef(*log_ratios(sides))[0, 1],
+        "mean squared imbalance": np.mean(imbalance**2) / y_train.var(),
+        "mass near, all rows": near.mean(),
+        "mass near, 5 % most extreme": near[extreme].mean(),
+    }
+
+
+def draw(found, path):
+    """Save mass against distance ratios, one task a row and one way to weigh a column."""
+    names = [name for name in next(iter(found.values()))[0] if name != "equal weights"]
+    figure, axes = plt.subplots(len(found), len(names), figsize=(9, 6.6), layout="constrained")
+    for axes_row, (task, (weights, y_train, y)) in zip(axes, found.items(), strict=True):
+        for axis, name in zip(axes_row, names, strict=True):
+            for way, style in (("equal weights", {"c": "0.75"}), (name, {"c": "C0"})):
+                x, log_mass = log_ratios(balance(weights[way], y_train, y))
+                axis.scatter(x.clip(-LIMIT, LIMIT), log_mass.clip(-LIMIT, LIMIT), s=6, **style)
+            axis.axline((0, 0), slope=1, color="black", lw=1)
+            axis.set(title=f"{task}: {name}", aspect="equal", xlim=FRAME, ylim=FRAME)
+    figure.suptitle("Held-out rows; line: balance, grey: equal weights")
+    figure.supxlabel(f"log(distance above / distance below), cut to ±{LIMIT}")
+    figure.supylabel(f"log(mass below / mass above), cut to ±{LIMIT}")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main():
+    args = script_arguments(__doc__.splitlines()[0])
+    torch.set_num_threads(1)
+    lines, drawn = {}, {}
+    for task in TASKS:
+        runs = [weigh(task, split, args.quick) for split in range(args.splits)]
+        drawn[task] = runs[0]
+        for name in runs[0][0]:
+            told = pd.DataFrame([figures(weights[name], *ys) for weights, *ys in runs])
+            lines[f"{task}: {name}"] = told.apply(spread)
+    draw(drawn, args.output / "triplets.png")
+    title = (
+        "Correlation of log(mass below / mass above) and log(distance above / distance below), "
+        "mean squared imbalance over the targets' variance, share of the weight on labels within "
+        f"{NEAR} standard deviations; mean ± standard deviation over {args.splits} random splits"
+    )
+    write_table(args.output / "triplets.inc", "triplets.py", title, pd.DataFrame(lines).T)
+
+
+if __name__ == "__main__":
+    main()
