@@ -21,7 +21,7 @@ from ._bank import NeighborBank
 from ._candidates import ALGORITHMS, check_algorithm
 from ._context import count_batches
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
-from ._preprocessing import FeatureScaler, TargetScaler, merge_rows
+from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, merge_rows
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
@@ -38,7 +38,6 @@ _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
-_MAX_WEIGHT = 1e30  # of all rows; leaves room for sums of squares times weights in float32
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -210,11 +209,7 @@ class BaseNeighborRegressor(
         )
         if not sample_weight.any():
             raise ValueError("sample_weight must have a positive entry; all weights are zero.")
-        if not sample_weight.sum() <= _MAX_WEIGHT:
-            raise ValueError(
-                f"sample_weight must sum to at most {_MAX_WEIGHT:g}, which single precision can "
-                f"hold; got {sample_weight.sum():g}."
-            )
+        check_total_weight(sample_weight)
         return X, y, sample_weight
 
     def _split(self, n_rows, random_state, device):

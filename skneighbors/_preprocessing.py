@@ -8,6 +8,25 @@ import numpy as np
 _CLIP = 3.0
 # So far out a scaled input may as well be anywhere, if only it is finite.
 _FAR = 1e300
+# Of the weights of all rows: leaves room for products in float32.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
+
+
+def check_total_weight(*sample_weights):
+    """Check that single precision can hold the sum of all weights.
+
+    Raises
+    ------
+    ValueError
+        If it is beyond 1e30, or below 1e-30.
+    """
+    with np.errstate(over="ignore"):
+        total = sum(weight.sum() for weight in sample_weights)
+    if not _LEAST_WEIGHT <= total <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must sum to between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, for "
+            f"training in single precision; got {total:g}."
+        )
 
 
 def merge_rows(X, y, sample_weight):

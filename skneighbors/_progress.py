@@ -16,8 +16,8 @@ def progress_bar(verbose, n_epochs):
     Yields
     ------
     report : callable or None
-        To be called as ``report(loss, score)`` after every epoch; `score` may
-        be None.
+        To be called as ``report(loss, score, on_all)`` after every epoch; `score`
+        may be None, `on_all` says whether no row is held out any more.
 
     Raises
     ------
@@ -38,11 +38,11 @@ def progress_bar(verbose, n_epochs):
     with tqdm(total=n_epochs, unit="epoch") as bar:
         shown = {}
 
-        def report(loss, score):
+        def report(loss, score, on_all):
             shown["loss"] = f"{loss:.4g}"
             if score is not None:
                 shown["validation_r2"] = f"{score:.4f}"
-            elif "validation_r2" in shown:  # the last one stays
+            if on_all:
                 bar.set_description("on all rows", refresh=False)
             bar.set_postfix(shown, refresh=False)
             bar.update()

@@ -237,8 +237,9 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     generator : torch.Generator
         Source of batches and context, on the CPU.
     report : callable or None
-        Called as ``report(loss, score)`` after every epoch, also of a repeated
-        training; `score` is the validation R2 or None.
+        Called as ``report(loss, score, on_all)`` after every epoch, also of a
+        repeated training; `score` is the validation R2 or None, `on_all` whether
+        rows that were held out are trained on.
     n_threads : int
         How many threads members that are trained apart may share.
 
@@ -309,7 +310,7 @@ def _run_epochs(team, settings, history, report):
             best, history.best_epoch = result, epoch
             team.take_snapshot()
         if report is not None:
-            report(result.loss, result.score)
+            report(result.loss, result.score, joined)
         n_without_gain += 1
         if result.error < reference - settings.tol:
             reference, n_without_gain = result.error, 0
@@ -342,7 +343,7 @@ def _train_on_all(network, data, members, settings, history, generator, report, 
                 _warn_or_raise(epoch, history.best_epoch)
                 return False
             if report is not None:
-                report(result.loss, None)
+                report(result.loss, None, True)
     team.take_snapshot()
     team.finish()
     return is_finite(network)

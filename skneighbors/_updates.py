@@ -10,6 +10,8 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from ._preprocessing import check_total_weight
+
 
 class BankUpdateMixin:
     """Adds :meth:`append` and :meth:`forget` to an estimator with a bank of neighbours.
@@ -56,6 +58,7 @@ class BankUpdateMixin:
         bank, X = self._check_queries(X)
         y = self._check_appended_targets(y, len(X))
         weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+        check_total_weight(self._weight_of[~np.isnan(self._weight_of)], weight)
         present = weight > 0
         rows = torch.from_numpy(np.flatnonzero(present)).to(X.device)
         if len(rows):

@@ -17,7 +17,7 @@ ORDER = [
     {"_nona", "_softstep_knn"},
     {"_base"},
     {"_training"},
-    {"_validation"},
+    {"_updates", "_validation"},
     {
         "_context",
         "_bank",
@@ -27,7 +27,6 @@ ORDER = [
         "_queries",
         "_rows",
         "_schedule",
-        "_updates",
         "_weights",
     },
     {"_candidates"},

@@ -73,7 +73,11 @@ BAD_WEIGHTS = {
     ),
     "all zero": (np.zeros(20), "all weights are zero|at least one non-zero"),
     "NaN": (with_value(np.ones(20), np.nan), "sample_weight contains NaN"),
-    "too large": (np.full(20, 1e40), "sample_weight must sum to at most 1e.30"),
+    "too large": (
+        np.full(20, 1e308),
+        "sample_weight must sum to between 1e-30 and .* got inf",
+    ),
+    "too small": (np.full(20, 1e-50), "sample_weight must sum to between 1e-30 .* got 2e-49"),
     "another length": (np.ones(19), r"sample_weight.shape == \(19,\)"),
     "one row left": (np.eye(20)[3], "At least 2 samples of positive sample_weight"),
 }

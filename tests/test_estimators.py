@@ -340,3 +340,9 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     shown, total = last.split("|")[2].split()[0].split("/")
     assert shown == total
     assert int(total) == model.n_iter_ + model.best_iter_
+
+
+def test_the_bar_keeps_silent_while_rows_are_held_out(friedman, capfd):
+    X, _, y, _ = friedman
+    NONARegressor(verbose=1, n_estimators=1, max_iter=140, early_stopping=True).fit(X, y)
+    assert "on all rows" not in capfd.readouterr().err

@@ -169,6 +169,18 @@ def test_gradcheck_of_further_options(head, params, parameters, data):
     assert gradcheck(lambda z, y: head(z, z, y, self_index=index), (z, y), atol=1e-4)
 
 
+def test_log_weights_of_some_neighbours_have_gradients(data):
+    z, z_n, _ = data
+    head = make(NONA).eval()
+    s = torch.cdist(z, z_n).neg_().requires_grad_()
+    low, high = s.amin(1, keepdim=True), s.amax(1, keepdim=True)
+    log_weights = head.log_weights(z, s[:, :4], low, high)
+    assert_allclose(log_weights.softmax(1).sum(1).detach(), np.ones(len(z)))
+    log_weights.clamp(min=-20).sum().backward()
+    assert s.grad.isfinite().all()
+    assert s.grad.abs().sum() > 0
+
+
 HEADS = [
     (NONA, {"softstep": None}),
     (NONA, {"softstep": "s2"}),

@@ -172,3 +172,8 @@ def test_minmax_scale_ignores_scale_and_shift(s, scale, shift):
     assert x.min() >= 0
     assert (x.amax(1) == 1).all()
     assert_allclose(minmax_scale(torch.from_numpy(scale * s + shift)), x, atol=1e-12)
+
+
+def test_minmax_scale_takes_any_layout():
+    s = rows(4, 5)
+    assert_array_equal(minmax_scale(s.T), minmax_scale(s.T.contiguous()))

@@ -134,14 +134,14 @@ def test_interrupt_before_any_epoch_is_complete_is_raised(monkeypatch):
 
 def test_report_sees_every_epoch():
     seen = []
-    _, history, _ = train(report=lambda loss, score: seen.append((loss, score)))
+    _, history, _ = train(report=lambda loss, score, _: seen.append((loss, score)))
     assert seen == list(zip(history.losses, history.scores, strict=True))
 
 
 def interrupt_at(epoch, error):
     count = itertools.count(1)
 
-    def report(loss, score):
+    def report(loss, score, on_all):
         if next(count) == epoch:
             raise error
 
@@ -407,7 +407,7 @@ def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monk
     monkeypatch.setattr(_training, "_SOME_NOISE", -9)
     epochs = iter(range(20))
 
-    def report(loss, score):
+    def report(loss, score, on_all):
         if next(epochs) == 19:
             raise KeyboardInterrupt
 

@@ -147,6 +147,7 @@ def test_bad_rows_change_nothing(estimator_class, data):
         ((X, np.column_stack([y, y])), "targets, as in fit|1d array"),
         ((X, y, weight[:30]), "sample_weight.shape == "),
         ((X, y, -weight), "Negative values in data passed to `sample_weight`"),
+        ((X, y, np.full(60, 1e308)), "sample_weight must sum to between"),
     ]
     for arguments, message in unfit:
         with pytest.raises(ValueError, match=message):

@@ -34,7 +34,7 @@ def _flat_at_most(a, b):
 
 def _zero_at_most(x, bound):
     """Set the entries of x where x <= bound to 0; on the CPU without a mask, which is slow."""
-    if is_numpys(x):
+    if is_numpys(x) and x.is_contiguous() and not x.requires_grad:
         x.view(-1)[_flat_at_most(x, bound)] = 0
     else:
         x.masked_fill_(x <= bound, 0)
