@@ -7,6 +7,7 @@ TORCH ?= torch==2.13.0
 DATA ?=
 TARGET ?=
 BENCHMARK ?=
+ANEW ?= --anew
 
 # The lower bounds of setup.cfg, and a Python that they have wheels for.
 OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
@@ -31,10 +32,9 @@ benchmark: $(VENV)/installed-benchmarks
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
-# From nothing; to go on after an interrupt, `cd benchmarks && python -m paper`.
+# From nothing; `make paper ANEW=` goes on after an interrupt.
 paper: $(VENV)/installed-paper
-	rm -f benchmarks/results/paper_*
-	cd benchmarks && ../$(BIN)/python -m paper
+	cd benchmarks && ../$(BIN)/python -m paper $(ANEW)
 
 # Everything at its smallest, in minutes, to see that it runs.
 paper-quick: $(VENV)/installed-paper

@@ -108,18 +108,9 @@ def test_pictures_without_umap_say_what_to_install(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["pictures", "triplets"])
-def test_quick_runs_do_not_overwrite_the_documentation(name, monkeypatch, capsys):
-    from paper import pictures, triplets
-
-    monkeypatch.setattr(sys, "argv", [name, "--quick"])
-    with pytest.raises(SystemExit):
-        {"pictures": pictures, "triplets": triplets}[name].main()
-    assert "--output of its own" in capsys.readouterr().err
-
-
 def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
     from paper import pictures
+    from paper._tasks import split_task
 
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=FirstTwo))
     run_script(pictures, monkeypatch, tmp_path)
@@ -128,7 +119,7 @@ def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
     table = read_table(tmp_path / "embeddings.inc")
     assert list(table) == pictures.TASKS
     assert all(list(row) == list(pictures.NETWORKS) for row in table.values())
-    X_train, X_test, y_train, y_test = pictures.split_task("diabetes", 0, quick=True)
+    (X_train, X_test, y_train, y_test), _ = split_task("diabetes", 0, quick=True)
     assert len(X_train) == 240
     model = pictures.trained("NONA", "diabetes", 0, X_train, y_train, quick=True)
     nearest = cdist(model.transform(X_test), model.transform(X_train)).argsort(axis=1)[:, :10]
@@ -136,17 +127,6 @@ def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
     assert table["diabetes"]["NONA"] == f"{expected:.3g}"
     smoothness = {task: float(row["dense"]) for task, row in table.items()}
     assert smoothness["pitch"] < smoothness["diabetes"] < 2
-
-
-@pytest.mark.filterwarnings("default")  # those of UMAP's own dependencies
-def test_umap_is_to_two_dimensions_from_what_the_picture_gives_it():
-    umap = pytest.importorskip("umap")
-    from paper.pictures import import_umap
-
-    # Not fitted here: its first fit is compiled, which takes long.
-    reducer = import_umap()(random_state=0, n_jobs=1)
-    assert isinstance(reducer, umap.UMAP)
-    assert reducer.n_components == 2
 
 
 def test_balance_of_anchors_by_hand():
@@ -202,7 +182,8 @@ def test_weights_are_sharpened_to_suit_the_other_rows():
 
 def test_triplets_tell_of_the_weights_of_the_models(tmp_path, monkeypatch):
     from paper import triplets
-    from paper.pictures import split_task, trained
+    from paper._tasks import split_task
+    from paper.pictures import trained
 
     run_script(triplets, monkeypatch, tmp_path)
     assert is_picture(tmp_path / "triplets.png")
@@ -211,7 +192,7 @@ def test_triplets_tell_of_the_weights_of_the_models(tmp_path, monkeypatch):
     assert list(table) == [f"{task}: {way}" for task in triplets.TASKS for way in ways]
     assert all(-1 <= float(row["correlation"]) <= 1 for row in table.values())
 
-    X_train, X_test, y_train, y_test = split_task("diabetes", 0, quick=True)
+    (X_train, X_test, y_train, y_test), _ = split_task("diabetes", 0, quick=True)
     weights, *ys = triplets.weigh("diabetes", 0, quick=True)
     assert_allclose(ys[0], y_train)
     assert_allclose(ys[1], y_test)

@@ -1,16 +1,19 @@
 """All of the papers' findings, one script after the other.
 
-Usage, in benchmarks/: python -m paper [--quick FOLDER]
+Usage, in benchmarks/: python -m paper [--anew | --quick FOLDER]
 
-Without options the results and the docs' tables are written where each script
-writes them; what is in the results already is not run again. `--quick` runs all
-at their smallest, to try them out, and writes to a folder of its own.
+The results and the docs' tables are written where each script writes them. Runs
+of the fine-tuning, the ablations and the weightings that are in the results are
+not repeated, but with `--anew`, which puts their files aside as FILE.old. `--quick`
+runs all at their smallest, to try them out, and writes to a folder of its own.
 """
 
 import argparse
 import subprocess
 import sys
 from pathlib import Path
+
+from ._runs import RESULTS
 
 # Those that keep results apart from what they write to the docs.
 SCRIPTS = {
@@ -42,11 +45,17 @@ def command(script, quick=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", type=Path, metavar="FOLDER")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--anew", action="store_true")
+    how.add_argument("--quick", type=Path, metavar="FOLDER")
     args = parser.parse_args()
+    quick = args.quick and args.quick.resolve()
+    if args.anew:
+        for path in RESULTS.glob("paper_*.json*"):
+            path.replace(path.with_name(f"{path.name}.old"))
     for script in SCRIPTS:
         print(f"{script} ...", flush=True)
-        subprocess.run(command(script, args.quick), check=True, cwd=Path(__file__).parents[1])
+        subprocess.run(command(script, quick), check=True, cwd=Path(__file__).parents[1])
 
 
 if __name__ == "__main__":

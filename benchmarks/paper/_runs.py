@@ -1,18 +1,87 @@
-"""Runs that are not repeated once their results are there, and tables of them."""
+"""What the scripts share: options, runs that are not repeated, and tables."""
 
+import argparse
 import json
+from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
+import torch
 from joblib import Parallel, delayed
 from report import rst_text_table
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results"
+OUTPUT = HERE.parents[1] / "docs" / "papers"
+# Quick runs are for trying the scripts out.
+QUICK = {"n_rows": 300, "max_iter": 5}
+
+
+def positive(text):
+    """Read a count from the command line."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1; got {text}")
+    return int(text)
+
+
+def script_parser(doc, splits=None, results=None):
+    """Parser of the options that scripts share.
+
+    Parameters
+    ----------
+    doc : str
+        The script's docstring.
+    splits : int, default=None
+        Number of splits by default; None for a script that has none.
+    results : str, default=None
+        Name of the file of results; None for a script that keeps none.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    if splits is not None:
+        parser.add_argument("--splits", type=positive, default=splits)
+    parser.add_argument("--quick", action="store_true", help="few rows and epochs, one split")
+    if results is not None:
+        parser.add_argument("--results", type=Path, default=RESULTS / results)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    return parser
+
+
+def parse(parser):
+    """Read the command line; a quick run needs files of its own."""
+    args = parser.parse_args()
+    if args.quick:
+        for name in {"results", "output"} & vars(args).keys():
+            if getattr(args, name).resolve() == parser.get_default(name).resolve():
+                parser.error(f"--quick needs an --{name} of its own")
+        if "splits" in args:
+            args.splits = 1
+    args.output.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    return args
+
+
+def require(module, package):
+    """Import a module, or exit with one line on what to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SystemExit(
+            f"error: this needs {package}; install it with `python -m pip install {package}`."
+        ) from error
 
 
 def load_results(path, key):
     """Lines of a JSONL file by the values of their `key`, the last of each."""
     if not path.exists():
         return {}
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {tuple(line[name] for name in key): line for line in lines}
+    found = {}
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            raise SystemExit(f"error: line {number} of {path} is cut off; delete it.") from None
+        found[tuple(line[name] for name in key)] = line
+    return found
 
 
 def run_missing(run, cases, path):

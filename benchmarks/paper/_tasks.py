@@ -4,7 +4,10 @@ import numpy as np
 from _data import DATASETS, available, data_folder, load_rows
 from scipy.ndimage import rotate
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.model_selection import train_test_split
 from torch import nn
+
+from ._runs import QUICK
 
 
 class _Convolutions(nn.Sequential):
@@ -69,3 +72,29 @@ def tasks():
     }
     local = [name for name in available() if DATASETS[name] < 2000] if data_folder() else []
     return found | {name: (lambda name=name: load_rows(name), None) for name in local}
+
+
+def split_task(task, split, quick=False, further=None):
+    """Rows of a task, a fifth of them to test on, and its feature extractor.
+
+    Parameters
+    ----------
+    task : str
+    split : int
+        Seed of the split.
+    quick : bool, default=False
+        Whether the first few rows are enough.
+    further : dict, default=None
+        Loaders and feature extractors of tasks beside those of `tasks`.
+
+    Returns
+    -------
+    parts : list of ndarray
+        ``X_train, X_test, y_train, y_test``.
+    feature_extractor : callable or None
+    """
+    load, feature_extractor = (tasks() | (further or {}))[task]
+    X, y = load()
+    if quick:
+        X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
+    return train_test_split(X, y, test_size=0.2, random_state=split), feature_extractor

@@ -78,7 +78,8 @@ class WeightedHead(NONA):
         s = self._similarities(z, z_n)
         absent = torch.zeros_like(s, dtype=torch.bool)
         if self_index is not None:
-            absent.scatter_(-1, self_index.view(-1, 1).expand(*s.shape[:-1], 1), True)
+            query = torch.arange(len(self_index), device=s.device)
+            absent[..., query, self_index.clamp(min=0)] = self_index >= 0
         if sample_weight is not None:
             absent |= sample_weight == 0
         if self.scale is not None:

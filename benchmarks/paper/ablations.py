@@ -10,26 +10,30 @@ dense head every width with every batch size. Resumable. Writes
 results/paper_ablations.jsonl, and ablations.inc and dense_ablation.inc to docs/papers.
 """
 
-import argparse
 import json
 import time
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
-import torch
 from _methods import PAPER
 from _surfaces import LinearHeadRegressor
 from sklearn.metrics import root_mean_squared_error
-from sklearn.model_selection import train_test_split
 
 from skneighbors import NONARegressor
 
-from ._runs import load_results, run_missing, spread_table, write_table
-from ._tasks import tasks
-from .finetuning import OUTPUT, QUICK
+from ._runs import (
+    QUICK,
+    load_results,
+    parse,
+    run_missing,
+    script_parser,
+    spread_table,
+    write_table,
+)
+from ._tasks import split_task, tasks
 
-RESULTS = Path(__file__).parents[1] / "results" / "paper_ablations.jsonl"
+# What the papers' setting leaves to NONA's defaults.
+DEFAULTS = {"similarity": "l2", "softstep": "s2", "softstep_parameters": "pointwise"}
 KEY = ("task", "split", "head", "choices")
 TASKS = ["rotated digits", "pitch", "diabetes"]
 BATCHES, WIDTHS = [32, 64, 128, 256], [25, 50, 100]
@@ -64,18 +68,15 @@ def run(task, split, head, choices, quick=False):
     -------
     lines : list of dict
     """
-    load, feature_extractor = tasks()[task]
-    X, y = load()
-    params = PAPER | json.loads(choices)
-    if quick:
-        X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
-        params["max_iter"] = QUICK["max_iter"]
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=split)
+    parts, feature_extractor = split_task(task, split, quick)
+    X_train, X_test, y_train, y_test = parts
+    params = PAPER | json.loads(choices) | ({"max_iter": QUICK["max_iter"]} if quick else {})
     start = time.perf_counter()
     model = HEADS[head](**params, feature_extractor=feature_extractor, random_state=split)
     model.fit(X_train, y_train)
     line = dict(zip(KEY, (task, split, head, choices), strict=True))
     line["rmse"] = float(root_mean_squared_error(y_test, model.predict(X_test)))
+    # Every epoch is validated: there is a patience.
     line["validation"] = model.validation_scores_[model.best_iter_ - 1]
     return [line | {"s": time.perf_counter() - start}]
 
@@ -89,7 +90,7 @@ class _Runs:
     def get(self, cases):
         """Frame of the runs of cases (task, head, choices) over all splits."""
         keys = [
-            (task, split, head, json.dumps(choices))
+            (task, split, head, dump(choices))
             for task, head, choices in cases
             for split in range(self.n_splits)
         ]
@@ -97,6 +98,12 @@ class _Runs:
         run_missing(run, [(*key, self.quick) for key in keys if key not in done], self.path)
         done = load_results(self.path, KEY)
         return pd.DataFrame([done[key] for key in keys])
+
+
+def dump(choices):
+    """Write as JSON what differs from the papers' setting."""
+    setting = DEFAULTS | PAPER
+    return json.dumps({k: v for k, v in sorted(choices.items()) if setting[k] != v})
 
 
 def label(choices):
@@ -118,7 +125,7 @@ def serialise(runs, names):
     frame : DataFrame
         A row a run: task, stage, option, whether it was chosen, RMSE.
     """
-    chosen = {task: {"softstep": "s2"} for task in names}
+    chosen = {task: {} for task in names}
     parts = []
     for stage, options in STAGES.items():
         cases = {task: [chosen[task] | option for option in options] for task in names}
@@ -127,7 +134,7 @@ def serialise(runs, names):
         best = {task: mean[task].idxmax() for task in names}
         chosen = {task: json.loads(best[task]) for task in names}
         words = {
-            (task, json.dumps(case)): f"{stage}: {label(option)}"
+            (task, dump(case)): f"{stage}: {label(option)}"
             for task in names
             for case, option in zip(cases[task], options, strict=True)
         }
@@ -151,23 +158,16 @@ def dense_frame(runs, names):
     """Run the dense head with every width and batch size."""
     choices = [{"embedding_dim": w, "batch_size": b} for w, b in product(WIDTHS, BATCHES)]
     frame = runs.get([(task, "dense", choice) for task in names for choice in choices])
-    values = frame.choices.map(json.loads)
+    values = [PAPER | json.loads(choice) for choice in frame.choices]
     frame["option"] = [f"embedding {v['embedding_dim']}, batch {v['batch_size']}" for v in values]
     return frame
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, splits=3, results="paper_ablations.jsonl")
     parser.add_argument("--tasks", nargs="+", choices=tasks(), default=TASKS)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few rows and epochs, one split")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    args = parser.parse_args()
-    if args.quick and args.results == RESULTS:
-        parser.error("--quick needs --results and --output of its own")
-    torch.set_num_threads(1)
-    runs = _Runs(args.results, 1 if args.quick else args.splits, args.quick)
+    args = parse(parser)
+    runs = _Runs(args.results, args.splits, args.quick)
     frame = serialise(runs, args.tasks)
     about = f"mean ± standard deviation over {runs.n_splits} random splits"
     title = f"NONA: test RMSE, {about}; * chosen on the validation rows"

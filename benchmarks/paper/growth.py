@@ -10,10 +10,8 @@ k-NN, over those of the same network with a linear head, timed in turn. Writes
 results/paper_growth.json, and growth.inc, growth.png and cost.inc to docs/papers.
 """
 
-import argparse
 import json
 import time
-from pathlib import Path
 
 import matplotlib
 
@@ -21,18 +19,15 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 from _methods import PAPER
 from _surfaces import LinearHeadRegressor
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
 
-from ._runs import write_table
+from ._runs import QUICK, parse, positive, require, script_parser, write_table
 from ._weightings import make_model
-from .finetuning import OUTPUT
 from .weightings import count_neighbors
 
-RESULTS = Path(__file__).parents[1] / "results" / "paper_growth.json"
 NOISE = 1.0
 N_TRAIN, N_TEST = 1000, 500
 GROWN = [
@@ -49,7 +44,7 @@ GROWN = [
     "S1 of similarities",
 ]
 TIMED = ["softmax", "softmax + S2", "S1 of soft ranks"]
-QUICK = {"banks": [30, 300], "rows": [100, 200], "max_iter": 5}
+QUICK_ROWS = {"banks": [30, 300], "rows": [100, 200]}
 
 
 def grow(name, banks, max_iter=PAPER["max_iter"]):
@@ -92,10 +87,10 @@ def cost(n_rows, epochs=3, n_queries=1000):
     lines : list of dict
     """
     X, y = make_friedman1(n_rows + n_queries, noise=NOISE, random_state=0)
-    params = PAPER | {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
-    models = {"linear": LinearHeadRegressor(**params, random_state=0)}
-    own = {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
-    models |= {name: make_model(name, **own, random_state=0) for name in TIMED}
+    params = {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
+    params["random_state"] = 0
+    models = {"linear": LinearHeadRegressor(**PAPER | params)}
+    models |= {name: make_model(name, **params) for name in TIMED}
     lines = []
     for name, model in models.items():
         start = time.perf_counter()
@@ -150,19 +145,14 @@ def cost_table(frame):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script_parser(__doc__, results="paper_growth.json")
     banks = [30, 100, 300, 1000, 3000, 10_000, 30_000]
-    parser.add_argument("--banks", nargs="+", type=int, default=banks)
-    parser.add_argument("--rows", nargs="+", type=int, default=[1000, 3000, 10_000, 30_000])
-    parser.add_argument("--quick", action="store_true", help="few rows and epochs")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    args = parser.parse_args()
-    if args.quick and args.results == RESULTS:
-        parser.error("--quick needs --results and --output of its own")
-    torch.set_num_threads(1)
+    parser.add_argument("--banks", nargs="+", type=positive, default=banks)
+    parser.add_argument("--rows", nargs="+", type=positive, default=[1000, 3000, 10_000, 30_000])
+    args = parse(parser)
+    require("entmax", "entmax")
     if args.quick:
-        args.banks, args.rows = QUICK["banks"], QUICK["rows"]
+        args.banks, args.rows = QUICK_ROWS["banks"], QUICK_ROWS["rows"]
     max_iter = QUICK["max_iter"] if args.quick else PAPER["max_iter"]
     grown = [line for name in GROWN for line in grow(name, sorted(args.banks), max_iter)]
     costs = [line for n_rows in args.rows for line in cost(n_rows)]

@@ -9,22 +9,18 @@ setting, in two dimensions by UMAP (umap-learn); and embeddings.inc, the local
 smoothness of the embeddings of three tasks.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import torch
 from _methods import PAPER
 from _surfaces import draw_surfaces, learn_surfaces, plt
-from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
 from skneighbors.nn import log_softstep_s1, log_softstep_s2
 
-from ._runs import spread_table, write_table
-from ._tasks import tasks
-from .finetuning import NETWORKS, OUTPUT, QUICK
+from ._runs import QUICK, parse, require, script_parser, spread_table, write_table
+from ._tasks import split_task, tasks
+from .finetuning import NETWORKS
 
 TASKS = ["rotated digits", "pitch", "diabetes"]
 DRAWN = "rotated digits"
@@ -35,20 +31,6 @@ REJECTION, ACCEPTANCE = 0.2, 0.8
 S1_TRANSITIONS = [0.02, 0.1, 0.3, 0.6, 1.0]
 S2_TRANSITIONS = [0.02, 0.2, 0.5, 0.8, 0.98]
 N_NEIGHBORS = 10
-
-
-def split_task(task, split, quick=False):
-    """Training and test rows, split as in the fine-tuning.
-
-    Returns
-    -------
-    X_train, X_test, y_train, y_test : ndarray
-    """
-    load, _ = tasks()[task]
-    X, y = load()
-    if quick:
-        X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
-    return train_test_split(X, y, test_size=0.2, random_state=split)
 
 
 def trained(head, task, split, X, y, quick=False):
@@ -92,25 +74,13 @@ def embed(task, split, quick=False):
         For each head, the embeddings and their :func:`local_smoothness`.
     y_test : ndarray
     """
-    X_train, X_test, y_train, y_test = split_task(task, split, quick)
+    (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
     found = {}
     for head in NETWORKS:
         model = trained(head, task, split, X_train, y_train, quick)
         Z = model.transform(X_test)
         found[head] = Z, local_smoothness(model.transform(X_train), y_train, Z, y_test)
     return found, y_test
-
-
-def import_umap():
-    """UMAP's class, or one line on what to install."""
-    try:
-        from umap import UMAP
-    except ImportError as error:
-        raise SystemExit(
-            "error: the picture of the embeddings needs umap-learn; install it with "
-            "`python -m pip install umap-learn`."
-        ) from error
-    return UMAP
 
 
 def draw_embeddings(found, y, reducer, path):
@@ -196,25 +166,9 @@ def write_embeddings(n_splits, quick, reducer, output):
     write_table(output / "embeddings.inc", "pictures.py", title, table)
 
 
-def script_arguments(description):
-    """Arguments of a script that is run on a few splits: splits, quick, output."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few rows and epochs, one split")
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    args = parser.parse_args()
-    if args.quick and args.output == OUTPUT:
-        parser.error("--quick needs an --output of its own")
-    if args.quick:
-        args.splits = 1
-    args.output.mkdir(parents=True, exist_ok=True)
-    return args
-
-
 def main():
-    args = script_arguments(__doc__.splitlines()[0])
-    reducer = import_umap()  # before what takes minutes
-    torch.set_num_threads(1)
+    args = parse(script_parser(__doc__, splits=3))
+    reducer = require("umap", "umap-learn").UMAP  # before what takes minutes
     settings = QUICK_SURFACES if args.quick else SURFACES
     draw_surfaces(learn_surfaces(**settings), args.output / "surfaces.png", settings["n_rows"])
     draw_softstep(args.output / "softstep.png")

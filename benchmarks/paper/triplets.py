@@ -13,13 +13,13 @@ at the sharpness that suits the training rows; and equally. Writes triplets.png 
 
 import numpy as np
 import pandas as pd
-import torch
 from _surfaces import plt
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from ._runs import spread, write_table
-from .pictures import script_arguments, split_task, trained
+from ._runs import parse, script_parser, spread, write_table
+from ._tasks import split_task
+from .pictures import trained
 
 TASKS = ["diabetes", "rotated digits"]
 NEAR = 0.25  # standard deviations
@@ -53,7 +53,7 @@ def best_power(weights, y):
 
 def weigh(task, split, quick=False):
     """Weights of the training rows for held-out rows, four ways, and both rows' targets."""
-    X_train, X_test, y_train, y_test = split_task(task, split, quick)
+    (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
     rows, n_rows = (task, split, X_train, y_train, quick), len(y_train)
     dense, nona = trained("dense", *rows), trained("NONA", *rows)
     by_dense = neighbor_weights(dense, X_test, n_rows)
@@ -125,8 +125,7 @@ def draw(found, path):
 
 
 def main():
-    args = script_arguments(__doc__.splitlines()[0])
-    torch.set_num_threads(1)
+    args = parse(script_parser(__doc__, splits=3))
     lines, drawn = {}, {}
     for task in TASKS:
         runs = [weigh(task, split, args.quick) for split in range(args.splits)]
