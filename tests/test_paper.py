@@ -128,7 +128,7 @@ def test_a_line_that_was_cut_off_is_named(tmp_path):
 
     path = tmp_path / "results.jsonl"
     path.write_text('{"task": "a", "rmse": 1.0}\n{"task": "b", "rm')
-    with pytest.raises(SystemExit, match="line 2 of .*results.jsonl is cut off"):
+    with pytest.raises(SystemExit, match=r"line 2 of .*results\.jsonl is cut off"):
         load_results(path, ("task",))
 
 
