@@ -77,7 +77,9 @@ def ablation_table(rmse, ours="NONA"):
             ratio = (rmse[method] / rmse[ours]).dropna()
             rows[method] = np.exp(np.log(ratio).groupby("dataset", sort=False).mean())
             rows[method]["all"] = geometric_mean(ratio)
-    return pd.DataFrame(rows).T
+    columns = [*rmse.index.unique("dataset"), "all"]
+    table = pd.DataFrame(rows).T
+    return table[[column for column in columns if column in table]]
 
 
 def time_ratio(fit_s, ours, peer, n_rows=1000):
