@@ -282,6 +282,7 @@ def test_broken_image_is_named(tmp_path, downloads):
 )
 @pytest.mark.usefixtures("made_packages")
 def test_missing_package_is_named(tmp_path, monkeypatch, downloads, dataset, module, package):
+    WRITERS[dataset](tmp_path, [1, 2])
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SystemExit, match=f"pip install {package} "):
         downloads.downloaded_task(dataset, tmp_path)

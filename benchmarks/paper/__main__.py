@@ -2,7 +2,7 @@
 
 Usage, in benchmarks/: python -m paper [--anew | --quick FOLDER]
 
-The results and the docs' tables are written where each script writes them. Runs
+The results and the docs' tables and pictures are written anew where they are. Runs
 of the fine-tuning, the ablations and the weightings that are in the results are
 not repeated, but with `--anew`, which puts their files aside as FILE.old. `--quick`
 runs all at their smallest, to try them out, and writes to a folder of its own.
@@ -46,8 +46,8 @@ def command(script, quick=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--anew", action="store_true")
-    how.add_argument("--quick", type=Path, metavar="FOLDER")
+    how.add_argument("--anew", action="store_true", help="put the results so far aside")
+    how.add_argument("--quick", type=Path, metavar="FOLDER", help="write small runs there instead")
     args = parser.parse_args()
     quick = args.quick and args.quick.resolve()
     if args.anew:

@@ -59,9 +59,9 @@ def downloaded_task(name, folder):
         If a package, the folder, a file, a column, a number or an image is missing;
         the message names it.
     """
+    DOWNLOADS[name].find(folder)
     for module in DOWNLOADS[name].packages:
         _import(module)
-    DOWNLOADS[name].find(folder)
     return partial(load, name, folder), DOWNLOADS[name].feature_extractor
 
 

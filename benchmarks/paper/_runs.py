@@ -52,7 +52,7 @@ def parse(parser):
     if args.quick:
         for name in {"results", "output"} & vars(args).keys():
             if getattr(args, name).resolve() == parser.get_default(name).resolve():
-                parser.error(f"--quick needs an --{name} of its own")
+                parser.error(f"--quick needs its own --{name}")
         if "splits" in args:
             args.splits = 1
     args.output.mkdir(parents=True, exist_ok=True)
@@ -78,9 +78,12 @@ def load_results(path, key):
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             line = json.loads(text)
-        except json.JSONDecodeError:
-            raise SystemExit(f"error: line {number} of {path} is cut off; delete it.") from None
-        found[tuple(line[name] for name in key)] = line
+            found[tuple(line[name] for name in key)] = line
+        except (json.JSONDecodeError, KeyError, TypeError):
+            raise SystemExit(
+                f"error: line {number} of {path} is no result of this script: {text[:60]!r}. If it "
+                "was cut off by an interrupt, delete it."
+            ) from None
     return found
 
 
