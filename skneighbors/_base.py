@@ -163,7 +163,7 @@ class BaseNeighborRegressor(
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(
                 f"Predictions with the weights of epoch {history.best_epoch}, which are kept, are "
-                "not finite. Lower learning_rate_init."
+                "not finite. Lower learning_rate_init or check the scale of sample_weight."
             )
 
         self._bank = bank.to(torch.device("cpu"))

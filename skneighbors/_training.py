@@ -353,7 +353,8 @@ def _warn_or_raise(epoch, best_epoch):
     if not best_epoch:
         raise FloatingPointError(
             f"The loss or the weights were not finite in epoch {epoch} and no earlier epoch is "
-            "left to fall back on. Lower learning_rate_init or check the scale of y."
+            "left to fall back on. Lower learning_rate_init or check the scales of y "
+            "and sample_weight."
         )
     warnings.warn(
         f"The loss or the weights were not finite in epoch {epoch}; training stopped and the "
