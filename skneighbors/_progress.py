@@ -36,13 +36,15 @@ def progress_bar(verbose, n_epochs):
         ) from error
 
     with tqdm(total=n_epochs, unit="epoch") as bar:
-        shown = {}
+        shown, scores = {}, []
 
         def report(loss, score, on_all):
             shown["loss"] = f"{loss:.4g}"
             if score is not None:
-                shown["validation_r2"] = f"{score:.4f}"
+                scores.append(score)
+                shown.update(validation_r2=f"{score:.4f}", best=f"{max(scores):.4f}")
             if on_all:
+                shown.pop("validation_r2", None)
                 bar.set_description("on all rows", refresh=False)
             bar.set_postfix(shown, refresh=False)
             bar.update()

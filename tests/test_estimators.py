@@ -337,6 +337,8 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     assert model.n_iter_ < 1500  # stopped, and trained again
     last = capfd.readouterr().err.rstrip().split("\r")[-1]
     assert "on all rows" in last
+    assert f"best={max(model.validation_scores_):.4f}" in last
+    assert "validation_r2" not in last
     shown, total = last.split("|")[2].split()[0].split("/")
     assert shown == total
     assert int(total) == model.n_iter_ + model.best_iter_
