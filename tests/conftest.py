@@ -40,3 +40,12 @@ def benchmarks_importable():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
         yield
+
+
+@pytest.fixture
+def paper_alone(benchmarks_importable, monkeypatch):
+    """The papers' scripts can be imported, find no local data and run in this process."""
+    from paper import _runs
+
+    monkeypatch.setenv("SKNEIGHBORS_DATA", "nowhere")
+    monkeypatch.setattr(_runs, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs))

@@ -13,12 +13,7 @@ if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
-pytestmark = pytest.mark.usefixtures("benchmarks_importable")
-
-
-@pytest.fixture(autouse=True)
-def _without_data_folder(monkeypatch):
-    monkeypatch.setenv("SKNEIGHBORS_DATA", "nowhere")
+pytestmark = pytest.mark.usefixtures("paper_alone")
 
 
 def test_tasks_hold_what_they_say():
@@ -43,12 +38,11 @@ def test_tasks_hold_what_they_say():
 def test_fine_tuning_runs_once_and_beats_the_mean(tmp_path, monkeypatch, capsys, task):
     from paper import _runs, finetuning
 
-    monkeypatch.setitem(finetuning.QUICK, "max_iter", 12)
+    monkeypatch.setitem(_runs.QUICK, "max_iter", 12)
     results = tmp_path / "results.jsonl"
     command = ["finetuning", "--quick", "--tasks", task, "--splits", "1"]
     command += ["--results", str(results), "--output", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
-    monkeypatch.setattr(_runs, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs))
     finetuning.main()
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     assert sorted(line["head"] for line in lines) == sorted(finetuning.HEADS)

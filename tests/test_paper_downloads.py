@@ -18,7 +18,7 @@ if not (BENCHMARKS / "paper").exists():
 pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
 Image = pytest.importorskip("PIL.Image")
-pytestmark = pytest.mark.usefixtures("benchmarks_importable")
+pytestmark = pytest.mark.usefixtures("paper_alone")
 
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 ROOMS = ("frontal", "bathroom", "bedroom", "kitchen")
@@ -300,13 +300,12 @@ def test_loader_reaches_other_processes_and_reads_once(tmp_path, downloads):
 
 def fine_tune(monkeypatch, folder, *options):
     """Run the script in this process; the path of its results."""
-    from paper import _runs, finetuning
+    from paper import finetuning
 
     results = folder / "results.jsonl"
     command = ["finetuning", "--quick", "--splits", "1", *options]
     command += ["--results", str(results), "--output", str(folder / "output")]
     monkeypatch.setattr(sys, "argv", command)
-    monkeypatch.setattr(_runs, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs))
     finetuning.main()
     return results
 
@@ -314,9 +313,9 @@ def fine_tune(monkeypatch, folder, *options):
 @pytest.mark.parametrize("dataset", WRITERS)
 @pytest.mark.usefixtures("made_packages", "downloads")
 def test_fine_tuning_takes_a_downloaded_set(tmp_path, monkeypatch, dataset):
-    from paper import finetuning
+    from paper import _runs, finetuning
 
-    monkeypatch.setitem(finetuning.QUICK, "max_iter", 40)
+    monkeypatch.setitem(_runs.QUICK, "max_iter", 40)
     values = np.random.default_rng(0).permutation(np.linspace(5, 95, 40).astype(int))
     WRITERS[dataset](tmp_path, values.tolist())
     results = fine_tune(monkeypatch, tmp_path, "--dataset", dataset, "--folder", str(tmp_path))

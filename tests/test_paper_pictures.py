@@ -16,12 +16,7 @@ if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
-pytestmark = pytest.mark.usefixtures("benchmarks_importable")
-
-
-@pytest.fixture(autouse=True)
-def _without_data_folder(monkeypatch):
-    monkeypatch.setenv("SKNEIGHBORS_DATA", "nowhere")
+pytestmark = pytest.mark.usefixtures("paper_alone")
 
 
 class FirstTwo:

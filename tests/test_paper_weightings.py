@@ -8,22 +8,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib.pyplot")
-pytestmark = pytest.mark.usefixtures("benchmarks_importable")
-
-
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch):
-    """No local data; runs in this process."""
-    from paper import _runs
-
-    monkeypatch.setenv("SKNEIGHBORS_DATA", "nowhere")
-    monkeypatch.setattr(_runs, "Parallel", lambda **_: lambda jobs: (f(*a) for f, a, _ in jobs))
+pytestmark = pytest.mark.usefixtures("paper_alone")
 
 
 def head_weights(name, z, z_n, **kwargs):
@@ -32,11 +24,6 @@ def head_weights(name, z, z_n, **kwargs):
     head = make_model(name, embedding_dim=z.shape[1])._make_head(1).double()
     with torch.no_grad():
         return head.weights(torch.from_numpy(z), torch.from_numpy(z_n), **kwargs).numpy()
-
-
-def softmax(logits):
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    return weights / weights.sum(1, keepdims=True)
 
 
 @pytest.fixture
@@ -51,11 +38,11 @@ def test_weightings_agree_with_their_formulas(embeddings):
     z, z_n = embeddings
     distances = np.linalg.norm(z[:, None] - z_n, axis=2)
     expected = {
-        "softmax of squares (NCA)": softmax(-(distances**2)),
-        "log-N softmax": softmax(-distances * np.log(40) / np.log(31)),
+        "softmax of squares (NCA)": softmax(-(distances**2), axis=1),
+        "log-N softmax": softmax(-distances * np.log(40) / np.log(31), axis=1),
     }
     far = distances > np.sort(distances, 1)[:, TOP_K - 1 : TOP_K]
-    expected[f"softmax of the top {TOP_K}"] = softmax(np.where(far, -np.inf, -distances))
+    expected[f"softmax of the top {TOP_K}"] = softmax(np.where(far, -np.inf, -distances), axis=1)
     for name, weights in expected.items():
         np.testing.assert_allclose(head_weights(name, z, z_n), weights, atol=1e-12)
 

@@ -60,6 +60,11 @@ def parse(parser):
     return args
 
 
+def shortened(quick):
+    """Parameters that end a quick run's training early; none for others."""
+    return {"max_iter": QUICK["max_iter"]} if quick else {}
+
+
 def require(module, package):
     """Import a module, or exit with one line on what to install."""
     try:
@@ -123,5 +128,4 @@ def write_table(path, script, title, table, *notes):
     """Write a frame of texts, and lines below it, as an RST file."""
     table = rst_text_table(title, table.map(lambda cell: "" if pd.isna(cell) else str(cell)))
     text = "\n".join([f".. Written by benchmarks/paper/{script}.", "", table, *notes])
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")

@@ -22,11 +22,11 @@ from sklearn.metrics import root_mean_squared_error
 from skneighbors import NONARegressor
 
 from ._runs import (
-    QUICK,
     load_results,
     parse,
     run_missing,
     script_parser,
+    shortened,
     spread_table,
     write_table,
 )
@@ -70,7 +70,7 @@ def run(task, split, head, choices, quick=False):
     """
     parts, feature_extractor = split_task(task, split, quick)
     X_train, X_test, y_train, y_test = parts
-    params = PAPER | json.loads(choices) | ({"max_iter": QUICK["max_iter"]} if quick else {})
+    params = PAPER | json.loads(choices) | shortened(quick)
     start = time.perf_counter()
     model = HEADS[head](**params, feature_extractor=feature_extractor, random_state=split)
     model.fit(X_train, y_train)

@@ -31,12 +31,12 @@ from skneighbors import NONARegressor
 
 from ._downloads import DOWNLOADS, downloaded_task
 from ._runs import (
-    QUICK,
     load_results,
     parse,
     require,
     run_missing,
     script_parser,
+    shortened,
     spread,
     write_table,
 )
@@ -70,7 +70,7 @@ def run(task, split, quick=False, further=None):
     """
     parts, feature_extractor = split_task(task, split, quick, further)
     X_train, X_test, y_train, y_test = parts
-    settings = PAPER | ({"max_iter": QUICK["max_iter"]} if quick else {})
+    settings = PAPER | shortened(quick)
     lines = []
 
     def add(head, predict, start):

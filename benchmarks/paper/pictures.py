@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from skneighbors.nn import log_softstep_s1, log_softstep_s2
 
-from ._runs import QUICK, parse, require, script_parser, spread_table, write_table
+from ._runs import parse, require, script_parser, shortened, spread_table, write_table
 from ._tasks import split_task, tasks
 from .finetuning import NETWORKS
 
@@ -36,7 +36,7 @@ N_NEIGHBORS = 10
 def trained(head, task, split, X, y, quick=False):
     """Network of the fine-tuning, fitted in the papers' setting."""
     estimator, params = NETWORKS[head]
-    settings = PAPER | params | ({"max_iter": QUICK["max_iter"]} if quick else {})
+    settings = PAPER | params | shortened(quick)
     _, feature_extractor = tasks()[task]
     model = estimator(**settings, feature_extractor=feature_extractor, random_state=split)
     return model.fit(X, y)

@@ -18,12 +18,12 @@ import pandas as pd
 from sklearn.metrics import root_mean_squared_error
 
 from ._runs import (
-    QUICK,
     load_results,
     parse,
     require,
     run_missing,
     script_parser,
+    shortened,
     spread_table,
     write_table,
 )
@@ -63,9 +63,7 @@ def run(task, split, weighting, quick=False):
     """
     parts, feature_extractor = split_task(task, split, quick)
     X_train, X_test, y_train, y_test = parts
-    params = {"feature_extractor": feature_extractor, "random_state": split}
-    if quick:
-        params["max_iter"] = QUICK["max_iter"]
+    params = {"feature_extractor": feature_extractor, "random_state": split} | shortened(quick)
     start = time.perf_counter()
     model = make_model(weighting, **params).fit(X_train, y_train)
     seconds = time.perf_counter() - start
