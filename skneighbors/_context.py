@@ -11,15 +11,17 @@ _ROWS_AT_ONCE = 512
 
 
 class Batch(NamedTuple):
-    """Rows (m, N) to embed, the queries of each of m members first.
+    """Rows (m, N) to embed, the b queries of each of m members first.
 
     `weight` (m, b, N) is how many training rows each stands for in the eyes of
-    a query, None if each stands for itself alone.
+    a query, None if each stands for itself alone. `query_weight` (m, b) is how much
+    a query's error counts, None if all count the same.
     """
 
     rows: torch.Tensor
     n_queries: int
-    weight: torch.Tensor | None
+    weight: torch.Tensor | None = None
+    query_weight: torch.Tensor | None = None
 
 
 def count_batches(n_rows, batch_size):
@@ -37,13 +39,13 @@ class ContextSampler:
     n_members : int
         Number m of ensemble members, each with draws of its own.
     batch_size : int
-        Number of queries of a batch.
+        Largest number of rows drawn for a batch, as queries.
     context_size : int or None
         Number of further rows drawn for a batch as neighbours beside the batch
         itself; all rows if there are no more than that. None: the batch alone.
     n_near : int or None
-        Of how many of its nearest rows a query draws one into the context; None
-        for uniform draws alone.
+        Of how many of its nearest rows every row drawn as a query brings one, a
+        query too, once :meth:`find_near` has found them. None: it brings none.
     generator : torch.Generator
         Source of the draws, on the CPU.
     device : torch.device
@@ -83,71 +85,71 @@ class ContextSampler:
         """
         if self.n_batches == 1:
             rows = torch.arange(self.n_rows, device=self.device)
-            yield Batch(rows.expand(self.n_members, -1), self.n_rows, None)
+            yield Batch(rows.expand(self.n_members, -1), self.n_rows)
             return
         orders = [self._draw_order() for _ in range(self.n_members)]
         order = torch.stack(orders).to(self.device)
         stops = [self.n_rows * i // self.n_batches for i in range(self.n_batches + 1)]
         for start, stop in pairwise(stops):
-            n_queries = stop - start
-            n_near = 0 if self._near is None else min(n_queries, self.context_size)
-            n_random = self.context_size - n_near
-            n_free = self.n_rows - n_queries - n_random
+            n_free = self.n_rows - (stop - start) - self.context_size
             if n_free <= 0:
-                yield Batch(order.roll(-start, 1), n_queries, None)
+                yield Batch(order.roll(-start, 1), stop - start)
                 continue
             # The order is random, so a stretch of it outside the batch is a
             # uniform sample: no draw over all rows for every batch.
             offset = int(torch.randint(n_free + 1, (), generator=self.generator))
-            stretch = torch.arange(n_random, device=self.device)
+            stretch = torch.arange(self.context_size, device=self.device)
             context = order[:, (stop + offset + stretch) % self.n_rows]
-            rows = torch.cat([order[:, start:stop], context], 1)
-            batch = Batch(rows, n_queries, None)
-            yield self._add_near(rows, n_queries, n_near) if n_near else batch
+            drawn = order[:, start:stop]
+            if self._near is None:
+                yield Batch(torch.cat([drawn, context], 1), stop - start)
+            else:
+                yield self._add_near(drawn, context)
 
-    def _add_near(self, rows, n_queries, n_near):
-        """Add one near row for each of the first `n_near` queries, and weights.
+    def _add_near(self, drawn, context):
+        """Add one near row for each row drawn (m, p), and weights.
 
-        The near row stands for the query's `self.n_near` nearest. The others
-        share the rest of the training rows, in inverse proportion to how often
-        a row is drawn: some rows are near to many. A row that stands in several
-        columns has its weight in one of them.
+        To a row drawn, its near row stands for its `self.n_near` nearest; to the
+        near row, the one that brought it stands for all that could have. The others
+        share the rest of the training rows, in inverse proportion to how often a
+        row is in a batch: some rows are near to many. So do the errors. A row that
+        stands in several columns has its weight in one of them.
         """
-        n_drawn = rows.shape[1]
+        n_drawn, n_uniform = drawn.shape[1], drawn.shape[1] + context.shape[1]
         members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
-        nearest = self._near[members, rows[:, :n_queries]]  # (m, b, self.n_near)
-        pick = torch.randint(self.n_near, (self.n_members, n_near, 1), generator=self.generator)
-        near = nearest[:, :n_near].gather(2, pick.to(self.device)).squeeze(2)
-        rows = torch.cat([rows, near], 1)
-        # The last to write a row's seat keeps it: near rows first, the batch last.
+        pick = torch.randint(self.n_near, (*drawn.shape, 1), generator=self.generator)
+        near = self._near[members, drawn].gather(2, pick.to(self.device)).squeeze(2)
+        rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
-        self._seat.scatter_(1, near, columns[:, n_drawn:])
-        self._seat.scatter_(1, rows[:, :n_drawn], columns[:, :n_drawn])
+        # The last to write a row's seat keeps it: queries before context, those drawn first.
+        for part in (slice(2 * n_drawn, None), slice(n_drawn, 2 * n_drawn), slice(n_drawn)):
+            self._seat.scatter_(1, rows[:, part], columns[:, part])
         seated = self._seat.gather(1, rows) == columns
-        # Draws of a row in this batch and as many like it, up to a factor.
-        rate = n_drawn + self._nearness.gather(1, rows) * n_near
-        weight = self._weigh_others(rows, nearest, n_near, seated / rate)
-        weight[:, :n_near].scatter_(2, self._seat.gather(1, near).unsqueeze(2), float(self.n_near))
-        weight.scatter_(2, columns[:, :n_queries].unsqueeze(2), 1.0)
-        return Batch(rows, n_queries, weight)
+        nearness = self._nearness.gather(1, rows)
+        share = seated / (n_uniform + n_drawn * nearness)
 
-    def _weigh_others(self, rows, nearest, n_near, share):
-        """Weights (m, b, N) in proportion to `share` (m, N), 0 for a query's nearest rows."""
-        n_queries = nearest.shape[1]
-        # The columns of the nearest rows; a seat from an earlier batch may be
-        # another row's now, or lie beyond.
-        seat = self._seat.gather(1, nearest.flatten(1)).clamp(max=rows.shape[1] - 1)
-        present = rows.gather(1, seat).view_as(nearest) == nearest
-        # Queries without a near row see their nearest rows like any other.
-        has_near = torch.arange(n_queries, device=self.device).unsqueeze(1) < n_near
-        present &= has_near
-        n_rest = self.n_rows - 1 - self.n_near * has_near  # (b, 1)
-        taken = share.gather(1, seat).view_as(nearest).masked_fill(~present, 0).sum(2)
-        others = share.sum(1, keepdim=True) - share[:, :n_queries] - taken  # (m, b)
-        scale = n_rest / others.clamp(min=1e-3 * share.max()).unsqueeze(2)
-        own = torch.arange(n_queries, device=self.device).view(1, -1, 1)
-        emptied = torch.where(present, seat.view_as(nearest), own)  # own: set by the caller
-        return (scale * share.unsqueeze(1)).scatter_(2, emptied, 0.0)
+        is_near = self._find_near_columns(rows)
+        group = torch.cat([is_near[:, :n_drawn], is_near.mT[:, n_drawn : 2 * n_drawn]], 1)
+        n_group = self.n_near * nearness[:, : 2 * n_drawn]
+        n_group[:, :n_drawn] = self.n_near
+        stands = torch.cat([self._seat.gather(1, near), columns[:, :n_drawn]], 1)
+        own = columns[:, : 2 * n_drawn].unsqueeze(2)
+        weight = (1 - group).mul_(share.unsqueeze(1)).scatter_(2, own, 0.0)
+        total = weight.sum(2).clamp_(min=1e-3 * share.max())
+        weight.mul_(((self.n_rows - 1 - n_group) / total).unsqueeze(2))
+        weight.scatter_(2, stands.unsqueeze(2), n_group.unsqueeze(2)).scatter_(2, own, 1.0)
+        return Batch(rows, 2 * n_drawn, weight, share[:, : 2 * n_drawn])
+
+    def _find_near_columns(self, rows):
+        """1 where a column's row is one of the nearest of another's, (m, N, N); 0 elsewhere."""
+        n_columns = rows.shape[1]
+        members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
+        nearest = self._near[members, rows]  # (m, N, self.n_near)
+        # A seat from an earlier batch may be another row's now, or lie beyond.
+        seat = self._seat.gather(1, nearest.flatten(1)).clamp(max=n_columns - 1)
+        present = (rows.gather(1, seat) == nearest.flatten(1)).view_as(nearest)
+        is_near = self._nearness.new_zeros(self.n_members, n_columns, n_columns)
+        return is_near.scatter_add_(2, seat.view_as(nearest), present.to(is_near.dtype))
 
     def _draw_order(self):
         return torch.randperm(self.n_rows, generator=self.generator)

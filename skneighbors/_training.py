@@ -132,14 +132,11 @@ class _Trainer:
             self._find_near()
         set_mode(self.network, training=True)
         total = 0.0
-        for step, (rows, n_queries, context_weight) in enumerate(self.sampler.epoch()):
+        for step, batch in enumerate(self.sampler.epoch()):
             if self.stopped:
                 break
             self._set_learning_rate(step)
-            batch = self.data.take(self.members.train.gather(1, rows))
-            y_hat = self.network(batch.X, batch.y, n_queries, batch.weight, context_weight)
-            weight = None if batch.weight is None else batch.weight[:, :n_queries]
-            losses = weighted_mse(batch.y[:, :n_queries], y_hat, weight)
+            losses = self._losses(batch)
             losses.sum().backward()
             self.weights.take_gradients()
             self.optimizer.step()
@@ -148,6 +145,17 @@ class _Trainer:
             total = total + losses.detach().mean()
         self.n_epochs += 1
         return float(total) / self.sampler.n_batches
+
+    def _losses(self, batch):
+        """Mean squared error of each member's queries."""
+        rows, n_queries, context_weight, query_weight = batch
+        data = self.data.take(self.members.train.gather(1, rows))
+        y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight)
+        weight = query_weight
+        if data.weight is not None:
+            weight = data.weight[:, :n_queries]
+            weight = weight if query_weight is None else weight * query_weight
+        return weighted_mse(data.y[:, :n_queries], y_hat, weight)
 
     @torch.no_grad()
     def _find_near(self):

@@ -60,8 +60,8 @@ def test_all_other_rows_are_equally_likely_as_context():
     together = np.zeros((20, 20))
     n_epochs = 2000
     for _ in range(n_epochs):
-        for (rows,), n_queries, weight in sampler.epoch():
-            assert weight is None
+        for (rows,), n_queries, *weights in sampler.epoch():
+            assert weights == [None, None]
             together[np.ix_(rows[:n_queries], rows)] += 1
     others = together[~np.eye(20, dtype=bool)] / n_epochs
     # 4 of the batch and 5 of the context among 19 others.
@@ -97,37 +97,85 @@ def test_near_rows_are_looked_for_within_blocks(monkeypatch):
     assert 1 < (near - torch.arange(60).unsqueeze(1)).abs().float().mean() < 10
 
 
-@pytest.mark.parametrize("context_size", [8, 16, 40])
+def make_near_sampler(n_rows, batch_size, context_size, n_near, n_members=1):
+    sampler = make_sampler(n_rows, batch_size, context_size, n_near, n_members)
+    z = torch.randn(n_members, n_rows, 3, generator=torch.Generator().manual_seed(1))
+    sampler.find_near(z)
+    return sampler
+
+
+def test_every_row_drawn_brings_one_of_its_nearest():
+    sampler = make_near_sampler(100, 10, 5, 3, 2)
+    drawn = []
+    for rows, n_queries, weight, query_weight in sampler.epoch():
+        assert n_queries == 20
+        assert rows.shape == (2, 25)
+        assert weight.shape == (2, 20, 25)
+        assert query_weight.shape == (2, 20)
+        drawn.append(rows[:, :10])
+        for member in range(2):
+            near = sampler._near[member, rows[member, :10]]
+            assert (near == rows[member, 10:20, None]).any(1).all()
+            # Drawn rows and those of the context are distinct.
+            assert len({*rows[member, :10].tolist(), *rows[member, 20:].tolist()}) == 15
+    assert (torch.cat(drawn, 1).sort().values == torch.arange(100)).all()
+
+
+@pytest.mark.parametrize("context_size", [None, 40])
 def test_weights_stand_for_every_training_row(context_size):
     n_rows, n_members = 120, 2
-    sampler = make_sampler(n_rows, 16, context_size, 4, n_members)
-    sampler.find_near(torch.randn(n_members, n_rows, 3, generator=torch.Generator().manual_seed(1)))
-    total, n_seen = np.zeros((n_members, n_rows, n_rows)), np.zeros((n_members, n_rows))
+    sampler = make_near_sampler(n_rows, 12, context_size, 4, n_members)
+    total = np.zeros((2, n_members, n_rows, n_rows))
+    n_seen = np.zeros((2, n_members, n_rows))
     for _ in range(400):
-        for rows, n_queries, weight in sampler.epoch():
-            assert weight.shape == (n_members, n_queries, rows.shape[1])
-            # A sample of all rows, the query itself included.
-            assert_allclose(weight.sum(2), n_rows, rtol=1e-5)
+        for rows, n_queries, weight, query_weight in sampler.epoch():
             for member in range(n_members):
-                queries = rows[member, :n_queries].numpy()
+                counts = query_weight[member].numpy() > 0
+                queries = rows[member, :n_queries].numpy()[counts]
                 seen = np.zeros((n_queries, n_rows))
                 np.add.at(seen, (slice(None), rows[member].numpy()), weight[member].numpy())
-                assert (seen[np.arange(n_queries), queries] == 1).all()
-                total[member, queries] += seen
-                n_seen[member, queries] += 1
-    # In the mean a query sees every other row about once; rows near to many are
-    # drawn as near rows more often than rows near to none.
-    mean = total / n_seen[:, :, None]
-    assert_allclose(mean.mean(1), 1, atol=0.2)
-    near = np.take_along_axis(mean, sampler._near.numpy(), 2).mean()
-    assert near == pytest.approx(1, abs=0.05)
+                seen = seen[counts]
+                # A sample of all rows, the query itself included.
+                assert_allclose(seen.sum(1), n_rows, rtol=1e-5)
+                assert (seen[np.arange(len(queries)), queries] == 1).all()
+                brought = np.arange(n_queries)[counts] >= n_queries // 2
+                for part, chosen in enumerate((~brought, brought)):
+                    np.add.at(total[part, member], queries[chosen], seen[chosen])
+                    np.add.at(n_seen[part, member], queries[chosen], 1)
+    # In the mean a query sees every other row about once, its nearest too, and be it
+    # drawn or brought by a row that it is near to; rows near to many are in a batch
+    # more often than rows near to none.
+    with np.errstate(invalid="ignore"):
+        mean = total / n_seen[..., None]
+    assert_allclose(np.nanmean(mean, axis=2), 1, atol=0.2)
+    near = np.stack([sampler._near.numpy()] * 2)
+    assert np.nanmean(np.take_along_axis(mean, near, 3)) == pytest.approx(1, abs=0.05)
+    bringing = (near[..., None] == np.arange(n_rows)).any(3).swapaxes(2, 3)
+    for popular in (False, True):
+        some = bringing & ((bringing.sum(3, keepdims=True) > 5) == popular)
+        assert np.nanmean(mean[some]) == pytest.approx(1, abs=0.05)
+
+
+def test_errors_of_all_rows_count_the_same():
+    n_rows = 120
+    sampler = make_near_sampler(n_rows, 12, None, 4)
+    counted, n_batches = np.zeros(n_rows), 0
+    for _ in range(400):
+        for (rows,), n_queries, _, (query_weight,) in sampler.epoch():
+            share = query_weight / query_weight.sum()
+            np.add.at(counted, rows[:n_queries].numpy(), share.numpy())
+            n_batches += 1
+    assert_allclose(counted / n_batches * n_rows, 1, atol=0.15)
 
 
 def test_a_near_row_never_is_the_query_itself_in_disguise():
     sampler = make_sampler(40, 10, 10, 2)
     sampler.find_near(torch.arange(40.0).view(1, 40, 1))
     for _ in range(20):
-        for (rows,), n_queries, (weight,) in sampler.epoch():
+        for (rows,), n_queries, (weight,), (query_weight,) in sampler.epoch():
             same = rows[:n_queries].unsqueeze(1) == rows
             same[torch.arange(n_queries), torch.arange(n_queries)] = False
-            assert (weight[same] == 0).all()
+            assert (weight[same & (query_weight > 0).unsqueeze(1)] == 0).all()
+            # Of a row's columns, one counts as a query.
+            counted = rows[:n_queries][query_weight > 0]
+            assert len(counted.unique()) == len(counted)
