@@ -25,7 +25,7 @@ from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, mer
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
-from ._schedule import LEARNING_RATES, resolve_max_iter
+from ._schedule import LEARNING_RATES, MIN_STEPS, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
@@ -37,8 +37,6 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
-# How often ``max_iter="auto"`` predicts every row, and in how many steps at least.
-_N_PREDICTIONS, _MIN_STEPS = 128, 1000
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -229,27 +227,27 @@ class BaseNeighborRegressor(
         return MemberRows.drawn(n_rows, self.n_estimators, fraction, random_state).to(device)
 
     def _count_context_neighbors(self, n_rows):
-        """Of how many near rows a row drawn for a batch brings one; None for none."""
+        """Of how many near rows a query brings one; None for uniform draws alone."""
         return
 
     def _training_settings(self, n_train, n_rows):
-        batch_size, n_epochs = self.batch_size, _N_PREDICTIONS
         context_neighbors = self._count_context_neighbors(n_train)
+        n_predictions = 1.0
         if context_neighbors is not None:
-            # Rows drawn and rows that they bring are one half of a batch each.
-            batch_size, n_epochs = batch_size // 2, n_epochs // 2
-        n_batches = count_batches(n_train, batch_size)
-        max_iter = resolve_max_iter(self.max_iter, n_batches, n_epochs, _MIN_STEPS)
+            # The rows brought are predicted too.
+            n_predictions += min(1.0, self.context_size / self.batch_size)
+        max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size, n_predictions)
+        n_steps = max_iter * count_batches(n_train, self.batch_size)
         finish_on_all = (
             n_train < n_rows
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
             and self.n_iter_no_change is None
-            and max_iter * n_batches >= _MIN_STEPS
+            and n_steps * n_predictions >= MIN_STEPS
         )
         return TrainingSettings(
             max_iter=max_iter,
-            batch_size=batch_size,
+            batch_size=self.batch_size,
             context_size=self.context_size,
             context_neighbors=context_neighbors,
             learning_rate=self.learning_rate,

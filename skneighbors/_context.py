@@ -44,8 +44,9 @@ class ContextSampler:
         Number of further rows drawn for a batch as neighbours beside the batch
         itself; all rows if there are no more than that. None: the batch alone.
     n_near : int or None
-        Of how many of its nearest rows every row drawn as a query brings one, a
-        query too, once :meth:`find_near` has found them. None: it brings none.
+        Of how many of its nearest rows a row drawn as a query brings one, which
+        takes a place of the context and is a query too, once :meth:`find_near` has
+        found them. None: it brings none.
     generator : torch.Generator
         Source of the draws, on the CPU.
     device : torch.device
@@ -91,54 +92,63 @@ class ContextSampler:
         order = torch.stack(orders).to(self.device)
         stops = [self.n_rows * i // self.n_batches for i in range(self.n_batches + 1)]
         for start, stop in pairwise(stops):
-            n_free = self.n_rows - (stop - start) - self.context_size
+            n_drawn = stop - start
+            n_near = 0 if self._near is None else min(n_drawn, self.context_size)
+            n_random = self.context_size - n_near
+            n_free = self.n_rows - n_drawn - n_random
             if n_free <= 0:
-                yield Batch(order.roll(-start, 1), stop - start)
+                yield Batch(order.roll(-start, 1), n_drawn)
                 continue
             # The order is random, so a stretch of it outside the batch is a
             # uniform sample: no draw over all rows for every batch.
             offset = int(torch.randint(n_free + 1, (), generator=self.generator))
-            stretch = torch.arange(self.context_size, device=self.device)
-            context = order[:, (stop + offset + stretch) % self.n_rows]
-            drawn = order[:, start:stop]
-            if self._near is None:
-                yield Batch(torch.cat([drawn, context], 1), stop - start)
+            stretch = torch.arange(n_random, device=self.device)
+            drawn, context = order[:, start:stop], order[:, (stop + offset + stretch) % self.n_rows]
+            if n_near:
+                yield self._add_near(drawn, context, n_near)
             else:
-                yield self._add_near(drawn, context)
+                yield Batch(torch.cat([drawn, context], 1), n_drawn)
 
-    def _add_near(self, drawn, context):
-        """Add one near row for each row drawn (m, p), and weights.
+    def _add_near(self, drawn, context, n_brought):
+        """Let the first `n_brought` of the rows drawn (m, p) bring a near one; weights.
 
-        To a row drawn, its near row stands for its `self.n_near` nearest; to the
-        near row, the one that brought it stands for all that could have. The others
-        share the rest of the training rows, in inverse proportion to how often a
-        row is in a batch: some rows are near to many. So do the errors. A row that
-        stands in several columns has its weight in one of them.
+        To the row that brings it, a near row stands for the `self.n_near` nearest; to
+        the near row, the one that brought it stands for all that could have. The
+        others share the rest of the training rows, in inverse proportion to how often
+        a row is in a batch: some rows are near to many. So do the queries' errors. A
+        row that stands in several columns has its weight in one of them.
         """
-        n_drawn, n_uniform = drawn.shape[1], drawn.shape[1] + context.shape[1]
+        n_drawn = drawn.shape[1]
+        n_uniform, n_queries = n_drawn + context.shape[1], n_drawn + n_brought
         members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
-        pick = torch.randint(self.n_near, (*drawn.shape, 1), generator=self.generator)
-        near = self._near[members, drawn].gather(2, pick.to(self.device)).squeeze(2)
+        pick = torch.randint(self.n_near, (self.n_members, n_brought, 1), generator=self.generator)
+        nearest = self._near[members, drawn[:, :n_brought]]
+        near = nearest.gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
         # The last to write a row's seat keeps it: queries before context, those drawn first.
-        for part in (slice(2 * n_drawn, None), slice(n_drawn, 2 * n_drawn), slice(n_drawn)):
+        for part in (slice(n_queries, None), slice(n_drawn, n_queries), slice(n_drawn)):
             self._seat.scatter_(1, rows[:, part], columns[:, part])
         seated = self._seat.gather(1, rows) == columns
-        nearness = self._nearness.gather(1, rows)
-        share = seated / (n_uniform + n_drawn * nearness)
+        n_brought_to = n_brought * self._nearness.gather(1, rows)  # up to a factor, as a mean
+        share = seated / (n_uniform + n_brought_to)
 
+        brings, brought = slice(n_brought), slice(n_drawn, n_queries)
+        group = share.new_zeros(self.n_members, n_queries, rows.shape[1])
         is_near = self._find_near_columns(rows)
-        group = torch.cat([is_near[:, :n_drawn], is_near.mT[:, n_drawn : 2 * n_drawn]], 1)
-        n_group = self.n_near * nearness[:, : 2 * n_drawn]
-        n_group[:, :n_drawn] = self.n_near
-        stands = torch.cat([self._seat.gather(1, near), columns[:, :n_drawn]], 1)
-        own = columns[:, : 2 * n_drawn].unsqueeze(2)
+        group[:, brings], group[:, brought] = is_near[:, brings], is_near.mT[:, brought]
+        n_group = torch.zeros_like(share[:, :n_queries])
+        n_group[:, brings] = self.n_near
+        n_group[:, brought] = self.n_near * self._nearness.gather(1, near)
+        stands = columns[:, :n_queries].clone()
+        stands[:, brings], stands[:, brought] = self._seat.gather(1, near), columns[:, brings]
+        own = columns[:, :n_queries].unsqueeze(2)
         weight = (1 - group).mul_(share.unsqueeze(1)).scatter_(2, own, 0.0)
         total = weight.sum(2).clamp_(min=1e-3 * share.max())
         weight.mul_(((self.n_rows - 1 - n_group) / total).unsqueeze(2))
         weight.scatter_(2, stands.unsqueeze(2), n_group.unsqueeze(2)).scatter_(2, own, 1.0)
-        return Batch(rows, 2 * n_drawn, weight, share[:, : 2 * n_drawn])
+        query_weight = (seated / (n_drawn + n_brought_to))[:, :n_queries]
+        return Batch(rows, n_queries, weight, query_weight)
 
     def _find_near_columns(self, rows):
         """1 where a column's row is one of the nearest of another's, (m, N, N); 0 elsewhere."""

@@ -46,17 +46,18 @@ class NONARegressor(BaseNeighborRegressor):
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the targets. None: a weighted mean of targets.
 
-    context_size : int or None, default=None
+    context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
     context_neighbors : int or None, default=4
-        Half of a batch is drawn, and each row drawn brings one of this many nearest
-        training rows (by Euclidean distance of embeddings; at most 1,000), which
-        stands for them; all other rows of the batch stand for the rest of the
-        training set. Used where at least 2,000 distinct rows are left to train on
-        and not all are neighbours anyway. None: uniform draws.
+        Each row of a batch, or the first `context_size` of them, brings one of this
+        many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000), which takes a place of the context, is predicted too, and stands for
+        them; all other rows of batch and context stand for the rest of the training
+        set. Used where at least 2,000 distinct rows are left to train on and not all
+        are context anyway. None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -83,9 +84,9 @@ class NONARegressor(BaseNeighborRegressor):
     dropout : float, default=0.0
         Share of the hidden units dropped in training, in [0, 1).
 
-    batch_size : int, default=512
-        Largest number of rows predicted in one step of the optimiser, each from all
-        others; one more where a batch of a single row would be left.
+    batch_size : int, default=256
+        Largest number of rows predicted in one step of the optimiser, beside those
+        that they bring; one more where a batch of a single row would be left.
 
     learning_rate : {"cycles", "constant"}, default="cycles"
         ``"cycles"``: four cosine cycles of growing length over the training.
@@ -120,9 +121,9 @@ class NONARegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or 64 where `context_neighbors`
-        is used, by which an epoch predicts every row twice; or as many as make 1,000
-        steps if that is more.
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        steps if that is more; half as many where the rows that others bring (see
+        `context_neighbors`) are predicted too, by which an epoch counts for two.
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
@@ -201,22 +202,22 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64.
 
-    With ``early_stopping="auto"`` a training of at least 1,000 steps with
-    ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
-    aside in the end. If their error exceeds its best by more than a standard error
-    and R2 is below 0.85 at the end of the learning rate's second cycle (3/15 of the
-    epochs), or below 0.95 at that of the third (7/15), training stops there. If R2
-    is at least 0.95 at the end of the third, the error does not exceed its best so
-    far and there are fewer than 2,000 rows, the last cycle trains on all and its
-    last weights are kept. If neither, the best epoch is kept; and if it was before
-    the last cycle, the networks are trained again on all rows, from the same
-    initial weights and for as many steps.
+    With ``early_stopping="auto"`` a training of at least 1,500 steps (750 where
+    `context_neighbors` is used) with ``learning_rate="cycles"`` and without
+    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds
+    its best by more than a standard error and R2 is below 0.85 at the end of the
+    learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
+    third (7/15), training stops there. If R2 is at least 0.95 at the end of the
+    third, the error does not exceed its best so far and there are fewer than 2,000
+    rows, the last cycle trains on all and its last weights are kept. If neither,
+    the best epoch is kept; and if it was before the last cycle, the networks are
+    trained again on all rows, from the same initial weights and for as many steps.
 
     The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
     softstep_parameters="pointwise", temperature=None, trend=None,
-    context_size=None, context_neighbors=None, hidden_layer_sizes=(200,),
-    embedding_dim=25, activation="tanh", batch_norm=False, numerical_embedding=None,
-    dropout=0.0, batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
+    context_size=None, hidden_layer_sizes=(200,), embedding_dim=25,
+    activation="tanh", batch_norm=False, numerical_embedding=None, dropout=0.0,
+    batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
     weight_decay=0.0, ema_decay=None, n_estimators=1, max_iter=200,
     early_stopping=True, validation_fraction=0.15, n_iter_no_change=10)``.
 
@@ -254,7 +255,7 @@ class NONARegressor(BaseNeighborRegressor):
         softstep_parameters="pointwise",
         temperature=1.0,
         trend="linear",
-        context_size=None,
+        context_size=256,
         context_neighbors=4,
         hidden_layer_sizes=(256, 256),
         embedding_dim=64,
@@ -263,7 +264,7 @@ class NONARegressor(BaseNeighborRegressor):
         numerical_embedding="periodic",
         feature_extractor=None,
         dropout=0.0,
-        batch_size=512,
+        batch_size=256,
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,
@@ -312,7 +313,7 @@ class NONARegressor(BaseNeighborRegressor):
         self.verbose = verbose
 
     def _count_context_neighbors(self, n_rows):
-        if n_rows <= self.batch_size + (self.context_size or 0):
+        if self.context_size is None or n_rows <= self.batch_size + self.context_size:
             return None
         return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
 

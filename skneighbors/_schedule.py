@@ -2,6 +2,9 @@
 
 import math
 
+# At least so many steps, however few the rows, if an epoch predicts each row once.
+MIN_STEPS = 1500
+_MIN_EPOCHS = 128
 # From twice as many epochs on, not every epoch is validated, but at least so many.
 _N_VALIDATIONS = 64
 # Early epochs are validated more often: after each such part of the epochs so far.
@@ -13,11 +16,16 @@ _CYCLE_ENDS = 3 / 15, 7 / 15
 LEARNING_RATES = ("cycles", "constant")
 
 
-def resolve_max_iter(max_iter, n_batches, n_epochs, min_steps):
-    """Count the epochs of `n_batches`; for ``"auto"``, `n_epochs` but no fewer than `min_steps`."""
+def resolve_max_iter(max_iter, n_rows, batch_size, n_predictions=1.0):
+    """Count the epochs.
+
+    For ``"auto"``, 128 but no fewer than 1,500 steps; fewer in proportion where an epoch
+    predicts each row `n_predictions` times.
+    """
     if max_iter != "auto":
         return max_iter
-    return max(n_epochs, math.ceil(min_steps / n_batches))
+    n_epochs = max(_MIN_EPOCHS, math.ceil(MIN_STEPS / math.ceil(n_rows / batch_size)))
+    return math.ceil(n_epochs / n_predictions)
 
 
 def learning_rate_factor(kind, progress):

@@ -53,7 +53,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learnt on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
 
-    context_size : int or None, default=None
+    context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
@@ -83,9 +83,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     dropout : float, default=0.0
         Share of the hidden units dropped in training, in [0, 1).
 
-    batch_size : int, default=512
-        Largest number of rows predicted in one step of the optimiser, each from all
-        others; one more where a batch of a single row would be left.
+    batch_size : int, default=256
+        Largest number of rows predicted in one step of the optimiser; one more
+        where a batch of a single row would be left.
 
     learning_rate : {"cycles", "constant"}, default="cycles"
         ``"cycles"``: four cosine cycles of growing length over the training.
@@ -120,7 +120,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more.
 
     early_stopping : bool or "auto", default="auto"
@@ -237,7 +237,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         trend="linear",
         rank="soft",
         rank_scale="log",
-        context_size=None,
+        context_size=256,
         hidden_layer_sizes=(256, 256),
         embedding_dim=64,
         activation="silu",
@@ -245,7 +245,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         numerical_embedding="periodic",
         feature_extractor=None,
         dropout=0.0,
-        batch_size=512,
+        batch_size=256,
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,

@@ -104,24 +104,26 @@ def make_near_sampler(n_rows, batch_size, context_size, n_near, n_members=1):
     return sampler
 
 
-def test_every_row_drawn_brings_one_of_its_nearest():
-    sampler = make_near_sampler(100, 10, 5, 3, 2)
+@pytest.mark.parametrize(("context_size", "n_brought"), [(15, 10), (10, 10), (4, 4)])
+def test_rows_drawn_bring_one_of_their_nearest(context_size, n_brought):
+    sampler = make_near_sampler(100, 10, context_size, 3, 2)
     drawn = []
     for rows, n_queries, weight, query_weight in sampler.epoch():
-        assert n_queries == 20
-        assert rows.shape == (2, 25)
-        assert weight.shape == (2, 20, 25)
-        assert query_weight.shape == (2, 20)
+        assert n_queries == 10 + n_brought
+        assert rows.shape == (2, 10 + context_size)
+        assert weight.shape == (2, n_queries, 10 + context_size)
+        assert query_weight.shape == (2, n_queries)
         drawn.append(rows[:, :10])
         for member in range(2):
-            near = sampler._near[member, rows[member, :10]]
-            assert (near == rows[member, 10:20, None]).any(1).all()
+            near = sampler._near[member, rows[member, :n_brought]]
+            assert (near == rows[member, 10:n_queries, None]).any(1).all()
             # Drawn rows and those of the context are distinct.
-            assert len({*rows[member, :10].tolist(), *rows[member, 20:].tolist()}) == 15
+            others = {*rows[member, :10].tolist(), *rows[member, n_queries:].tolist()}
+            assert len(others) == 10 + context_size - n_brought
     assert (torch.cat(drawn, 1).sort().values == torch.arange(100)).all()
 
 
-@pytest.mark.parametrize("context_size", [None, 40])
+@pytest.mark.parametrize("context_size", [6, 12, 40])
 def test_weights_stand_for_every_training_row(context_size):
     n_rows, n_members = 120, 2
     sampler = make_near_sampler(n_rows, 12, context_size, 4, n_members)
@@ -138,7 +140,7 @@ def test_weights_stand_for_every_training_row(context_size):
                 # A sample of all rows, the query itself included.
                 assert_allclose(seen.sum(1), n_rows, rtol=1e-5)
                 assert (seen[np.arange(len(queries)), queries] == 1).all()
-                brought = np.arange(n_queries)[counts] >= n_queries // 2
+                brought = np.arange(n_queries)[counts] >= 12
                 for part, chosen in enumerate((~brought, brought)):
                     np.add.at(total[part, member], queries[chosen], seen[chosen])
                     np.add.at(n_seen[part, member], queries[chosen], 1)
@@ -156,9 +158,10 @@ def test_weights_stand_for_every_training_row(context_size):
         assert np.nanmean(mean[some]) == pytest.approx(1, abs=0.05)
 
 
-def test_errors_of_all_rows_count_the_same():
+@pytest.mark.parametrize("context_size", [6, 12, 40])
+def test_errors_of_all_rows_count_the_same(context_size):
     n_rows = 120
-    sampler = make_near_sampler(n_rows, 12, None, 4)
+    sampler = make_near_sampler(n_rows, 12, context_size, 4)
     counted, n_batches = np.zeros(n_rows), 0
     for _ in range(400):
         for (rows,), n_queries, _, (query_weight,) in sampler.epoch():

@@ -100,6 +100,21 @@ def test_large_data_look_for_near_rows():
     assert model.fit(X, y).score(X, y) > 0.5
 
 
+def test_epochs_that_predict_rows_twice_are_half_as_many(monkeypatch):
+    seen = []
+
+    def train_network(network, data, members, settings, *args):
+        seen.append((settings.max_iter, settings.context_neighbors, settings.finish_on_all))
+        raise InterruptedError
+
+    monkeypatch.setattr(_base, "train_network", train_network)
+    X, y = make_friedman1(n_samples=4000, random_state=0)
+    for params in ({}, {"context_size": 128}, {"context_neighbors": None}):
+        with pytest.raises(InterruptedError):
+            NONARegressor(**params).fit(X, y)
+    assert seen == [(64, 4, True), (86, 4, True), (128, None, True)]
+
+
 def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypatch):
     X, X_test, y, _ = friedman
     monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
@@ -261,9 +276,9 @@ def test_score_of_constant_validation_targets(estimator_class):
         (1999, {}, True, True),
         (2000, {}, True, False),
         (99, {}, False, False),  # nothing is held out
-        (300, {"max_iter": 1000}, True, True),
-        (300, {"max_iter": 999}, False, False),  # of one batch each
-        (300, {"max_iter": 999, "batch_size": 128}, True, True),
+        (300, {"max_iter": 1500}, True, True),
+        (300, {"max_iter": 1499}, False, False),  # of one batch each
+        (300, {"max_iter": 1499, "batch_size": 128}, True, True),
         (300, {"early_stopping": True}, False, False),
         (300, {"early_stopping": False}, False, False),
         (300, {"n_iter_no_change": 5}, False, False),

@@ -194,11 +194,14 @@ def test_four_cycles_of_growing_length():
 
 
 @pytest.mark.parametrize(
-    ("n_batches", "n_epochs"), [(1, 1000), (2, 500), (7, 143), (8, 128), (40, 128)]
+    ("n_rows", "batch_size", "n_epochs"),
+    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
 )
-def test_auto_makes_so_many_epochs_but_no_fewer_steps(n_batches, n_epochs):
-    assert resolve_max_iter("auto", n_batches, 128, 1000) == n_epochs
-    assert resolve_max_iter(7, n_batches, 128, 1000) == 7
+def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+    assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
+    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
+    assert resolve_max_iter("auto", n_rows, batch_size, 2) == n_epochs // 2
+    assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
 
 
 @pytest.mark.parametrize("max_iter", [1, 50, 128, 750, 1500])

@@ -129,7 +129,4 @@ WEIGHTINGS = {
 def make_model(name, **params):
     """Estimator of a weighting in the papers' setting."""
     estimator, own = WEIGHTINGS[name]
-    setting = PAPER
-    if estimator is SoftStepKNNRegressor:
-        setting = {name: value for name, value in PAPER.items() if name != "context_neighbors"}
-    return estimator(**setting | own | params)
+    return estimator(**PAPER | own | params)
