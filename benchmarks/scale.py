@@ -8,8 +8,8 @@ the same embeddings: `predict` without the embedding of the queries, exact 10-NN
 by scikit-learn, the bare product of queries and neighbours in single precision,
 and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
 peak less what was held before, and needs Linux. The share of the rows that hold
-all but 1e-9 of the weight, on those 64 queries, says how many no exact method can
-leave out. Writes results/scale.json and docs/benchmark/scale.inc.
+all but 1e-9 of the weight, on those 64 queries, is what prediction must look at if
+it is to be exact to 1e-9. Writes results/scale.json and docs/benchmark/scale.inc.
 """
 
 import argparse
@@ -42,7 +42,7 @@ SCENARIOS = {
 ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
 # The dense formula is measured on so many queries and scaled up.
 N_DENSE = 64
-# Share of a query's weight that exact prediction may leave out.
+# Share of a query's weight that makes no difference.
 NEGLIGIBLE = 1e-9
 
 
@@ -86,13 +86,13 @@ def timed(function, repeats):
 
 def needed_share(weights):
     """Mean share of the neighbours that hold all but `NEGLIGIBLE` of their query's weight."""
-    left_out = weights.sort(-1).values.cumsum(-1) <= NEGLIGIBLE
-    return 1 - left_out.double().mean().item()
+    left_out = [(w.sort().values.cumsum(-1) <= NEGLIGIBLE).double().mean() for w in weights]
+    return 1 - torch.stack(left_out).mean().item()
 
 
 @torch.no_grad()
 def measure(what, folder, repeats):
-    """Seconds and extra memory of one contestant."""
+    """Seconds of one contestant, and extra memory or the share of neighbours needed."""
     model, queries = joblib.load(folder / "model")
     if what == "ours":
         before = resident()
@@ -122,14 +122,15 @@ def measure(what, folder, repeats):
             head.weights(z, model._bank.z_n) @ values
 
         seconds = scale * timed(run, repeats)
-        return {"s": seconds, "needed": needed_share(head.weights(z, model._bank.z_n))}
+        return {"s": seconds, "needed": needed_share(head.weights(z, model._bank.z_n)[0])}
 
     return {"s": timed(run, repeats), "mib": peak() - before}
 
 
 def write_table(results, machine):
     """Ratios of our time to the others', as an RST table."""
-    header = "estimator", "bank", "queries", "seconds", "/ 10-NN", "/ product", "/ dense"
+    compared = "seconds", "/ 10-NN", "/ product", "/ dense"
+    header = ["estimator", "bank", "queries", *compared, "MiB", "rows needed"]
     lines = [
         f".. Written by benchmarks/scale.py on {machine}.",
         "",
@@ -140,7 +141,7 @@ def write_table(results, machine):
         "    :header-rows: 1",
         "",
     ]
-    rows = [[*header, "MiB", "needed"]]
+    rows = [header]
     for line in results:
         ours = line["ours"]
         ratios = [f"{ours['s'] / line[what]['s']:.2g}" for what in ("k-NN", "product", "dense")]
@@ -152,7 +153,7 @@ def write_table(results, machine):
                 f"{ours['s']:.1f}",
                 *ratios,
                 f"{ours['mib']:.0f}",
-                f"{line['dense']['needed']:.0%}",
+                f"{100 * line['dense']['needed']:.3g} %",
             ]
         )
     for row in rows:

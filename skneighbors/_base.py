@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._bank import NeighborBank
 from ._candidates import ALGORITHMS, check_algorithm
-from ._context import count_batches
+from ._context import count_batches, count_predictions
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, merge_rows
 from ._progress import progress_bar
@@ -107,9 +107,7 @@ class BaseNeighborRegressor(
         Returns
         -------
         self : object
-            The fitted estimator. After a KeyboardInterrupt, too, with a warning and
-            the weights of the best epoch, once there is one: in a search, the
-            interrupt ends one fit and the search goes on.
+            The fitted estimator.
 
         Raises
         ------
@@ -121,6 +119,9 @@ class BaseNeighborRegressor(
         ImportError
             If ``verbose=1`` and `tqdm` is missing, or `n_candidates` and an
             `algorithm` are given that need FAISS.
+        KeyboardInterrupt
+            If interrupted before any epoch was complete. Later, the training ends
+            with a warning and the weights of the best epoch.
         """
         before = self.__dict__.copy()
         try:
@@ -234,8 +235,7 @@ class BaseNeighborRegressor(
         context_neighbors = self._count_context_neighbors(n_train)
         n_predictions = 1.0
         if context_neighbors is not None:
-            # The rows brought are predicted too.
-            n_predictions += min(1.0, self.context_size / self.batch_size)
+            n_predictions = count_predictions(n_train, self.batch_size, self.context_size)
         max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size, n_predictions)
         n_steps = max_iter * count_batches(n_train, self.batch_size)
         finish_on_all = (

@@ -1,5 +1,6 @@
 """Which training rows the queries of a batch attend to."""
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,6 +28,11 @@ class Batch(NamedTuple):
 def count_batches(n_rows, batch_size):
     """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
     return max(1, min(-(-n_rows // batch_size), n_rows // 2))
+
+
+def count_predictions(n_rows, batch_size, context_size):
+    """How often an epoch predicts a row, in the mean, where near rows are predicted too."""
+    return 1 + min(1.0, context_size * count_batches(n_rows, batch_size) / n_rows)
 
 
 class ContextSampler:
@@ -62,7 +68,7 @@ class ContextSampler:
         self.generator = generator
         self.device = device
         self._near = None  # (m, n_rows, n_near)
-        self._nearness = None  # (m, n_rows), of mean 1: to how many rows one is near
+        self._n_near_to = None  # (m, n_rows): to how many rows one is near
         self._seat = torch.zeros((n_members, n_rows), dtype=torch.int64, device=device)
 
     def find_near(self, z):
@@ -75,7 +81,7 @@ class ContextSampler:
             for member, near in zip(z, self._near, strict=True):
                 near[block] = block[_nearest(member[block], self.n_near)]
         counts = [near.flatten().bincount(minlength=self.n_rows) for near in self._near]
-        self._nearness = torch.stack(counts).to(z.dtype) / self.n_near
+        self._n_near_to = torch.stack(counts).to(z.dtype)
 
     def epoch(self):
         """Batches of one epoch in random order.
@@ -110,56 +116,83 @@ class ContextSampler:
                 yield Batch(torch.cat([drawn, context], 1), n_drawn)
 
     def _add_near(self, drawn, context, n_brought):
-        """Let the first `n_brought` of the rows drawn (m, p) bring a near one; weights.
+        """Let the first `n_brought` of the rows drawn (m, p) bring a near row, a query too.
 
-        To the row that brings it, a near row stands for the `self.n_near` nearest; to
-        the near row, the one that brought it stands for all that could have. The
-        others share the rest of the training rows, in inverse proportion to how often
-        a row is in a batch: some rows are near to many. So do the queries' errors. A
-        row that stands in several columns has its weight in one of them.
+        Let row i bring row j. Among i's neighbours, j stands for the `self.n_near`
+        nearest of i; among j's, i stands for all rows that could have brought j. All
+        others share the rest of the training rows, each in inverse proportion to the
+        probability of being in the batch, and so do the queries' errors.
         """
         n_drawn = drawn.shape[1]
-        n_uniform, n_queries = n_drawn + context.shape[1], n_drawn + n_brought
+        n_queries = n_drawn + n_brought
+        brings, brought = slice(n_brought), slice(n_drawn, n_queries)
         members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
         pick = torch.randint(self.n_near, (self.n_members, n_brought, 1), generator=self.generator)
-        nearest = self._near[members, drawn[:, :n_brought]]
-        near = nearest.gather(2, pick.to(self.device)).squeeze(2)
+        near = self._near[members, drawn[:, brings]].gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
-        # The last to write a row's seat keeps it: queries before context, those drawn first.
-        for part in (slice(n_queries, None), slice(n_drawn, n_queries), slice(n_drawn)):
+        # A row in several columns counts in one, its seat: that of the last to write it.
+        # Queries go before context, and those drawn before those brought.
+        for part in (slice(n_queries, None), brought, slice(n_drawn)):
             self._seat.scatter_(1, rows[:, part], columns[:, part])
         seated = self._seat.gather(1, rows) == columns
-        n_brought_to = n_brought * self._nearness.gather(1, rows)  # up to a factor, as a mean
-        share = seated / (n_uniform + n_brought_to)
 
-        brings, brought = slice(n_brought), slice(n_drawn, n_queries)
-        group = share.new_zeros(self.n_members, n_queries, rows.shape[1])
-        is_near = self._find_near_columns(rows)
-        group[:, brings], group[:, brought] = is_near[:, brings], is_near.mT[:, brought]
-        n_group = torch.zeros_like(share[:, :n_queries])
-        n_group[:, brings] = self.n_near
-        n_group[:, brought] = self.n_near * self._nearness.gather(1, near)
-        stands = columns[:, :n_queries].clone()
-        stands[:, brings], stands[:, brought] = self._seat.gather(1, near), columns[:, brings]
-        own = columns[:, :n_queries].unsqueeze(2)
-        weight = (1 - group).mul_(share.unsqueeze(1)).scatter_(2, own, 0.0)
-        total = weight.sum(2).clamp_(min=1e-3 * share.max())
-        weight.mul_(((self.n_rows - 1 - n_group) / total).unsqueeze(2))
-        weight.scatter_(2, stands.unsqueeze(2), n_group.unsqueeze(2)).scatter_(2, own, 1.0)
-        query_weight = (seated / (n_drawn + n_brought_to))[:, :n_queries]
-        return Batch(rows, n_queries, weight, query_weight)
+        nearest = self._find_columns(rows, slice(n_queries), rows.shape[1])
+        # Rows that one column stands for, and this column and their number.
+        group = torch.zeros_like(nearest)
+        group[:, brings] = nearest[:, brings]
+        group[:, brought] = self._find_columns(rows, slice(None), n_queries).mT[:, brought]
+        stand_in, n_group = columns[:, :n_queries].clone(), torch.zeros_like(nearest[:, :, 0])
+        stand_in[:, brings], n_group[:, brings] = self._seat.gather(1, near), self.n_near
+        stand_in[:, brought], n_group[:, brought] = columns[:, brings], self._count_near_to(near)
 
-    def _find_near_columns(self, rows):
-        """1 where a column's row is one of the nearest of another's, (m, N, N); 0 elsewhere."""
-        n_columns = rows.shape[1]
+        # Who was drawn and brings none, or was brought, brings none of its nearest; and
+        # who brought it, no other of theirs.
+        spent = nearest.clone()
+        spent[:, brings] = 0
+        spent[:, brought] += nearest[:, brings]
+        n_bringing = self._count_near_to(rows)
+        n_uniform = n_drawn + context.shape[1]
+        absent = self._absence(n_bringing.unsqueeze(1) - spent, n_uniform, n_brought)
+        share = (1 - group).mul_(seated.unsqueeze(1)).div_(1 - absent)
+        weight = self._complete(share, n_group, stand_in.unsqueeze(2))
+        # Queries without a seat, whose weights mean nothing, have no error.
+        absent = self._absence(n_bringing[:, :n_queries], n_drawn, n_brought)
+        return Batch(rows, n_queries, weight, seated[:, :n_queries] / (1 - absent))
+
+    def _complete(self, share, n_group, stand_in):
+        """Weights of all columns in the eyes of the queries, (m, b, N), in place.
+
+        Those of `share`, but the query itself, sum to the rows of no group.
+        """
+        n_queries = share.shape[1]
+        own = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
+        weight = share.scatter_(2, own, 0.0)
+        total = weight.sum(2)
+        # Where no such column is there, none can stand for the rest.
+        scale = ((self.n_rows - 1 - n_group) / total).masked_fill_(total == 0, 0.0)
+        weight.mul_(scale.unsqueeze(2)).scatter_(2, stand_in, n_group.unsqueeze(2))
+        return weight.scatter_(2, own, 1.0)
+
+    def _count_near_to(self, rows):
+        """Count the rows that each of `rows` (m, b) is one of the nearest of."""
+        return self._n_near_to.gather(1, rows)
+
+    def _absence(self, n_bringing, n_uniform, n_brought):
+        """Probability that a row which so many others can bring is not in a batch."""
+        kept = 1 - n_brought / (self.n_rows * self.n_near)
+        return (n_bringing * math.log(kept)).exp_().mul_(1 - n_uniform / self.n_rows)
+
+    def _find_columns(self, rows, chosen, n_columns):
+        """1 at [m, i, j] where one of the nearest of chosen row i has its seat in column j."""
         members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
-        nearest = self._near[members, rows]  # (m, N, self.n_near)
+        nearest = self._near[members, rows[:, chosen]]  # (m, chosen, self.n_near)
         # A seat from an earlier batch may be another row's now, or lie beyond.
-        seat = self._seat.gather(1, nearest.flatten(1)).clamp(max=n_columns - 1)
+        seat = self._seat.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
         present = (rows.gather(1, seat) == nearest.flatten(1)).view_as(nearest)
-        is_near = self._nearness.new_zeros(self.n_members, n_columns, n_columns)
-        return is_near.scatter_add_(2, seat.view_as(nearest), present.to(is_near.dtype))
+        found = self._n_near_to.new_zeros(*nearest.shape[:2], n_columns)
+        # Added: where one is not present another may be.
+        return found.scatter_add_(2, seat.view_as(nearest), present.to(found.dtype))
 
     def _draw_order(self):
         return torch.randperm(self.n_rows, generator=self.generator)

@@ -52,12 +52,12 @@ class NONARegressor(BaseNeighborRegressor):
         alone, as in the papers.
 
     context_neighbors : int or None, default=4
-        Each row of a batch, or the first `context_size` of them, brings one of this
-        many nearest training rows (by Euclidean distance of embeddings; at most
-        1,000), which takes a place of the context, is predicted too, and stands for
-        them; all other rows of batch and context stand for the rest of the training
-        set. Used where at least 2,000 distinct rows are left to train on and not all
-        are context anyway. None: uniform draws.
+        Each row drawn for a batch, or the first `context_size` of them, brings one of
+        this many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000). The row brought takes a place of the context and is predicted too. It
+        stands for all rows that could have been brought; the others stand for the
+        rest of the training set. Used where at least 2,000 distinct rows are left to
+        train on and not all are context anyway. None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -85,8 +85,9 @@ class NONARegressor(BaseNeighborRegressor):
         Share of the hidden units dropped in training, in [0, 1).
 
     batch_size : int, default=256
-        Largest number of rows predicted in one step of the optimiser, beside those
-        that they bring; one more where a batch of a single row would be left.
+        Largest number of rows drawn to be predicted in one step of the optimiser; one
+        more where a batch of a single row would be left. Those that they bring (see
+        `context_neighbors`) come on top.
 
     learning_rate : {"cycles", "constant"}, default="cycles"
         ``"cycles"``: four cosine cycles of growing length over the training.
@@ -122,8 +123,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
-        steps if that is more; half as many where the rows that others bring (see
-        `context_neighbors`) are predicted too, by which an epoch counts for two.
+        steps if that is more. Where rows bring others (see `context_neighbors`), so
+        that an epoch predicts each row twice in the mean, it is half as many (with a
+        `context_size` below `batch_size`: twice and half less).
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
@@ -202,16 +204,17 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64.
 
-    With ``early_stopping="auto"`` a training of at least 1,500 steps (750 where
-    `context_neighbors` is used) with ``learning_rate="cycles"`` and without
-    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds
-    its best by more than a standard error and R2 is below 0.85 at the end of the
-    learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
-    third (7/15), training stops there. If R2 is at least 0.95 at the end of the
-    third, the error does not exceed its best so far and there are fewer than 2,000
-    rows, the last cycle trains on all and its last weights are kept. If neither,
-    the best epoch is kept; and if it was before the last cycle, the networks are
-    trained again on all rows, from the same initial weights and for as many steps.
+    With ``early_stopping="auto"`` a training of at least 1,500 steps (as `max_iter`
+    counts them: half as many where rows bring others) with
+    ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
+    aside in the end. If their error exceeds its best by more than a standard error
+    and R2 is below 0.85 at the end of the learning rate's second cycle (3/15 of the
+    epochs), or below 0.95 at that of the third (7/15), training stops there. If R2
+    is at least 0.95 at the end of the third, the error does not exceed its best so
+    far and there are fewer than 2,000 rows, the last cycle trains on all and its
+    last weights are kept. If neither, the best epoch is kept; and if it was before
+    the last cycle, the networks are trained again on all rows, from the same
+    initial weights and for as many steps.
 
     The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
     softstep_parameters="pointwise", temperature=None, trend=None,

@@ -11,6 +11,10 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, _base, _nona, _training
+from skneighbors._context import Batch
+from skneighbors._network import NeighborNetwork
+from skneighbors._rows import LabelledRows, MemberRows
+from skneighbors.nn import NONA, MLPEmbedder
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +104,7 @@ def test_large_data_look_for_near_rows():
     assert model.fit(X, y).score(X, y) > 0.5
 
 
-def test_epochs_that_predict_rows_twice_are_half_as_many(monkeypatch):
+def test_epochs_that_predict_rows_more_than_once_are_fewer(monkeypatch):
     seen = []
 
     def train_network(network, data, members, settings, *args):
@@ -109,10 +113,43 @@ def test_epochs_that_predict_rows_twice_are_half_as_many(monkeypatch):
 
     monkeypatch.setattr(_base, "train_network", train_network)
     X, y = make_friedman1(n_samples=4000, random_state=0)
-    for params in ({}, {"context_size": 128}, {"context_neighbors": None}):
+    settings = [
+        ({}, (64, 4, True)),
+        ({"context_size": 128}, (86, 4, True)),
+        ({"context_neighbors": None}, (128, None, True)),
+        # 14 batches of 3,400 rows, twice as many predictions.
+        ({"max_iter": 54}, (54, 4, True)),
+        ({"max_iter": 53}, (53, 4, False)),
+    ]
+    for params, expected in settings:
         with pytest.raises(InterruptedError):
             NONARegressor(**params).fit(X, y)
-    assert seen == [(64, 4, True), (86, 4, True), (128, None, True)]
+        assert seen[-1] == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_of_queries_count_by_their_weight(weighted):
+    X, y = torch.randn(20, 2), torch.randn(20, 1)
+    sample_weight = torch.rand(20) + 0.5 if weighted else None
+    network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
+    settings = _training.TrainingSettings(1, 4, 4, 2, "constant", 1e-2, 0.0, None, None, 0.0)
+    members = MemberRows(torch.arange(20).unsqueeze(0), None)
+    trainer = _training._Trainer(
+        network, LabelledRows(X, y, sample_weight), members, settings, torch.Generator()
+    )
+    rows = torch.tensor([[3, 7, 3, 5, 9]])
+    query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
+    context_weight = torch.rand(1, 4, 5)
+    context_weight[..., :4].diagonal(dim1=1, dim2=2).fill_(1)
+    loss = trainer._losses(Batch(rows, 4, context_weight, query_weight))
+    weight = context_weight if sample_weight is None else context_weight * sample_weight[rows]
+    if weighted:
+        weight[..., :4].diagonal(dim1=1, dim2=2).fill_(1)
+    z = network.embed(X[rows], None if sample_weight is None else sample_weight[rows])
+    y_hat = network.head(z[:, :4], z, y[rows], torch.arange(4), weight)
+    errors = (y_hat - y[rows[:, :4]]).square().squeeze(2)
+    share = query_weight if sample_weight is None else query_weight * sample_weight[rows[:, :4]]
+    torch.testing.assert_close(loss, (share * errors).sum(1) / share.sum(1))
 
 
 def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypatch):
