@@ -124,8 +124,8 @@ class NONARegressor(BaseNeighborRegressor):
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more. Where rows bring others (see `context_neighbors`), so
-        that an epoch predicts each row twice in the mean, it is half as many (with a
-        `context_size` below `batch_size`: twice and half less).
+        that an epoch predicts each row twice in the mean, half as many are enough; not
+        so much fewer with a `context_size` below `batch_size`.
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the

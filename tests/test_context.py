@@ -123,7 +123,7 @@ def test_rows_drawn_bring_one_of_their_nearest(context_size, n_brought):
     assert (torch.cat(drawn, 1).sort().values == torch.arange(100)).all()
 
 
-@pytest.fixture(params=[(6, 4), (12, 4), (40, 4), (12, 1)])
+@pytest.fixture(scope="module", params=[(6, 4), (12, 4), (40, 4), (12, 1)])
 def seen(request):
     """What many batches of 12 rows drawn from 120 show, by context size and near rows.
 
@@ -137,7 +137,7 @@ def seen(request):
     np.put_along_axis(near, sampler._near[0].numpy(), True, axis=1)
     total, n_seen = np.zeros((3, n_rows, n_rows)), np.zeros((3, n_rows))
     siblings, errors, n_batches = [], np.zeros(n_rows), 0
-    for _ in range(600):
+    for _ in range(250):
         for (rows,), n_queries, (weight,), (query_weight,) in sampler.epoch():
             rows, weight, query_weight = (a.numpy() for a in (rows, weight, query_weight))
             queries = rows[:n_queries]
