@@ -121,7 +121,8 @@ class BaseNeighborRegressor(
             `algorithm` are given that need FAISS.
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
-            with a warning and the weights of the best epoch.
+            with a warning and the weights of the best epoch; a search in one process
+            goes on with its next fit.
         """
         before = self.__dict__.copy()
         try:

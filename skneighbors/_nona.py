@@ -56,8 +56,9 @@ class NONARegressor(BaseNeighborRegressor):
         this many nearest training rows (by Euclidean distance of embeddings; at most
         1,000). The row brought takes a place of the context and is predicted too. It
         stands for all rows that could have been brought; the others stand for the
-        rest of the training set. Used where at least 2,000 distinct rows are left to
-        train on and not all are context anyway. None: uniform draws.
+        rest of the training set. Few are best. Used where at least 2,000 distinct rows
+        are left to train on, and more than batch and context hold; not without
+        context, ``context_size=None``. None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -123,9 +124,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
-        steps if that is more. Where rows bring others (see `context_neighbors`), so
-        that an epoch predicts each row twice in the mean, half as many are enough; not
-        so much fewer with a `context_size` below `batch_size`.
+        steps if that is more; divided by how often an epoch predicts a row, in the
+        mean, where rows bring others: twice, or less with a `context_size` below
+        `batch_size` (see `context_neighbors`).
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
@@ -163,7 +164,8 @@ class NONARegressor(BaseNeighborRegressor):
     ----------
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardised
-        targets over rows and members, each row left out of its own neighbours.
+        targets over rows and members, each row left out of its own neighbours. With
+        near rows (see `context_neighbors`) it is estimated from a weighted sample.
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
@@ -176,8 +178,8 @@ class NONARegressor(BaseNeighborRegressor):
         neither here nor in the curves.
 
     best_iter_ : int
-        Epoch, counted from 1, whose weights are kept, or for as many steps as
-        which the networks were trained again on all rows.
+        Best epoch, counted from 1, whose weights are kept. If the networks were then
+        trained again, on all rows, it was for as many steps as up to that epoch.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

@@ -174,8 +174,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         neither here nor in the curves.
 
     best_iter_ : int
-        Epoch, counted from 1, whose weights are kept, or for as many steps as
-        which the networks were trained again on all rows.
+        Best epoch, counted from 1, whose weights are kept. If the networks were then
+        trained again, on all rows, it was for as many steps as up to that epoch.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

@@ -96,6 +96,23 @@ def test_all_scripts_are_run_and_know_their_options(tmp_path, monkeypatch, capsy
         assert ("--results" in options) == ("--results" in text)
 
 
+def test_missing_packages_are_named_before_any_work(tmp_path, monkeypatch, capsys):
+    from paper import __main__ as paper_main
+
+    results = tmp_path / "paper_growth.json"
+    results.write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(paper_main, "RESULTS", tmp_path)
+    monkeypatch.setattr(paper_main, "PACKAGES", ("json", "no_such_package"))
+    monkeypatch.setattr(sys, "argv", ["paper", "--anew"])
+    with pytest.raises(SystemExit) as stopped:
+        paper_main.main()
+    assert stopped.value.code
+    error = capsys.readouterr().err
+    assert "needs no_such_package;" in error
+    assert "json" not in error
+    assert results.exists()
+
+
 @pytest.mark.parametrize("options", [[], ["--output", "here"], ["--results", "here.json"]])
 @pytest.mark.parametrize("script", ["finetuning", "ablations", "weightings", "growth"])
 def test_quick_runs_need_files_of_their_own(script, options, monkeypatch, capsys):

@@ -11,10 +11,12 @@ runs all at their smallest, to try them out, and writes to a folder of its own.
 import argparse
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-from ._runs import RESULTS
-
+RESULTS = Path(__file__).parents[1] / "results"
+# Needed by one script or another.
+PACKAGES = ("entmax", "matplotlib", "pandas", "scikit_posthocs", "umap")
 # Those that keep results apart from what they write to the docs.
 SCRIPTS = {
     "finetuning": True,
@@ -50,6 +52,9 @@ def main():
     how.add_argument("--quick", type=Path, metavar="FOLDER", help="write small runs there instead")
     args = parser.parse_args()
     quick = args.quick and args.quick.resolve()
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        parser.error(f"this needs {', '.join(missing)}; install with pip install '.[paper]'")
     if args.anew:
         for path in RESULTS.glob("paper_*.json*"):
             path.replace(path.with_name(f"{path.name}.old"))
