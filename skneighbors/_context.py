@@ -131,7 +131,7 @@ class ContextSampler:
         near = self._near[members, drawn[:, brings]].gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
-        # A row in several columns counts in one, its seat: that of the last to write it.
+        # A row in several columns counts in one, its seat: whichever is written last.
         # Queries go before context, and those drawn before those brought.
         for part in (slice(n_queries, None), brought, slice(n_drawn)):
             self._seat.scatter_(1, rows[:, part], columns[:, part])
@@ -147,9 +147,8 @@ class ContextSampler:
         stand_in[:, brought], n_group[:, brought] = columns[:, brings], self._count_near_to(near)
 
         # Who was drawn and brings none, or was brought, brings none of its nearest; and
-        # who brought it, no other of theirs.
-        spent = nearest.clone()
-        spent[:, brings] = 0
+        # who brought it, no other of theirs. (The nearest of those that bring have no share.)
+        spent = nearest
         spent[:, brought] += nearest[:, brings]
         n_bringing = self._count_near_to(rows)
         n_uniform = n_drawn + context.shape[1]
@@ -161,15 +160,16 @@ class ContextSampler:
         return Batch(rows, n_queries, weight, seated[:, :n_queries] / (1 - absent))
 
     def _complete(self, share, n_group, stand_in):
-        """Weights of all columns in the eyes of the queries, (m, b, N), in place.
+        """Turn `share` (m, b, N), in place, into weights that sum to all training rows.
 
-        Those of `share`, but the query itself, sum to the rows of no group.
+        They are 1 for the query itself, `n_group` (m, b) for the column `stand_in`
+        (m, b, 1), and what is left is shared among the others, if there are any.
         """
         n_queries = share.shape[1]
         own = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
         weight = share.scatter_(2, own, 0.0)
         total = weight.sum(2)
-        # Where no such column is there, none can stand for the rest.
+        # Without any others, none stand for the rest.
         scale = ((self.n_rows - 1 - n_group) / total).masked_fill_(total == 0, 0.0)
         weight.mul_(scale.unsqueeze(2)).scatter_(2, stand_in, n_group.unsqueeze(2))
         return weight.scatter_(2, own, 1.0)

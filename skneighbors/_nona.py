@@ -54,11 +54,11 @@ class NONARegressor(BaseNeighborRegressor):
     context_neighbors : int or None, default=4
         Each row drawn for a batch, or the first `context_size` of them, brings one of
         this many nearest training rows (by Euclidean distance of embeddings; at most
-        1,000). The row brought takes a place of the context and is predicted too. It
-        stands for all rows that could have been brought; the others stand for the
-        rest of the training set. Few are best. Used where at least 2,000 distinct rows
-        are left to train on, and more than batch and context hold; not without
-        context, ``context_size=None``. None: uniform draws.
+        1,000). The row brought takes a place of the context and is predicted too. To
+        the row that brought it, it stands for all that could have been; the others
+        stand for the rest of the training set. Small numbers do best. Used where at
+        least 2,000 distinct rows are left to train on, and more than `batch_size` and
+        `context_size` together; not with ``context_size=None``. None: uniform draws.
 
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -178,8 +178,9 @@ class NONARegressor(BaseNeighborRegressor):
         neither here nor in the curves.
 
     best_iter_ : int
-        Best epoch, counted from 1, whose weights are kept. If the networks were then
-        trained again, on all rows, it was for as many steps as up to that epoch.
+        Epoch, counted from 1, whose weights are kept: the best, or the last if the last
+        cycle trained on all rows. If the networks were trained again on all rows
+        instead, the best epoch before, whose number of steps they then took.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -207,7 +208,7 @@ class NONARegressor(BaseNeighborRegressor):
     float64.
 
     With ``early_stopping="auto"`` a training of at least 1,500 steps (as `max_iter`
-    counts them: half as many where rows bring others) with
+    counts them: down to half as many where rows bring others) with
     ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
     aside in the end. If their error exceeds its best by more than a standard error
     and R2 is below 0.85 at the end of the learning rate's second cycle (3/15 of the

@@ -174,8 +174,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         neither here nor in the curves.
 
     best_iter_ : int
-        Best epoch, counted from 1, whose weights are kept. If the networks were then
-        trained again, on all rows, it was for as many steps as up to that epoch.
+        Epoch, counted from 1, whose weights are kept: the best, or the last if the last
+        cycle trained on all rows. If the networks were trained again on all rows
+        instead, the best epoch before, whose number of steps they then took.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

@@ -132,13 +132,14 @@ def seen(request):
     (n, n) of all rows, NaN for rows that never were such queries.
     """
     (context_size, n_near), n_rows, n_drawn = request.param, 120, 12
-    sampler = make_near_sampler(n_rows, n_drawn, context_size, n_near)
+    # The second member shows whether members are kept apart.
+    sampler = make_near_sampler(n_rows, n_drawn, context_size, n_near, n_members=2)
     near = np.zeros((n_rows, n_rows), dtype=bool)
-    np.put_along_axis(near, sampler._near[0].numpy(), True, axis=1)
+    np.put_along_axis(near, sampler._near[1].numpy(), True, axis=1)
     total, n_seen = np.zeros((3, n_rows, n_rows)), np.zeros((3, n_rows))
     siblings, errors, n_batches = [], np.zeros(n_rows), 0
     for _ in range(250):
-        for (rows,), n_queries, (weight,), (query_weight,) in sampler.epoch():
+        for (_, rows), n_queries, (_, weight), (_, query_weight) in sampler.epoch():
             rows, weight, query_weight = (a.numpy() for a in (rows, weight, query_weight))
             queries = rows[:n_queries]
             np.add.at(errors, queries, query_weight / query_weight.sum())
@@ -160,6 +161,10 @@ def seen(request):
             siblings.append(by_row[n_drawn + brought][of_bringer])
     with np.errstate(invalid="ignore"):
         mean = total / n_seen[..., None]
+    # A context of fewer rows than are drawn leaves some that bring none.
+    assert np.isnan(mean[1]).all() == (context_size >= n_drawn)
+    assert not np.isnan(mean[[0, 2]]).all((1, 2)).any()
+    assert (len(np.concatenate(siblings)) > 0) == (n_near > 1)
     return near, mean, np.concatenate(siblings), errors / n_batches * n_rows
 
 

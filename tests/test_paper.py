@@ -104,6 +104,11 @@ def test_missing_packages_are_named_before_any_work(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(paper_main, "RESULTS", tmp_path)
     monkeypatch.setattr(paper_main, "PACKAGES", ("json", "no_such_package"))
     monkeypatch.setattr(sys, "argv", ["paper", "--anew"])
+
+    def run(*args, **kwargs):
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr(paper_main.subprocess, "run", run)
     with pytest.raises(SystemExit) as stopped:
         paper_main.main()
     assert stopped.value.code

@@ -14,6 +14,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+# Not that of _runs, which needs some of the packages below.
 RESULTS = Path(__file__).parents[1] / "results"
 # Needed by one script or another.
 PACKAGES = ("entmax", "matplotlib", "pandas", "scikit_posthocs", "umap")
