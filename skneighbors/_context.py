@@ -126,9 +126,8 @@ class ContextSampler:
         n_drawn = drawn.shape[1]
         n_queries = n_drawn + n_brought
         brings, brought = slice(n_brought), slice(n_drawn, n_queries)
-        members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
         pick = torch.randint(self.n_near, (self.n_members, n_brought, 1), generator=self.generator)
-        near = self._near[members, drawn[:, brings]].gather(2, pick.to(self.device)).squeeze(2)
+        near = self._nearest_of(drawn[:, brings]).gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
         # A row in several columns counts in one, its seat: whichever is written last.
@@ -137,20 +136,21 @@ class ContextSampler:
             self._seat.scatter_(1, rows[:, part], columns[:, part])
         seated = self._seat.gather(1, rows) == columns
 
+        n_bringing = self._n_near_to.gather(1, rows)
         nearest = self._find_columns(rows, slice(n_queries), rows.shape[1])
+        of_context = self._find_columns(rows, slice(n_queries, None), n_queries)
         # Rows that one column stands for, and this column and their number.
         group = torch.zeros_like(nearest)
         group[:, brings] = nearest[:, brings]
-        group[:, brought] = self._find_columns(rows, slice(None), n_queries).mT[:, brought]
+        group[:, brought] = torch.cat([nearest[..., brought], of_context[..., brought]], 1).mT
         stand_in, n_group = columns[:, :n_queries].clone(), torch.zeros_like(nearest[:, :, 0])
         stand_in[:, brings], n_group[:, brings] = self._seat.gather(1, near), self.n_near
-        stand_in[:, brought], n_group[:, brought] = columns[:, brings], self._count_near_to(near)
+        stand_in[:, brought], n_group[:, brought] = columns[:, brings], n_bringing[:, brought]
 
         # Who was drawn and brings none, or was brought, brings none of its nearest; and
         # who brought it, no other of theirs. (The nearest of those that bring have no share.)
         spent = nearest
         spent[:, brought] += nearest[:, brings]
-        n_bringing = self._count_near_to(rows)
         n_uniform = n_drawn + context.shape[1]
         absent = self._absence(n_bringing.unsqueeze(1) - spent, n_uniform, n_brought)
         share = (1 - group).mul_(seated.unsqueeze(1)).div_(1 - absent)
@@ -174,9 +174,10 @@ class ContextSampler:
         weight.mul_(scale.unsqueeze(2)).scatter_(2, stand_in, n_group.unsqueeze(2))
         return weight.scatter_(2, own, 1.0)
 
-    def _count_near_to(self, rows):
-        """Count the rows that each of `rows` (m, b) is one of the nearest of."""
-        return self._n_near_to.gather(1, rows)
+    def _nearest_of(self, rows):
+        """Nearest rows of each of `rows` (m, b), as (m, b, self.n_near)."""
+        members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
+        return self._near[members, rows]
 
     def _absence(self, n_bringing, n_uniform, n_brought):
         """Probability that a row which so many others can bring is not in a batch."""
@@ -185,8 +186,7 @@ class ContextSampler:
 
     def _find_columns(self, rows, chosen, n_columns):
         """1 at [m, i, j] where one of the nearest of chosen row i has its seat in column j."""
-        members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
-        nearest = self._near[members, rows[:, chosen]]  # (m, chosen, self.n_near)
+        nearest = self._nearest_of(rows[:, chosen])
         # A seat from an earlier batch may be another row's now, or lie beyond.
         seat = self._seat.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
         present = (rows.gather(1, seat) == nearest.flatten(1)).view_as(nearest)

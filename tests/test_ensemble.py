@@ -133,18 +133,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     X, y = torch.randn(20, 2), torch.randn(20, 1)
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
-    settings = _training.TrainingSettings(
-        max_iter=1,
-        batch_size=4,
-        context_size=4,
-        context_neighbors=2,
-        learning_rate="constant",
-        learning_rate_init=1e-2,
-        weight_decay=0.0,
-        ema_decay=None,
-        n_iter_no_change=None,
-        tol=0.0,
-    )
+    settings = NONARegressor()._training_settings(20, 20)
     members = MemberRows(torch.arange(20).unsqueeze(0), None)
     trainer = _training._Trainer(
         network, LabelledRows(X, y, sample_weight), members, settings, torch.Generator()
