@@ -99,6 +99,7 @@ ABLATIONS = {
     "NONA, no SoftStep": _ours(softstep=None),
     "NONA, no trend": _ours(trend=None),
     "NONA, one member": _ours(n_estimators=1),
+    "NONA, two hidden layers": _ours(hidden_layer_sizes=(256, 256)),
     "NONA, uniform context": _ours(context_neighbors=None),
     "NONA, in-batch context": _ours(context_size=None),
     "NONA, no weight average": _ours(ema_decay=None),

@@ -37,6 +37,8 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
+# Hidden layers by default: more of them pay with many rows and harm with few.
+_WIDTH, _FEW_LAYERS, _MORE_LAYERS, _MIN_ROWS_FOR_MORE = 256, 2, 4, 5000
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -61,7 +63,11 @@ class BaseNeighborRegressor(
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "trend": [StrOptions({"linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "hidden_layer_sizes": [
+            StrOptions({"auto"}),
+            "array-like",
+            Interval(Integral, 1, None, closed="left"),
+        ],
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "batch_norm": ["boolean"],
@@ -137,7 +143,7 @@ class BaseNeighborRegressor(
 
     def _fit(self, X, y, sample_weight, n_threads):
         device = resolve_device(self.device)
-        hidden_layer_sizes = self._check_hidden_layer_sizes()
+        self._check_hidden_layer_sizes()
         if self.n_candidates is not None:
             check_algorithm(self.algorithm, self.similarity)
         X, y, sample_weight = self._check_training_data(X, y, sample_weight)
@@ -159,9 +165,7 @@ class BaseNeighborRegressor(
         members = self._split(len(data.X), random_state, device)
         settings = self._training_settings(members.train.shape[1], len(data.X))
         # Embeddings are trained in float32; the bank is float64.
-        history, network = self._train(
-            data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
-        )
+        history, network = self._train(data.float(), members, settings, random_state, n_threads)
 
         bank = NeighborBank(network, *data)
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
@@ -185,12 +189,17 @@ class BaseNeighborRegressor(
         return self
 
     def _check_hidden_layer_sizes(self):
-        sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+        sizes = self._hidden_layer_sizes(0)
         if any(not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError(
-                f"hidden_layer_sizes must hold ints >= 1; got {self.hidden_layer_sizes!r}."
+                f"hidden_layer_sizes must be 'auto' or hold ints >= 1; "
+                f"got {self.hidden_layer_sizes!r}."
             )
-        return sizes
+
+    def _hidden_layer_sizes(self, n_rows):
+        if isinstance(self.hidden_layer_sizes, str):
+            return (_WIDTH,) * (_MORE_LAYERS if n_rows >= _MIN_ROWS_FOR_MORE else _FEW_LAYERS)
+        return tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
 
     def _check_training_data(self, X, y, sample_weight):
         X, y = validate_data(
@@ -266,13 +275,13 @@ class BaseNeighborRegressor(
         """Whether training draws from torch's global generator."""
         return self.dropout > 0 or self.feature_extractor is not None
 
-    def _train(self, data, members, settings, hidden_layer_sizes, random_state, n_threads):
+    def _train(self, data, members, settings, random_state, n_threads):
         device = data.X.device
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
-            network = self._make_network(data, hidden_layer_sizes).to(device)
+            network = self._make_network(data).to(device)
             if not self._draws_globally():
                 block.close()
             block.enter_context(torch.autocast(device.type, enabled=False))
@@ -282,7 +291,7 @@ class BaseNeighborRegressor(
                 )
         return history, network
 
-    def _make_network(self, data, hidden_layer_sizes):
+    def _make_network(self, data):
         feature_extractors, numerical_embedding = None, self.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
         members = range(self.n_estimators)
@@ -296,7 +305,7 @@ class BaseNeighborRegressor(
         embedders = [
             MLPEmbedder(
                 n_features,
-                hidden_layer_sizes,
+                self._hidden_layer_sizes(len(data.X)),
                 self.embedding_dim,
                 activation=self.activation,
                 numerical_embedding=numerical_embedding,

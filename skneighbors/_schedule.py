@@ -5,8 +5,10 @@ import math
 # At least so many steps, however few the rows, if an epoch predicts each row once.
 MIN_STEPS = 1500
 _MIN_EPOCHS = 128
-# From twice as many epochs on, not every epoch is validated, but at least so many.
+# From so many epochs on those of a high learning rate, a share of its peak, aren't validated;
+# from twice as many on not all others either, but at least half as many.
 _N_VALIDATIONS = 64
+_HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
 _RESOLUTION = 16
 
@@ -52,5 +54,9 @@ def validates(epoch, settings):
         return True
     if settings.finish_on_all and epoch in cycle_ends(settings.max_iter):
         return True
+    if settings.max_iter >= _N_VALIDATIONS and settings.learning_rate == "cycles":
+        rate = learning_rate_factor("cycles", epoch / settings.max_iter)
+        if rate > _HIGH_RATE:  # weights at a cycle's end are better
+            return False
     stride = min(settings.max_iter // _N_VALIDATIONS, epoch // _RESOLUTION)
     return epoch % max(1, stride) == 0

@@ -58,8 +58,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
-    hidden_layer_sizes : int or array-like of int, default=(256, 256)
+    hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
+        ``"auto"``: two layers of 256, or four from 5,000 distinct rows on. From the
+        third on, a layer as wide as the one before adds its input to its output.
 
     embedding_dim : int, default=64
         Width of the learnt embedding.
@@ -165,9 +167,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
-        computed, as long as rows are set aside: after every epoch, or in a long
-        training without `n_iter_no_change` up to some 150 times. None without
-        validation.
+        computed, as long as rows are set aside: after every epoch, or without
+        `n_iter_no_change` and from 64 epochs on up to some 150 times, under
+        ``learning_rate="cycles"`` while the rate is low. None without validation.
 
     n_iter_ : int
         Number of epochs run; those of a training repeated on all rows are counted
@@ -239,7 +241,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         rank="soft",
         rank_scale="log",
         context_size=256,
-        hidden_layer_sizes=(256, 256),
+        hidden_layer_sizes="auto",
         embedding_dim=64,
         activation="silu",
         batch_norm=True,

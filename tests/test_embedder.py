@@ -102,6 +102,19 @@ def test_embedder_options(hidden_layer_sizes, numerical_embedding, batch_norm):
     assert len(norms) == batch_norm * len(hidden_layer_sizes)
 
 
+@pytest.mark.parametrize("batch_norm", [True, False])
+def test_from_the_third_on_hidden_layers_of_equal_width_are_residual(batch_norm):
+    embedder = MLPEmbedder(6, (6, 6, 6, 8, 8), 8, activation="tanh", batch_norm=batch_norm).double()
+    norms = [m for m in embedder.modules() if isinstance(m, WeightedBatchNorm)]
+    linears = [m for m in embedder.modules() if isinstance(m, torch.nn.Linear)]
+    x = expected = normal(5, 6)
+    for i, linear in enumerate(linears[:-1]):
+        out = linear(expected)
+        out = torch.tanh(norms[i](out) if batch_norm else out)
+        expected = expected + out if i in (2, 4) else out
+    assert_allclose(embedder(x).detach(), linears[-1](expected).detach())
+
+
 def test_evaluation_is_deterministic_and_row_by_row():
     embedder = MLPEmbedder(3, (8,), 5, dropout=0.5).double().eval()
     x = normal(6, 3)

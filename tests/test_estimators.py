@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor
+from skneighbors import NONARegressor, _base
 
 PAPER = dict(
     similarity="l2",
@@ -91,6 +91,18 @@ def test_stops_without_gain(estimator_class, friedman):
     model = estimator_class(max_iter=100, n_iter_no_change=2, tol=10.0, random_state=0)
     # The first epoch always counts as a gain, no later one gains as much as 10.
     assert model.fit(X, y).n_iter_ == 3
+
+
+@pytest.mark.parametrize(("more_from", "sizes"), [(81, (256, 256)), (80, (256,) * 4)])
+def test_auto_depth_grows_with_the_distinct_rows(
+    estimator_class, friedman, monkeypatch, more_from, sizes
+):
+    X, X_test, y, _ = (part[:80] for part in friedman)
+    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_MORE", more_from)
+    auto = estimator_class(max_iter=2, random_state=0)
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5)).predict(X_test)
+    given = estimator_class(hidden_layer_sizes=sizes, max_iter=2, random_state=0).fit(X, y)
+    assert_allclose(twice, given.predict(X_test), rtol=1e-4)
 
 
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from torch import nn as torch_nn
 
 from skneighbors import nn
+from skneighbors.nn import _stack
 
 B, N, D, K, M = 5, 12, 4, 2, 3
 
@@ -72,7 +73,7 @@ def test_the_modules_are_left_alone():
         for parameter in stack.parameters():
             parameter.zero_()
     assert all(p.ndim < 4 and p.requires_grad for m in modules for p in m.parameters())
-    assert modules[0].layers[0].weight.abs().sum() > 0
+    assert modules[0].layers[0].linear.weight.abs().sum() > 0
 
 
 def test_one_input_for_all():
@@ -124,3 +125,26 @@ def test_batch_normalisation_is_torchs_for_equal_weights():
     assert_allclose(ours(x).detach(), theirs(x).detach(), rtol=1e-4, atol=1e-6)
     assert_allclose(ours.running_var, theirs.running_var, rtol=1e-5)
     assert_allclose(ours.eval()(x).detach(), theirs.eval()(x).detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_large_products_of_single_precision_are_as_exact(shared):
+    torch.manual_seed(0)
+    modules = [_stack.Linear(256, 192), _stack.Linear(256, 192)]
+    stacked = nn.stack_modules(modules)
+    x = torch.randn(1 if shared else 2, 400, 256, requires_grad=True)
+    grad = torch.randn(2, 400, 192)
+    (stacked(x) * grad).sum().backward()
+
+    exact_x = x.detach().double().requires_grad_()
+    exact = nn.stack_modules(modules).double()
+    (exact(exact_x) * grad).sum().backward()
+    for single, double in [
+        (stacked(x), exact(exact_x)),
+        (x.grad, exact_x.grad),
+        (stacked.weight.grad, exact.weight.grad),
+        (stacked.bias.grad, exact.bias.grad),
+    ]:
+        assert single.shape == double.shape
+        assert single.dtype == torch.float32
+        assert_allclose(single.detach(), double.detach(), rtol=1e-4, atol=2e-4)

@@ -204,16 +204,42 @@ def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
     assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
 
 
-@pytest.mark.parametrize("max_iter", [1, 50, 128, 750, 1500])
-def test_validates_a_bounded_number_of_times(max_iter):
-    settings = SimpleNamespace(max_iter=max_iter, n_iter_no_change=None, finish_on_all=True)
-    validated = [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
+def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
+    settings = SimpleNamespace(
+        max_iter=max_iter,
+        learning_rate=learning_rate,
+        n_iter_no_change=n_iter_no_change,
+        finish_on_all=True,
+    )
+    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
+
+
+@pytest.mark.parametrize("learning_rate", ["constant", "cycles"])
+@pytest.mark.parametrize("max_iter", [1, 50, 64, 128, 750, 1500])
+def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
+    everything = list(range(1, max_iter + 1))
+    validated = validated_epochs(max_iter, learning_rate)
     assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
-    assert min(max_iter, 64) <= len(validated) <= 160
+    assert min(max_iter, 32) <= len(validated) <= 160
+    if max_iter < 64:
+        assert validated == everything
+    # Dense where it is done at all: all the time at a constant rate, else while it is low.
+    eligible = {
+        epoch
+        for epoch in everything
+        if learning_rate == "constant" or learning_rate_factor("cycles", epoch / max_iter) <= 0.5
+    }
     for previous, epoch in itertools.pairwise(validated):
-        assert epoch - previous <= max(1, epoch / 16, max_iter / 64)
-    settings.n_iter_no_change = 10
-    assert all(validates(epoch, settings) for epoch in range(1, max_iter + 1))
+        if eligible.issuperset(range(previous, epoch + 1)):
+            assert epoch - previous <= max(1, epoch / 16, max_iter / 64)
+    assert validated_epochs(max_iter, learning_rate, n_iter_no_change=10) == everything
+
+
+def test_weights_of_a_high_learning_rate_are_not_validated():
+    validated = validated_epochs(640, "cycles")
+    rates = [learning_rate_factor("cycles", epoch / 640) for epoch in validated]
+    assert max(rates) <= 0.5
+    assert 0.4 < len(validated) / len(validated_epochs(640, "constant")) < 0.6
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])

@@ -10,6 +10,8 @@ from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
+# Hidden layers before those that are residual: so few learn better without.
+_N_STEM_LAYERS = 2
 
 
 class PeriodicEmbedding(nn.Module):
@@ -167,11 +169,35 @@ class WeightedBatchNorm(nn.Module):
         return (sample_weight / total).unsqueeze(-2), torch.where(n > 1, n / (n - 1), 1)
 
 
+class _HiddenLayer(nn.Module):
+    """Linear layer, batch normalisation, activation and dropout; `residual` adds the input."""
+
+    def __init__(self, n_features, width, activation, batch_norm, dropout, residual):
+        super().__init__()
+        # The normalisation has a bias of its own.
+        self.linear = Linear(n_features, width, bias=not batch_norm)
+        self.norm = WeightedBatchNorm(width) if batch_norm else None
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout) if dropout > 0 else None
+        self.residual = residual
+
+    def forward(self, x, sample_weight=None):
+        out = self.linear(x)
+        if self.norm is not None:
+            out = self.norm(out, sample_weight)
+        out = self.activation(out)
+        if self.dropout is not None:
+            out = self.dropout(out)
+        return x + out if self.residual else out
+
+
 class MLPEmbedder(nn.Module):
     """Multilayer perceptron from features to embeddings.
 
     Hidden layers, each with batch normalisation, an activation and dropout,
-    and a linear layer to the embedding.
+    and a linear layer to the embedding. From the third on, a hidden layer as wide
+    as the one before adds its input to its output (He et al., "Deep Residual
+    Learning for Image Recognition", CVPR 2016).
 
     Parameters
     ----------
@@ -223,14 +249,13 @@ class MLPEmbedder(nn.Module):
             self.numerical_embedding = PeriodicEmbedding(n_features)
             n_features = self.numerical_embedding.n_outputs
         layers = []
-        for width in hidden_layer_sizes:
-            # The normalisation has a bias of its own.
-            layers.append(Linear(n_features, width, bias=not batch_norm))
-            if batch_norm:
-                layers.append(WeightedBatchNorm(width))
-            layers.append(ACTIVATIONS[activation]())
-            if dropout > 0:
-                layers.append(nn.Dropout(dropout))
+        for i, width in enumerate(hidden_layer_sizes):
+            residual = i >= _N_STEM_LAYERS and width == n_features
+            layers.append(
+                _HiddenLayer(
+                    n_features, width, ACTIVATIONS[activation](), batch_norm, dropout, residual
+                )
+            )
             n_features = width
         layers.append(Linear(n_features, embedding_dim))
         self.layers = nn.ModuleList(layers)
@@ -250,6 +275,7 @@ class MLPEmbedder(nn.Module):
         """
         if self.numerical_embedding is not None:
             x = self.numerical_embedding(x)
-        for layer in self.layers:
-            x = layer(x, sample_weight) if isinstance(layer, WeightedBatchNorm) else layer(x)
-        return x
+        *hidden_layers, last = self.layers
+        for layer in hidden_layers:
+            x = layer(x, sample_weight)
+        return last(x)

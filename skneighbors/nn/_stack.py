@@ -3,7 +3,31 @@
 import copy
 
 import torch
+import torch.nn.functional as F
 from torch import nn
+
+# Multiplications of one product from which oneDNN's is worth copying to and from.
+_MIN_ONEDNN_WORK = 2**24
+
+
+def _matmul(a, b):
+    """Products of stacks a (m, n, k) and b (m, k, l), either m being 1; by oneDNN in float32.
+
+    On some CPUs that is twice as fast as torch's default, and no less exact.
+    """
+    work = a.shape[-2:].numel() * b.shape[-1]
+    if not (a.ndim == b.ndim == 3 and work >= _MIN_ONEDNN_WORK and _is_onednns(a)):
+        return torch.matmul(a, b)
+    n_products = max(len(a), len(b))
+    pairs = zip(a.expand(n_products, -1, -1), b.expand(n_products, -1, -1), strict=True)
+    products = [F.linear(x.to_mkldnn(), y.mT).to_dense() for x, y in pairs]
+    return products[0].unsqueeze(0) if len(products) == 1 else torch.stack(products)
+
+
+def _is_onednns(x):
+    if not (x.is_cpu and x.dtype == torch.float32 and torch.backends.mkldnn.is_available()):
+        return False
+    return not torch.is_autocast_enabled("cpu")
 
 
 class _StackedLinear(torch.autograd.Function):
@@ -12,7 +36,7 @@ class _StackedLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        out = torch.matmul(x, weight.mT)
+        out = _matmul(x, weight.mT)
         return out if bias is None else out.add_(bias.unsqueeze(-2))
 
     @staticmethod
@@ -22,9 +46,9 @@ class _StackedLinear(torch.autograd.Function):
         grad = grad.to(weight.dtype)  # lower under autocast
         grad_x = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
-            grad_x = torch.matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
+            grad_x = _matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            grad_weight = torch.matmul(grad.mT, x.to(weight.dtype))
+            grad_weight = _matmul(grad.mT, x.to(weight.dtype))
         if ctx.needs_input_grad[2]:
             grad_bias = grad.sum(-2)
         return grad_x, grad_weight, grad_bias
