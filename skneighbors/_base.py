@@ -37,8 +37,9 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
-# Hidden layers by default: more of them pay with many rows and harm with few.
-_WIDTH, _FEW_LAYERS, _MORE_LAYERS, _MIN_ROWS_FOR_MORE = 256, 2, 4, 5000
+# More hidden layers pay with many rows and harm with few.
+_FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
+_MIN_ROWS_FOR_MORE = 5000
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -127,8 +128,8 @@ class BaseNeighborRegressor(
             `algorithm` are given that need FAISS.
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
-            with a warning and the weights of the best epoch; a search in one process
-            goes on with its next fit.
+            with a warning and the weights of the best validated epoch; a search in one
+            process goes on with its next fit.
         """
         before = self.__dict__.copy()
         try:
@@ -143,7 +144,7 @@ class BaseNeighborRegressor(
 
     def _fit(self, X, y, sample_weight, n_threads):
         device = resolve_device(self.device)
-        self._check_hidden_layer_sizes()
+        hidden_layer_sizes = self._check_hidden_layer_sizes()
         if self.n_candidates is not None:
             check_algorithm(self.algorithm, self.similarity)
         X, y, sample_weight = self._check_training_data(X, y, sample_weight)
@@ -165,7 +166,12 @@ class BaseNeighborRegressor(
         members = self._split(len(data.X), random_state, device)
         settings = self._training_settings(members.train.shape[1], len(data.X))
         # Embeddings are trained in float32; the bank is float64.
-        history, network = self._train(data.float(), members, settings, random_state, n_threads)
+        if hidden_layer_sizes is None:
+            many = len(data.X) >= _MIN_ROWS_FOR_MORE
+            hidden_layer_sizes = _MORE_LAYERS if many else _FEW_LAYERS
+        history, network = self._train(
+            data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
+        )
 
         bank = NeighborBank(network, *data)
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
@@ -189,17 +195,16 @@ class BaseNeighborRegressor(
         return self
 
     def _check_hidden_layer_sizes(self):
-        sizes = self._hidden_layer_sizes(0)
+        """Hidden layers as a tuple, None for "auto"."""
+        if isinstance(self.hidden_layer_sizes, str) and self.hidden_layer_sizes == "auto":
+            return None
+        sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
         if any(not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError(
                 f"hidden_layer_sizes must be 'auto' or hold ints >= 1; "
                 f"got {self.hidden_layer_sizes!r}."
             )
-
-    def _hidden_layer_sizes(self, n_rows):
-        if isinstance(self.hidden_layer_sizes, str):
-            return (_WIDTH,) * (_MORE_LAYERS if n_rows >= _MIN_ROWS_FOR_MORE else _FEW_LAYERS)
-        return tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+        return sizes
 
     def _check_training_data(self, X, y, sample_weight):
         X, y = validate_data(
@@ -275,13 +280,13 @@ class BaseNeighborRegressor(
         """Whether training draws from torch's global generator."""
         return self.dropout > 0 or self.feature_extractor is not None
 
-    def _train(self, data, members, settings, random_state, n_threads):
+    def _train(self, data, members, settings, hidden_layer_sizes, random_state, n_threads):
         device = data.X.device
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
-            network = self._make_network(data).to(device)
+            network = self._make_network(data, hidden_layer_sizes).to(device)
             if not self._draws_globally():
                 block.close()
             block.enter_context(torch.autocast(device.type, enabled=False))
@@ -291,7 +296,7 @@ class BaseNeighborRegressor(
                 )
         return history, network
 
-    def _make_network(self, data):
+    def _make_network(self, data, hidden_layer_sizes):
         feature_extractors, numerical_embedding = None, self.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
         members = range(self.n_estimators)
@@ -305,7 +310,7 @@ class BaseNeighborRegressor(
         embedders = [
             MLPEmbedder(
                 n_features,
-                self._hidden_layer_sizes(len(data.X)),
+                hidden_layer_sizes,
                 self.embedding_dim,
                 activation=self.activation,
                 numerical_embedding=numerical_embedding,

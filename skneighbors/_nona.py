@@ -171,9 +171,10 @@ class NONARegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, each time it was
-        computed, as long as rows are set aside: after every epoch, or without
-        `n_iter_no_change` and from 64 epochs on up to some 150 times, under
-        ``learning_rate="cycles"`` while the rate is low. None without validation.
+        computed, as long as rows are set aside. None without validation. That is
+        after every epoch, but in a training of 64 epochs and more without
+        `n_iter_no_change` up to some 150 times: with ``learning_rate="cycles"``, but
+        for the first epoch, only while the rate is at most half of its peak.
 
     n_iter_ : int
         Number of epochs run; those of a training repeated on all rows are counted

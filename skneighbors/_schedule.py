@@ -5,8 +5,8 @@ import math
 # At least so many steps, however few the rows, if an epoch predicts each row once.
 MIN_STEPS = 1500
 _MIN_EPOCHS = 128
-# From so many epochs on those of a high learning rate, a share of its peak, aren't validated;
-# from twice as many on not all others either, but at least half as many.
+# From so many epochs on, those above this share of the peak learning rate aren't validated;
+# from twice as many on, not all others either.
 _N_VALIDATIONS = 64
 _HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
@@ -47,7 +47,11 @@ def cycle_ends(max_iter):
 
 
 def validates(epoch, settings):
-    """Whether to validate after an epoch, counted from 1: not after each of very many."""
+    """Whether to validate after an epoch, counted from 1.
+
+    Not after each of very many, nor, then, where the learning rate is high: what
+    matters are the first epoch, the last and those that end a cycle.
+    """
     if settings.n_iter_no_change is not None:
         return True
     if epoch in (1, settings.max_iter):
@@ -56,7 +60,7 @@ def validates(epoch, settings):
         return True
     if settings.max_iter >= _N_VALIDATIONS and settings.learning_rate == "cycles":
         rate = learning_rate_factor("cycles", epoch / settings.max_iter)
-        if rate > _HIGH_RATE:  # weights at a cycle's end are better
+        if rate > _HIGH_RATE:
             return False
     stride = min(settings.max_iter // _N_VALIDATIONS, epoch // _RESOLUTION)
     return epoch % max(1, stride) == 0

@@ -127,20 +127,35 @@ def test_batch_normalisation_is_torchs_for_equal_weights():
     assert_allclose(ours.eval()(x).detach(), theirs.eval()(x).detach(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_large_products_of_single_precision_are_as_exact(shared):
-    torch.manual_seed(0)
-    modules = [_stack.Linear(256, 192), _stack.Linear(256, 192)]
-    stacked = nn.stack_modules(modules)
-    x = torch.randn(1 if shared else 2, 400, 256, requires_grad=True)
-    grad = torch.randn(2, 400, 192)
-    (stacked(x) * grad).sum().backward()
+def onednn_products(monkeypatch):
+    """Count the products that oneDNN makes; skip where there is none."""
+    if not (torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled):
+        pytest.skip("no oneDNN")
+    linear, seen = torch.nn.functional.linear, []
 
+    def counting(x, *args):
+        seen.append(x.is_mkldnn)
+        return linear(x, *args)
+
+    monkeypatch.setattr(_stack.F, "linear", counting)
+    return seen
+
+
+@pytest.mark.parametrize(("n_members", "shared"), [(1, True), (2, True), (2, False)])
+def test_large_products_in_single_precision_are_exact(monkeypatch, n_members, shared):
+    seen = onednn_products(monkeypatch)
+    torch.manual_seed(0)
+    modules = [_stack.Linear(256, 192) for _ in range(n_members)]
+    stacked, exact = nn.stack_modules(modules), nn.stack_modules(modules).double()
+    x = torch.randn(1 if shared else n_members, 400, 256, requires_grad=True)
     exact_x = x.detach().double().requires_grad_()
-    exact = nn.stack_modules(modules).double()
-    (exact(exact_x) * grad).sum().backward()
+    grad = torch.randn(n_members, 400, 192)
+    y, exact_y = stacked(x), exact(exact_x)
+    (y * grad).sum().backward()
+    (exact_y * grad).sum().backward()
+    assert seen == 3 * n_members * [True]
     for single, double in [
-        (stacked(x), exact(exact_x)),
+        (y, exact_y),
         (x.grad, exact_x.grad),
         (stacked.weight.grad, exact.weight.grad),
         (stacked.bias.grad, exact.bias.grad),
@@ -148,3 +163,21 @@ def test_large_products_of_single_precision_are_as_exact(shared):
         assert single.shape == double.shape
         assert single.dtype == torch.float32
         assert_allclose(single.detach(), double.detach(), rtol=1e-4, atol=2e-4)
+
+
+def test_other_products_are_left_to_torch(monkeypatch):
+    seen = onednn_products(monkeypatch)
+    monkeypatch.setattr(_stack, "_MIN_ONEDNN_WORK", 1)
+    layer = nn.stack_modules([_stack.Linear(8, 4)])
+    layer.double()(torch.randn(1, 5, 8).double()).sum().backward()
+    layer.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(torch.randn(1, 5, 8)).float().sum().backward()
+    with monkeypatch.context() as context:
+        context.setattr(torch.backends.mkldnn, "enabled", False)
+        layer(torch.randn(1, 5, 8)).sum().backward()
+    with pytest.raises(RuntimeError, match=r"dtype|scalar type"):
+        layer(torch.randn(1, 5, 8).double())
+    assert seen == []
+    layer(torch.randn(1, 5, 8))
+    assert seen == [True]

@@ -15,7 +15,7 @@ from sklearn.metrics import mean_squared_error
 from skneighbors import _schedule, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._schedule import cycle_ends, learning_rate_factor, resolve_max_iter, validates
+from skneighbors._schedule import validates
 from skneighbors._training import TrainingSettings, train_network
 from skneighbors._validation import EpochResult, has_harmed, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
@@ -181,75 +181,6 @@ def test_loss_that_is_never_finite(validate):
         train(validate=validate, learning_rate_init=1e38)
 
 
-def test_four_cycles_of_growing_length():
-    progress = np.linspace(0, 1, 16 * 1000 + 1)
-    factor = np.array([learning_rate_factor("cycles", u) for u in progress])
-    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 15 * progress))), atol=1e-12)
-    for cycle in range(4):
-        low, high, end = ((2 ** (cycle + part) - 1) / 15 for part in (0, 0.5, 1))
-        assert learning_rate_factor("cycles", low) == pytest.approx(0)
-        assert learning_rate_factor("cycles", high) == pytest.approx(1)
-        assert learning_rate_factor("cycles", end) == pytest.approx(0)
-    assert learning_rate_factor("constant", 0.3) == 1
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "batch_size", "n_epochs"),
-    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
-)
-def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
-    assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
-    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
-    assert resolve_max_iter("auto", n_rows, batch_size, 2) == n_epochs // 2
-    assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
-
-
-def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
-    settings = SimpleNamespace(
-        max_iter=max_iter,
-        learning_rate=learning_rate,
-        n_iter_no_change=n_iter_no_change,
-        finish_on_all=True,
-    )
-    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
-
-
-@pytest.mark.parametrize("learning_rate", ["constant", "cycles"])
-@pytest.mark.parametrize("max_iter", [1, 50, 64, 128, 750, 1500])
-def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
-    everything = list(range(1, max_iter + 1))
-    validated = validated_epochs(max_iter, learning_rate)
-    assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
-    assert min(max_iter, 32) <= len(validated) <= 160
-    if max_iter < 64:
-        assert validated == everything
-    # Dense where it is done at all: all the time at a constant rate, else while it is low.
-    eligible = {
-        epoch
-        for epoch in everything
-        if learning_rate == "constant" or learning_rate_factor("cycles", epoch / max_iter) <= 0.5
-    }
-    for previous, epoch in itertools.pairwise(validated):
-        if eligible.issuperset(range(previous, epoch + 1)):
-            assert epoch - previous <= max(1, epoch / 16, max_iter / 64)
-    assert validated_epochs(max_iter, learning_rate, n_iter_no_change=10) == everything
-
-
-def test_weights_of_a_high_learning_rate_are_not_validated():
-    validated = validated_epochs(640, "cycles")
-    rates = [learning_rate_factor("cycles", epoch / 640) for epoch in validated]
-    assert max(rates) <= 0.5
-    assert 0.4 < len(validated) / len(validated_epochs(640, "constant")) < 0.6
-
-
-@pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
-def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
-    for end, exact in zip(cycle_ends(max_iter), (3 / 15, 7 / 15), strict=True):
-        assert 1 <= end <= max_iter
-        assert end == max(1, round(exact * max_iter))
-        assert learning_rate_factor("cycles", exact) == pytest.approx(0)
-
-
 def test_best_epoch_among_those_validated(monkeypatch):
     monkeypatch.setattr(_schedule, "_N_VALIDATIONS", 5)
     monkeypatch.setattr(_schedule, "_RESOLUTION", 1)
@@ -258,6 +189,29 @@ def test_best_epoch_among_those_validated(monkeypatch):
     epochs = [1, 2, 3, 4, 5, 6, 12, 18, 24, 30, 31]
     assert len(history.scores) == len(epochs)
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+
+
+def test_epochs_of_a_high_learning_rate_are_never_the_best():
+    _, history, score = train(max_iter=64, learning_rate="cycles")
+    assert len(history.losses) == 64
+    settings = SimpleNamespace(
+        max_iter=64, learning_rate="cycles", n_iter_no_change=None, finish_on_all=False
+    )
+    epochs = [epoch for epoch in range(1, 65) if validates(epoch, settings)]
+    assert len(history.scores) == len(epochs) < 40
+    assert history.best_epoch == epochs[int(np.argmax(history.scores))]
+    assert_allclose(score, max(history.scores), rtol=1e-4)
+
+
+def test_interrupt_between_validations_keeps_the_best_validated_epoch():
+    epoch = 45  # near the peak of the last cycle
+    with pytest.warns(UserWarning, match="interrupted; the weights of epoch"):
+        _, history, score = train(
+            max_iter=64, learning_rate="cycles", report=interrupt_at(epoch, KeyboardInterrupt)
+        )
+    assert len(history.losses) == epoch
+    assert history.best_epoch < epoch - 5
     assert_allclose(score, max(history.scores), rtol=1e-4)
 
 

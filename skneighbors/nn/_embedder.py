@@ -10,7 +10,7 @@ from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
-# Hidden layers before those that are residual: so few learn better without.
+# Hidden layers before any residual one: networks of no more learn better without.
 _N_STEM_LAYERS = 2
 
 

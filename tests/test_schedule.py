@@ -1,0 +1,85 @@
+"""How long a training takes, at which rates, and when it validates."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skneighbors._schedule import cycle_ends, learning_rate_factor, resolve_max_iter, validates
+
+
+def test_four_cycles_of_growing_length():
+    progress = np.linspace(0, 1, 16 * 1000 + 1)
+    factor = np.array([learning_rate_factor("cycles", u) for u in progress])
+    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 15 * progress))), atol=1e-12)
+    for cycle in range(4):
+        low, high, end = ((2 ** (cycle + part) - 1) / 15 for part in (0, 0.5, 1))
+        assert learning_rate_factor("cycles", low) == pytest.approx(0)
+        assert learning_rate_factor("cycles", high) == pytest.approx(1)
+        assert learning_rate_factor("cycles", end) == pytest.approx(0)
+    assert learning_rate_factor("constant", 0.3) == 1
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "batch_size", "n_epochs"),
+    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
+)
+def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+    assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
+    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
+    assert resolve_max_iter("auto", n_rows, batch_size, 2) == n_epochs // 2
+    assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
+
+
+def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
+    settings = SimpleNamespace(
+        max_iter=max_iter,
+        learning_rate=learning_rate,
+        n_iter_no_change=n_iter_no_change,
+        finish_on_all=True,
+    )
+    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
+
+
+@pytest.mark.parametrize("learning_rate", ["constant", "cycles"])
+@pytest.mark.parametrize("max_iter", [1, 50, 64, 128, 750, 1500])
+def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
+    everything = list(range(1, max_iter + 1))
+    validated = validated_epochs(max_iter, learning_rate)
+    assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
+    assert min(max_iter, 32) <= len(validated) <= 160
+    if max_iter < 64 or (max_iter < 128 and learning_rate == "constant"):
+        assert validated == everything
+    elif learning_rate == "cycles":
+        assert len(validated) <= max_iter / 1.5
+    # Dense where it is done at all: all the time at a constant rate, else while it is low.
+    eligible = {
+        epoch
+        for epoch in everything
+        if learning_rate == "constant" or learning_rate_factor("cycles", epoch / max_iter) <= 0.5
+    }
+    for previous, epoch in itertools.pairwise(validated):
+        if eligible.issuperset(range(previous, epoch + 1)):
+            assert epoch - previous <= max(1, epoch / 16, max_iter / 64)
+    assert validated_epochs(max_iter, learning_rate, n_iter_no_change=10) == everything
+
+
+def test_weights_of_a_high_learning_rate_are_not_validated():
+    for max_iter in (64, 640):
+        first, *validated = validated_epochs(max_iter, "cycles")
+        assert first == 1
+        rates = [learning_rate_factor("cycles", epoch / max_iter) for epoch in validated]
+        assert max(rates) <= 0.5
+        always = validated_epochs(max_iter, "constant")
+        assert 0.4 < (1 + len(validated)) / len(always) < 0.6
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
+def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
+    for end, exact in zip(cycle_ends(max_iter), (3 / 15, 7 / 15), strict=True):
+        assert 1 <= end <= max_iter
+        assert end == max(1, round(exact * max_iter))
+        assert learning_rate_factor("cycles", exact) == pytest.approx(0)
