@@ -5,9 +5,10 @@ Usage: python benchmarks/training.py [--dataset NAME] [--rows N ...] [--epochs N
 Fits default estimators with few epochs on growing parts of the training rows of
 a data set (split 0), and beyond these on noisy copies of them. Prints the seconds
 of an epoch and how many times as long as on the fewest rows a row takes: 1 is
-linear growth. Every epoch is validated, which SoftStep k-NN's 128 by default are
-not, and near rows are looked for anew with every sixteenth of the training, but no
-more than once an epoch: NONA's 64 by default look for them in every fourth.
+linear growth. Every epoch is validated, by default about every second of NONA's
+and every third of SoftStep k-NN's, and near rows are looked for anew with every
+sixteenth of the training, but no more than once an epoch: by default NONA's are in
+every fourth.
 Writes results/training.json and docs/benchmark/training.inc.
 """
 

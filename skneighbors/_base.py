@@ -128,8 +128,8 @@ class BaseNeighborRegressor(
             `algorithm` are given that need FAISS.
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
-            with a warning and the weights of the best validated epoch; a search in one
-            process goes on with its next fit.
+            with a warning and the weights of the best epoch so far, of those validated
+            if any are; a search in one process goes on with its next fit.
         """
         before = self.__dict__.copy()
         try:
@@ -189,7 +189,9 @@ class BaseNeighborRegressor(
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses
-        self.validation_scores_ = history.scores if members.validation is not None else None
+        validated = members.validation is not None
+        self.validation_scores_ = history.scores if validated else None
+        self.validation_iters_ = history.validated_epochs if validated else None
         self.n_iter_ = len(history.losses)
         self.best_iter_ = history.best_epoch
         return self
@@ -199,9 +201,9 @@ class BaseNeighborRegressor(
         if isinstance(self.hidden_layer_sizes, str) and self.hidden_layer_sizes == "auto":
             return None
         sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
-        if any(not isinstance(size, int) or size < 1 for size in sizes):
+        if any(type(size) is not int or size < 1 for size in sizes):
             raise ValueError(
-                f"hidden_layer_sizes must be 'auto' or hold ints >= 1; "
+                "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
                 f"got {self.hidden_layer_sizes!r}."
             )
         return sizes

@@ -62,8 +62,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
-        ``"auto"``: two layers of 256, or four from 5,000 distinct rows on. From the
-        third on, a layer as wide as the one before adds its input to its output.
+        ``"auto"``: two layers of 256, or four from 5,000 rows distinct in X or y on,
+        in each fit, those of a search's folds and its refit alike. From the third
+        on, a layer as wide as the one before adds its input to its output.
 
     embedding_dim : int, default=64
         Width of the learnt embedding.
@@ -170,11 +171,14 @@ class NONARegressor(BaseNeighborRegressor):
         near rows (see `context_neighbors`) it is estimated from a weighted sample.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows, the mean over the members, each time it was
-        computed, as long as rows are set aside. None without validation. That is
-        after every epoch, but in a training of 64 epochs and more without
-        `n_iter_no_change` up to some 150 times: with ``learning_rate="cycles"``, but
-        for the first epoch, only while the rate is at most half of its peak.
+        R2 on the validation rows, the mean over the members, after each epoch that
+        was validated, as long as rows are set aside. None without validation.
+
+    validation_iters_ : list of int or None
+        Those epochs, counted from 1: every one if `n_iter_no_change` is given or
+        `max_iter` is below 64. Else some 30 to 150, the first and the last among
+        them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
+        half of its peak.
 
     n_iter_ : int
         Number of epochs run; those of a training repeated on all rows are counted

@@ -40,11 +40,11 @@ def progress_bar(verbose, n_epochs):
 
         def report(loss, score, on_all):
             shown["loss"] = f"{loss:.4g}"
+            shown.pop("validation_r2", None)  # not of this epoch
             if score is not None:
                 scores.append(score)
                 shown.update(validation_r2=f"{score:.4f}", best=f"{max(scores):.4f}")
             if on_all:
-                shown.pop("validation_r2", None)
                 bar.set_description("on all rows", refresh=False)
             bar.set_postfix(shown, refresh=False)
             bar.update()

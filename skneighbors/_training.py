@@ -48,10 +48,11 @@ class TrainingSettings:
 
 @dataclass
 class TrainingHistory:
-    """What happened: a loss for every epoch, a score for every validation."""
+    """What happened: a loss for every epoch, a score for every one validated."""
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best_epoch: int = 0  # counted from 1; 0: none yet
 
 
@@ -313,6 +314,7 @@ def _run_epochs(team, settings, history, report):
         history.losses.append(result.loss)
         if result.score is not None:
             history.scores.append(result.score)
+            history.validated_epochs.append(epoch)
         # Once nothing is held out, the last epoch is the one to keep.
         if epoch == settings.max_iter if joined else result.error < best.error:
             best, history.best_epoch = result, epoch

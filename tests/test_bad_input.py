@@ -103,7 +103,7 @@ BAD_PARAMETERS = {
     "n_estimators": [0, 2.5, None],
     "n_candidates": [0, -1, 2.5, "all"],
     "algorithm": ["kd_tree", None, True],
-    "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}],
+    "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}, True, (True,)],
     "embedding_dim": [0, 2.5, None],
     "activation": ["selu", None],
     "batch_norm": ["yes", None],

@@ -65,12 +65,14 @@ def test_fitted_attributes(estimator_class, friedman):
     model = estimator_class(max_iter=4, early_stopping=True, random_state=0).fit(X, y)
     assert model.n_iter_ == 4
     assert len(model.loss_curve_) == len(model.validation_scores_) == 4
+    assert model.validation_iters_ == [1, 2, 3, 4]
     assert model.best_iter_ == 1 + np.argmax(model.validation_scores_)
     assert model.n_features_in_ == X.shape[1]
     assert model.n_samples_fit_ == len(X)
     assert model.n_outputs_ == 1
     unvalidated = estimator_class(max_iter=4, early_stopping=False).fit(X, y)
     assert unvalidated.validation_scores_ is None
+    assert unvalidated.validation_iters_ is None
     assert unvalidated.best_iter_ == 1 + np.argmin(unvalidated.loss_curve_)
 
 

@@ -199,6 +199,7 @@ def test_epochs_of_a_high_learning_rate_are_never_the_best():
         max_iter=64, learning_rate="cycles", n_iter_no_change=None, finish_on_all=False
     )
     epochs = [epoch for epoch in range(1, 65) if validates(epoch, settings)]
+    assert history.validated_epochs == epochs
     assert len(history.scores) == len(epochs) < 40
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
     assert_allclose(score, max(history.scores), rtol=1e-4)
