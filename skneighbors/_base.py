@@ -186,6 +186,7 @@ class BaseNeighborRegressor(
         self._x_scaler = x_scaler
         self._y_scaler = y_scaler
         self._y_ndim = y_ndim
+        self.hidden_layer_sizes_ = hidden_layer_sizes
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses

@@ -63,8 +63,8 @@ class NONARegressor(BaseNeighborRegressor):
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
         ``"auto"``: two layers of 256, or four from 5,000 rows distinct in X or y on,
-        in each fit, those of a search's folds and its refit alike. From the third
-        on, a layer as wide as the one before adds its input to its output.
+        by the rows of each single fit: in a search, of a fold or of the refit. From
+        the third on, a layer as wide as the one before adds its input to its output.
 
     embedding_dim : int, default=64
         Width of the learnt embedding.
@@ -188,6 +188,9 @@ class NONARegressor(BaseNeighborRegressor):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
+
+    hidden_layer_sizes_ : tuple of int
+        Widths of the hidden layers: what ``"auto"`` came to.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

@@ -103,7 +103,8 @@ def test_auto_depth_grows_with_the_distinct_rows(
     monkeypatch.setattr(_base, "_MIN_ROWS_FOR_MORE", more_from)
     auto = estimator_class(max_iter=2, random_state=0)
     twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5)).predict(X_test)
-    given = estimator_class(hidden_layer_sizes=sizes, max_iter=2, random_state=0).fit(X, y)
+    given = estimator_class(hidden_layer_sizes=list(sizes), max_iter=2, random_state=0).fit(X, y)
+    assert auto.hidden_layer_sizes_ == given.hidden_layer_sizes_ == sizes
     assert_allclose(twice, given.predict(X_test), rtol=1e-4)
 
 

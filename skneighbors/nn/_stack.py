@@ -13,7 +13,7 @@ _MIN_ONEDNN_WORK = 2**24
 def _matmul(a, b):
     """Products of stacks a (m, n, k) and b (m, k, l); m may be 1 in either.
 
-    Large ones in single precision are oneDNN's: on AMD's CPUs these are about twice as
+    Large ones in single precision are oneDNN's: on an AMD EPYC these are about twice as
     fast as those of MKL, torch's default, and as exact.
     """
     work = a.shape[-2:].numel() * b.shape[-1]
