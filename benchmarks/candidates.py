@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "candidates.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "candidates.inc"
 ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
-CANDIDATES = (256, 1024, 2048)
+CANDIDATES = (256, 1024, 2048, 4096, 8192)
 # Queries whose weights are compared.
 N_WEIGHED = 64
 
