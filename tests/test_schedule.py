@@ -50,7 +50,7 @@ def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
     everything = list(range(1, max_iter + 1))
     validated = validated_epochs(max_iter, learning_rate)
     assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
-    assert min(max_iter, 32) <= len(validated) <= 160
+    assert min(max_iter, 64 if learning_rate == "constant" else 32) <= len(validated) <= 160
     if max_iter < 64 or (max_iter < 128 and learning_rate == "constant"):
         assert validated == everything
     elif learning_rate == "cycles":

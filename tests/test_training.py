@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from sklearn.metrics import mean_squared_error
 from skneighbors import _schedule, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._schedule import validates
+from skneighbors._schedule import learning_rate_factor
 from skneighbors._training import TrainingSettings, train_network
 from skneighbors._validation import EpochResult, has_harmed, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
@@ -187,6 +186,7 @@ def test_best_epoch_among_those_validated(monkeypatch):
     _, history, score = train(max_iter=31, learning_rate_init=0.3)
     assert len(history.losses) == 31
     epochs = [1, 2, 3, 4, 5, 6, 12, 18, 24, 30, 31]
+    assert history.validated_epochs == epochs
     assert len(history.scores) == len(epochs)
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
     assert_allclose(score, max(history.scores), rtol=1e-4)
@@ -195,11 +195,11 @@ def test_best_epoch_among_those_validated(monkeypatch):
 def test_epochs_of_a_high_learning_rate_are_never_the_best():
     _, history, score = train(max_iter=64, learning_rate="cycles")
     assert len(history.losses) == 64
-    settings = SimpleNamespace(
-        max_iter=64, learning_rate="cycles", n_iter_no_change=None, finish_on_all=False
-    )
-    epochs = [epoch for epoch in range(1, 65) if validates(epoch, settings)]
-    assert history.validated_epochs == epochs
+    epochs = history.validated_epochs
+    rates = [learning_rate_factor("cycles", epoch / 64) for epoch in epochs]
+    assert max(rates[1:]) <= 0.5
+    assert epochs[0] == 1
+    assert epochs[-1] == 64
     assert len(history.scores) == len(epochs) < 40
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]
     assert_allclose(score, max(history.scores), rtol=1e-4)
