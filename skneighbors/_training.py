@@ -15,7 +15,7 @@ from ._context import ContextSampler, count_batches
 from ._schedule import cycle_ends, learning_rate_factor, validates
 from ._torch_utils import keep_freed_memory, use_one_thread
 from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
-from ._weights import FlatWeights, MovingAverage, Snapshot, copy_weights, is_finite
+from ._weights import AdamW, FlatWeights, MovingAverage, Snapshot, copy_weights, is_finite
 
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
@@ -79,13 +79,7 @@ class _Trainer:
         if settings.ema_decay is not None:
             self.average = MovingAverage(network, self.weights, settings.ema_decay)
             self.result, self.result_weights = self.average.network, self.average.weights
-        self.optimizer = torch.optim.AdamW(
-            self.weights.vectors,
-            lr=settings.learning_rate_init,
-            betas=(0.9, 0.95),
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.optimizer = AdamW(self.weights, settings.weight_decay)
 
     def _make_sampler(self):
         n_members, n_rows = self.members.train.shape
@@ -106,12 +100,11 @@ class _Trainer:
         if self.sampler.n_near and self.n_epochs % self.refresh:
             self._find_near()
 
-    def _set_learning_rate(self, step):
+    def _learning_rate(self, step):
         settings = self.settings
         progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / settings.max_iter
         factor = learning_rate_factor(settings.learning_rate, progress)
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.learning_rate_init * factor
+        return settings.learning_rate_init * factor
 
     def epoch(self, validated):
         """Train on every row once; the mean loss, and what validation says of it."""
@@ -136,11 +129,10 @@ class _Trainer:
         for step, batch in enumerate(self.sampler.epoch()):
             if self.stopped:
                 break
-            self._set_learning_rate(step)
             losses = self._losses(batch)
             losses.sum().backward()
             self.weights.take_gradients()
-            self.optimizer.step()
+            self.optimizer.step(self._learning_rate(step))
             if self.average is not None:
                 self.average.update()
             total = total + losses.detach().mean()

@@ -4,6 +4,7 @@ import copy
 from itertools import groupby
 
 import torch
+from torch.optim.adamw import adamw
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
@@ -77,6 +78,47 @@ def is_finite(network):
 
 def _tensors(network):
     return [*network.parameters(), *network.buffers()]
+
+
+class AdamW:
+    """Torch's AdamW for flat weights, by its functional form.
+
+    The first :class:`torch.optim.Optimizer` of a process imports torch's compiler, which
+    takes more than a second.
+
+    Parameters
+    ----------
+    weights : FlatWeights
+        What to train, by the gradients taken.
+    weight_decay : float
+    """
+
+    def __init__(self, weights, weight_decay):
+        self.vectors = weights.vectors
+        self._weight_decay = weight_decay
+        self._means = [torch.zeros_like(vector) for vector in self.vectors]
+        self._squares = [torch.zeros_like(vector) for vector in self.vectors]
+        self._counts = [vector.new_zeros((), dtype=torch.float32) for vector in self.vectors]
+
+    @torch.no_grad()
+    def step(self, learning_rate):
+        """Take a step against the gradients."""
+        adamw(
+            self.vectors,
+            [vector.grad for vector in self.vectors],
+            self._means,
+            self._squares,
+            [],
+            self._counts,
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.95,
+            lr=learning_rate,
+            weight_decay=self._weight_decay,
+            eps=1e-8,
+            maximize=False,
+        )
 
 
 class Snapshot:

@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skneighbors import _base
+from skneighbors._weights import AdamW
 
 INTERRUPTED = "Training interrupted; the weights of epoch [1-3] are kept"
 
@@ -65,7 +66,7 @@ def test_keyboard_interrupt_before_the_first_epoch_is_raised(
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", interrupt)
+    monkeypatch.setattr(AdamW, "step", interrupt)
     model = estimator_class(max_iter=2)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -75,15 +76,15 @@ def test_keyboard_interrupt_before_the_first_epoch_is_raised(
 
 def _break_step(monkeypatch, number):
     """Put a NaN into the network's weights at the given step of the optimiser."""
-    step, count = torch.optim.AdamW.step, iter(range(1, 10**9))
+    step, count = AdamW.step, iter(range(1, 10**9))
 
     def broken(self, *args, **kwargs):
         step(self, *args, **kwargs)
         if next(count) == number:
             with torch.no_grad():
-                self.param_groups[0]["params"][0].fill_(torch.nan)
+                self.vectors[0].fill_(torch.nan)
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", broken)
+    monkeypatch.setattr(AdamW, "step", broken)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])

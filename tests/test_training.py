@@ -17,6 +17,7 @@ from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors._schedule import learning_rate_factor
 from skneighbors._training import TrainingSettings, train_network
 from skneighbors._validation import EpochResult, has_harmed, weighted_mse
+from skneighbors._weights import AdamW
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -72,13 +73,13 @@ def test_the_best_epoch_is_kept():
 
 
 def test_moving_average_of_the_weights(monkeypatch):
-    seen, step = [], torch.optim.AdamW.step
+    seen, step = [], AdamW.step
 
     def recording(self, *args, **kwargs):
         step(self, *args, **kwargs)
-        seen.append(self.param_groups[0]["params"][0].detach().clone())
+        seen.append(self.vectors[0].detach().clone())
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", recording)
+    monkeypatch.setattr(AdamW, "step", recording)
     network, _, _ = train(max_iter=10, validate=False, ema_decay=0.8)
     expected = seen[0]
     for n_steps, weights in enumerate(seen[1:], start=1):

@@ -1,11 +1,15 @@
 """Weights in one vector: views, copies, averages."""
 
+import copy
+import subprocess
+import sys
+
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
-from skneighbors._weights import FlatWeights, MovingAverage, Snapshot
+from skneighbors._weights import AdamW, FlatWeights, MovingAverage, Snapshot
 
 
 @pytest.fixture
@@ -18,6 +22,35 @@ def network():
 
 def state(network):
     return {name: value.clone() for name, value in network.state_dict().items()}
+
+
+def test_adamw_is_torchs():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    reference = copy.deepcopy(network)
+    weights = FlatWeights(network)
+    optimizer = AdamW(weights, weight_decay=0.1)
+    expected = torch.optim.AdamW(reference.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
+    for learning_rate in (0.1, 0.01, 0.05):
+        x = torch.randn(5, 3)
+        network(x).square().sum().backward()
+        weights.take_gradients()
+        optimizer.step(learning_rate)
+        expected.zero_grad()
+        reference(x).square().sum().backward()
+        expected.param_groups[0]["lr"] = learning_rate
+        expected.step()
+    for name, value in reference.state_dict().items():
+        assert_allclose(network.state_dict()[name], value, rtol=1e-5, atol=1e-7)
+
+
+def test_fit_leaves_torchs_compiler_alone():
+    code = (
+        "import sys; from skneighbors import NONARegressor; "
+        "NONARegressor(max_iter=1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]); "
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_parameters_are_views_and_gradients_are_moved(network):
