@@ -1,4 +1,4 @@
-"""Attention to the nearest rows of a large bank alone, found through an index."""
+"""Attention to the nearest rows of a large bank, found through an index, and a sample of others."""
 
 import math
 
@@ -15,7 +15,8 @@ from ._attention import (
     weigh_rows,
     weight_present,
 )
-from ._torch_utils import map_batches
+from ._sample import RowSample, draw_order
+from ._torch_utils import gather_rows, map_batches
 from .nn import similarity
 from .nn._similarity import argmax
 
@@ -28,6 +29,8 @@ _LISTS_PER_ROOT, _MIN_PROBES = 4, 32
 _MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
 # Rows looked through for every candidate.
 _SEARCHED_PER_CANDIDATE = 8
+# Random rows that stand for all that are not candidates, for every candidate.
+_SAMPLED_PER_CANDIDATE = 64
 _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
 # Queries searched at once.
 _SEARCH_BLOCK = 1024
@@ -169,6 +172,8 @@ def _make_index(points, metric, algorithm):
 class CandidateAttention:
     """Attention of one member of an ensemble to the nearest rows of its bank.
 
+    All other rows are left to a random sample; heads of ranks leave them out.
+
     Parameters
     ----------
     head : nn.Module
@@ -189,6 +194,8 @@ class CandidateAttention:
         self._index = _make_index(points, head.similarity, algorithm)
         self._total = len(z_n) if sample_weight is None else sample_weight.sum()
         self._distant = self._choose_distant(points).to(z_n.device)
+        self._order = None if head.ranked else draw_order(len(z_n))
+        self._kept_sample = None
 
     def _choose_distant(self, points):
         """Rows among which one of the furthest from any query is likely to be."""
@@ -198,11 +205,12 @@ class CandidateAttention:
         return torch.cat([outlying, torch.arange(0, len(points), stride)])
 
     def average(self, z, n_candidates):
-        """Weighted means (b, k) of the candidates' values for queries (b, d)."""
+        """Weighted means (n, k) of the bank's values for queries (n, d)."""
+        sample = None if self.head.ranked else self._sample(n_candidates)
         out = []
         for block in z.split(_SEARCH_BLOCK):
             rows = self._index.search(self._points.of_queries(block).cpu(), n_candidates)
-            out += self._average_block(block, rows.to(z.device))
+            out += self._average_block(block, rows.to(z.device), sample)
         out = torch.cat(out)
         lost = (~out.isfinite()).any(1).nonzero().squeeze(1)
         if len(lost):
@@ -217,24 +225,52 @@ class CandidateAttention:
         attention = MemberAttention(self.head, self.z_n, self.values, self.weight, z)
         return torch.cat([attention.average(part) for part in z.split(block_length(len(self.z_n)))])
 
-    def _average_block(self, z, rows):
+    def _average_block(self, z, rows, sample):
         length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * rows.shape[1]))
 
         def average(batch):
-            return self._average(z[batch], rows[batch])
+            return self._average(z[batch], rows[batch], sample)
 
         return map_batches(average, gen_batches(len(z), length))
 
-    def _average(self, z, rows):
-        """Averages over the neighbours `rows` (b, c); entries of -1 are none."""
-        present = (rows >= 0).double()
-        rows = rows.clamp(min=0)
-        weight = weight_present(self.weight, rows, present)
-        # A far neighbour makes the row's range and stands for all that are not
-        # candidates in the count of ranks, but has no say.
-        s = similarity(z, self.z_n[self._distant], self.head.similarity)
-        furthest = self._distant[argmax(-s)]
+    def _average(self, z, rows, sample):
+        """Averages (b, k) by the candidates `rows` (b, c), of which entries of -1 are none."""
+        found = rows.clamp(min=0)
+        weight = weight_present(self.weight, found, (rows >= 0).double())
         rest = (self._total - weight.sum(1, keepdim=True)).clamp(min=0)
+        s = similarity(z, self.z_n[self._distant], self.head.similarity)
+        if sample is None:
+            return self._average_ranked(z, found, weight, self._distant[argmax(-s)], rest)
+        return self._average_similar(z, rows, weight, s.amin(1, keepdim=True), rest, sample)
+
+    def _average_ranked(self, z, rows, weight, furthest, rest):
+        """Averages over the neighbours `rows` of sample weight (b, c) alone.
+
+        The furthest stands for all others in the count of ranks, but has no say.
+        """
         everyone, weight = torch.cat([rows, furthest], 1), torch.cat([weight, rest], 1)
         weights = weigh_rows(self.head, z, self.z_n, everyone, weight)[:, :-1]
         return average_rows(weights / weights.sum(1, keepdim=True), self.values, rows)
+
+    def _average_similar(self, z, rows, weight, lowest, rest, sample):
+        """Averages over the neighbours `rows` of sample weight (b, c), and by a sample of others."""
+        head, found = self.head, rows.clamp(min=0)
+        s = similarity(z.unsqueeze(1), gather_rows(self.z_n, found), head.similarity).squeeze(1)
+        low = s.masked_fill(rows < 0, torch.inf).amin(1, keepdim=True).minimum(lowest)
+        high = s.masked_fill(rows < 0, -torch.inf).amax(1, keepdim=True)
+        top = head.log_weights(z[None], high[None], low[None], high[None])
+        log_weights = head.log_weights(z[None], s[None], low[None], high[None])
+        weights = (log_weights - top).exp_()[0].mul_(weight)
+        total, sums = sample.sums(z, low, high, rows, rest)
+        total = total + weights.sum(1, keepdim=True)
+        return (average_rows(weights, self.values, found) + sums) / total
+
+    def _sample(self, n_candidates):
+        """Rows that stand for those that are not candidates; the last sample is kept."""
+        n_sampled = _SAMPLED_PER_CANDIDATE * n_candidates
+        kept = self._kept_sample
+        if kept is None or kept[0] != n_sampled:
+            bank = self.head, self.z_n, self.values, self.weight
+            rows = self._order[:n_sampled].sort().values.to(self.z_n.device)
+            kept = self._kept_sample = n_sampled, RowSample(*bank, rows)
+        return kept[1]

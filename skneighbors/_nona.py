@@ -112,10 +112,11 @@ class NONARegressor(BaseNeighborRegressor):
         batches and validation rows of its own. Predictions are their mean.
 
     n_candidates : int or None, default=None
-        Number of rows that a prediction looks at: those nearest in the embedding,
-        found through an index, and renormalised. For banks of a hundred thousand
-        rows and more. None: all rows, exactly. Read at prediction alone, so that
-        ``set_params`` can change it on a fitted estimator.
+        Number of rows nearest in the embedding, found through an index, that a
+        prediction looks at; a random sample of 64 times as many stands for all
+        others. For banks of a hundred thousand rows and more. None: all rows,
+        exactly. Read at prediction alone, so that ``set_params`` can change it on a
+        fitted estimator.
 
     algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
         How candidates are found, by FAISS where it is installed (on the CPU, in

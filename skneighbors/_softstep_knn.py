@@ -110,9 +110,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     n_candidates : int or None, default=None
         Number of rows that a prediction looks at: those nearest in the embedding,
-        found through an index, and renormalised. For banks of a hundred thousand
-        rows and more. None: all rows, exactly. Read at prediction alone, so that
-        ``set_params`` can change it on a fitted estimator.
+        found through an index, and renormalised. (With ``rank=None``, a random sample
+        stands for the others; see :class:`NONARegressor`.) For banks of a hundred
+        thousand rows and more. None: all rows, exactly. Read at prediction alone, so
+        that ``set_params`` can change it on a fitted estimator.
 
     algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
         How candidates are found, by FAISS where it is installed (on the CPU, in
