@@ -35,8 +35,9 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
-# From so many rows on, a share of them more is worth less than the time it takes.
-_MIN_ROWS_TO_HOLD_OUT = 2000
+# From so many rows on, a share of them more is worth less than the time it takes: to
+# let it join the last cycle, and to train once more.
+_MIN_ROWS_TO_HOLD_OUT, _MIN_ROWS_NOT_TO_REPEAT = 2000, 5000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
@@ -256,7 +257,7 @@ class BaseNeighborRegressor(
             n_predictions = count_predictions(n_train, self.batch_size, self.context_size)
         max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size, n_predictions)
         n_steps = max_iter * count_batches(n_train, self.batch_size)
-        finish_on_all = (
+        stop_if_harmful = (
             n_train < n_rows
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
@@ -275,8 +276,9 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             separable=not self._draws_globally(),
-            finish_on_all=finish_on_all,
-            join_validation=finish_on_all and n_rows < _MIN_ROWS_TO_HOLD_OUT,
+            stop_if_harmful=stop_if_harmful,
+            join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
+            repeat_on_all=stop_if_harmful and n_rows < _MIN_ROWS_NOT_TO_REPEAT,
         )
 
     def _draws_globally(self):

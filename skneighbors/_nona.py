@@ -127,7 +127,7 @@ class NONARegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
         steps if that is more; divided by how often an epoch predicts a row, in the
         mean, where rows bring others: twice, or less with a `context_size` below
         `batch_size` (see `context_neighbors`).
@@ -136,7 +136,7 @@ class NONARegressor(BaseNeighborRegressor):
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
         lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe; see Notes. Rows set aside
+        trained on as well in the end where that is safe and pays; see Notes. Rows set aside
         are neighbours all the same once the training is over.
 
     validation_fraction : float or "auto", default="auto"
@@ -218,7 +218,7 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64.
 
-    With ``early_stopping="auto"`` a training of at least 1,500 steps (as `max_iter`
+    With ``early_stopping="auto"`` a training of at least 1,000 steps (as `max_iter`
     counts them: down to half as many where rows bring others) with
     ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
     aside in the end. If their error exceeds its best by more than a standard error
@@ -227,8 +227,8 @@ class NONARegressor(BaseNeighborRegressor):
     is at least 0.95 at the end of the third, the error does not exceed its best so
     far and there are fewer than 2,000 rows, the last cycle trains on all and its
     last weights are kept. If neither, the best epoch is kept; and if it was before
-    the last cycle, the networks are trained again on all rows, from the same
-    initial weights and for as many steps.
+    the last cycle and there are fewer than 5,000 rows, the networks are trained
+    again on all rows, from the same initial weights and for as many steps.
 
     The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
     softstep_parameters="pointwise", temperature=None, trend=None,

@@ -3,7 +3,7 @@
 import math
 
 # At least so many steps, however few the rows, if an epoch predicts each row once.
-MIN_STEPS = 1500
+MIN_STEPS = 1000
 _MIN_EPOCHS = 128
 # From so many epochs on, those above this share of the peak learning rate aren't validated;
 # from twice as many on, not all others either.
@@ -21,7 +21,7 @@ LEARNING_RATES = ("cycles", "constant")
 def resolve_max_iter(max_iter, n_rows, batch_size, n_predictions=1.0):
     """Count the epochs.
 
-    For ``"auto"``, 128 but no fewer than 1,500 steps; fewer in proportion where an epoch
+    For ``"auto"``, 128 but no fewer than 1,000 steps; fewer in proportion where an epoch
     predicts each row `n_predictions` times.
     """
     if max_iter != "auto":
@@ -56,7 +56,7 @@ def validates(epoch, settings):
         return True
     if epoch in (1, settings.max_iter):
         return True
-    if settings.finish_on_all and epoch in cycle_ends(settings.max_iter):
+    if settings.stop_if_harmful and epoch in cycle_ends(settings.max_iter):
         return True
     if settings.max_iter >= _N_VALIDATIONS and settings.learning_rate == "cycles":
         rate = learning_rate_factor("cycles", epoch / settings.max_iter)

@@ -124,14 +124,14 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
         steps if that is more.
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
         lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe; see the Notes of
+        trained on as well in the end where that is safe and pays; see the Notes of
         :class:`NONARegressor`. Rows set aside are neighbours all the same once the
         training is over.
 

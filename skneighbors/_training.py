@@ -42,8 +42,9 @@ class TrainingSettings:
     n_iter_no_change: int | None
     tol: float
     separable: bool = False  # whether no two members draw from one generator
-    finish_on_all: bool = False  # whether rows held out may be trained on in the end
-    join_validation: bool = False  # whether they may join the last cycle
+    stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
+    join_validation: bool = False  # whether rows held out may join the last cycle
+    repeat_on_all: bool = False  # whether to train again on all if that one was no gain
 
 
 @dataclass
@@ -224,8 +225,8 @@ class _Team:
 def train_network(network, data, members, settings, generator, report=None, n_threads=1):
     """Train the members of a network, leaving it with the weights of their best epoch.
 
-    With ``finish_on_all`` rows held out may be trained on in the end: in the last
-    cycle of the learning rate, or by another training for as many steps as were best.
+    Rows held out may be trained on in the end: in the last cycle of the learning
+    rate, or by another training for as many steps as were best.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     """
     keep_freed_memory()
     history = TrainingHistory()
-    untrained = copy.deepcopy(network) if settings.finish_on_all else None
+    untrained = copy.deepcopy(network) if settings.repeat_on_all else None
     team = _Team(network, data, members, settings, generator, n_threads)
     with team:
         try:
@@ -297,7 +298,7 @@ def _run_epochs(team, settings, history, report):
     """Train; whether to train once more on all rows, for as long as was best."""
     best, reference, n_without_gain = EpochResult(math.inf, math.inf), math.inf, 0
     joined = False
-    second, third = cycle_ends(settings.max_iter) if settings.finish_on_all else (0, 0)
+    second, third = cycle_ends(settings.max_iter) if settings.stop_if_harmful else (0, 0)
     for epoch in range(1, settings.max_iter + 1):
         result = team.epoch(validates(epoch, settings))
         if math.isnan(result.error):
@@ -326,7 +327,7 @@ def _run_epochs(team, settings, history, report):
             joined = may_join and not harmed and result.score >= _SOME_NOISE
             if joined:
                 team.join_validation()
-    return settings.finish_on_all and history.best_epoch <= third
+    return settings.repeat_on_all and history.best_epoch <= third
 
 
 def _train_on_all(network, data, members, settings, history, generator, report, n_threads):

@@ -108,7 +108,7 @@ def test_epochs_that_predict_rows_more_than_once_are_fewer(monkeypatch):
     seen = []
 
     def train_network(network, data, members, settings, *args):
-        seen.append((settings.max_iter, settings.context_neighbors, settings.finish_on_all))
+        seen.append((settings.max_iter, settings.context_neighbors, settings.stop_if_harmful))
         raise InterruptedError
 
     monkeypatch.setattr(_base, "train_network", train_network)
@@ -118,8 +118,8 @@ def test_epochs_that_predict_rows_more_than_once_are_fewer(monkeypatch):
         ({"context_size": 128}, (84, 4, True)),
         ({"context_neighbors": None}, (128, None, True)),
         # 14 batches of 3,400 rows, each predicted twice.
-        ({"max_iter": 54}, (54, 4, True)),
-        ({"max_iter": 53}, (53, 4, False)),
+        ({"max_iter": 36}, (36, 4, True)),
+        ({"max_iter": 35}, (35, 4, False)),
     ]
     for params, expected in settings:
         with pytest.raises(InterruptedError):
@@ -211,7 +211,7 @@ def test_an_error_in_one_member_ends_all(
     thread_count(2)
     model = estimator_class(max_iter=2, random_state=0).fit(X, y)
     before = model.predict(X_test)
-    original, steps = _training._Trainer._set_learning_rate, itertools.count(1)
+    original, steps = _training._Trainer._learning_rate, itertools.count(1)
 
     def failing(self, step):
         if next(steps) == 50:
@@ -219,7 +219,7 @@ def test_an_error_in_one_member_ends_all(
         return original(self, step)
 
     # Epochs of so many steps that the other member has not ended its own.
-    monkeypatch.setattr(_training._Trainer, "_set_learning_rate", failing)
+    monkeypatch.setattr(_training._Trainer, "_learning_rate", failing)
     n_threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         model.set_params(batch_size=2, context_size=2).fit(X, y)
@@ -308,15 +308,17 @@ def test_score_of_constant_validation_targets(estimator_class):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "params", "finishes", "joins"),
+    ("n_rows", "params", "repeats", "joins"),
     [
         (300, {}, True, True),
         (1999, {}, True, True),
         (2000, {}, True, False),
+        (4999, {}, True, False),
+        (5000, {}, False, False),
         (99, {}, False, False),  # nothing is held out
-        (300, {"max_iter": 1500}, True, True),
-        (300, {"max_iter": 1499}, False, False),  # of one batch each
-        (300, {"max_iter": 1499, "batch_size": 128}, True, True),
+        (300, {"max_iter": 1000}, True, True),
+        (300, {"max_iter": 999}, False, False),  # of one batch each
+        (300, {"max_iter": 999, "batch_size": 128}, True, True),
         (300, {"early_stopping": True}, False, False),
         (300, {"early_stopping": False}, False, False),
         (300, {"n_iter_no_change": 5}, False, False),
@@ -324,14 +326,15 @@ def test_score_of_constant_validation_targets(estimator_class):
     ],
 )
 def test_when_validation_rows_are_trained_on(
-    estimator_class, monkeypatch, n_rows, params, finishes, joins
+    estimator_class, monkeypatch, n_rows, params, repeats, joins
 ):
     class SeenError(Exception):
         pass
 
     def train_network(network, data, members, settings, *args):
-        assert settings.finish_on_all == finishes
+        assert settings.repeat_on_all == repeats
         assert settings.join_validation == joins
+        assert settings.stop_if_harmful == (repeats or n_rows == 5000)
         raise SeenError
 
     monkeypatch.setattr(_base, "train_network", train_network)

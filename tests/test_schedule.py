@@ -25,11 +25,11 @@ def test_four_cycles_of_growing_length():
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "n_epochs"),
-    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
+    [(2, 256, 1000), (256, 256, 1000), (257, 256, 500), (10_000, 256, 128), (1000, 32, 128)],
 )
-def test_auto_makes_1500_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+def test_auto_makes_1000_steps_and_128_epochs(n_rows, batch_size, n_epochs):
     assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
-    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1500
+    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1000
     assert resolve_max_iter("auto", n_rows, batch_size, 2) == n_epochs // 2
     assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
 
@@ -39,7 +39,7 @@ def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
         max_iter=max_iter,
         learning_rate=learning_rate,
         n_iter_no_change=n_iter_no_change,
-        finish_on_all=True,
+        stop_if_harmful=True,
     )
     return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
 
