@@ -4,9 +4,10 @@ Usage: python benchmarks/training.py [--dataset NAME] [--rows N ...] [--epochs N
 
 Fits default estimators with few epochs on growing parts of the training rows of
 a data set (split 0), and beyond these on noisy copies of them. Prints the seconds
-of an epoch and how many times as long as on the fewest rows a row takes: 1 is
-linear growth. Every epoch is validated, by default about every second of NONA's
-and every third of SoftStep k-NN's, and near rows are looked for anew with every
+of an epoch and how many times as long as on the fewest rows a row takes, and one
+prediction of it (NONA predicts a row twice an epoch from 2,000 rows on, in half as
+many epochs): 1 is linear growth. Every epoch is validated, by default about every third of NONA's
+and every fourth of SoftStep k-NN's, and near rows are looked for anew with every
 sixteenth of the training, but no more than once an epoch: by default NONA's are in
 every fourth.
 Writes results/training.json and docs/benchmark/training.inc.
@@ -24,6 +25,7 @@ import torch
 from _data import enlarge, load_split
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors._context import count_predictions
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "training.json"
@@ -32,11 +34,14 @@ ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
 
 
 def seconds_an_epoch(kind, X, y, epochs):
-    """Time of a fit over its epochs."""
+    """Time of a fit over its epochs, and how often one of these predicts a row."""
     model = ESTIMATORS[kind](max_iter=epochs, early_stopping=True, random_state=0)
     start = time.perf_counter()
     model.fit(X, y)
-    return (time.perf_counter() - start) / model.n_iter_
+    spent = (time.perf_counter() - start) / model.n_iter_
+    if model._count_context_neighbors(len(X)) is None:
+        return spent, 1.0
+    return spent, count_predictions(len(X), model.batch_size, model.context_size)
 
 
 def write_table(results, about, machine):
@@ -51,6 +56,7 @@ def write_table(results, about, machine):
         "      - rows",
         "      - seconds an epoch",
         "      - a row, relative to the first",
+        "      - a prediction, relative to the first",
     ]
     for line in results:
         lines += [
@@ -58,6 +64,7 @@ def write_table(results, about, machine):
             f"      - {line['rows']:,}",
             f"      - {line['s']:.3g}",
             f"      - {line['growth']:.2f}",
+            f"      - {line['growth'] / line['predictions']:.2f}",
         ]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -84,10 +91,10 @@ def main():
         seconds_an_epoch(kind, X[:500], y[:500], 2)  # warms up
         first = None
         for n_rows in args.rows:
-            spent = seconds_an_epoch(kind, X[:n_rows], y[:n_rows], args.epochs)
+            spent, predictions = seconds_an_epoch(kind, X[:n_rows], y[:n_rows], args.epochs)
             first = first or spent / n_rows
-            growth = spent / n_rows / first
-            results.append({"estimator": kind, "rows": n_rows, "s": spent, "growth": growth})
+            line = {"estimator": kind, "rows": n_rows, "s": spent, "growth": spent / n_rows / first}
+            results.append(line | {"predictions": predictions})
             print(json.dumps(results[-1]), flush=True)
     RESULTS.write_text(json.dumps({"machine": machine, "about": about, "runs": results}, indent=1))
     write_table(results, about, machine)
