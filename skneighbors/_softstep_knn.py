@@ -53,7 +53,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learnt on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
 
-    context_size : int or None, default=256
+    context_size : int or None, default=None
         Number of training rows drawn for every batch as neighbours beside the
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
@@ -86,7 +86,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     dropout : float, default=0.0
         Share of the hidden units dropped in training, in [0, 1).
 
-    batch_size : int, default=256
+    batch_size : int, default=512
         Largest number of rows predicted in one step of the optimiser; one more
         where a batch of a single row would be left.
 
@@ -249,7 +249,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         trend="linear",
         rank="soft",
         rank_scale="log",
-        context_size=256,
+        context_size=None,
         hidden_layer_sizes="auto",
         embedding_dim=64,
         activation="silu",
@@ -257,7 +257,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         numerical_embedding="periodic",
         feature_extractor=None,
         dropout=0.0,
-        batch_size=256,
+        batch_size=512,
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,

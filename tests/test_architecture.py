@@ -31,7 +31,7 @@ ORDER = [
     },
     {"_candidates"},
     {"_attention"},
-    {"_screen", "_torch_utils"},
+    {"_sample", "_screen", "_torch_utils"},
     {"nn"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
