@@ -8,7 +8,7 @@ _MIN_EPOCHS = 128
 # From so many epochs on, those above this share of the peak learning rate aren't validated;
 # from twice as many on, not all others either.
 _N_VALIDATIONS = 64
-_HIGH_RATE = 0.25
+_HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
 _RESOLUTION = 16
 

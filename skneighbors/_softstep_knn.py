@@ -173,9 +173,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 64. Else some 20 to 130, the first and the last among
+        `max_iter` is below 64. Else some 30 to 150, the first and the last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
-        a quarter of its peak.
+        half of its peak.
 
     n_iter_ : int
         Number of epochs run; those of a training repeated on all rows are counted
