@@ -25,7 +25,7 @@ from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, mer
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
-from ._schedule import LEARNING_RATES, MIN_STEPS, resolve_max_iter
+from ._schedule import LEARNING_RATES, least_steps, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
@@ -262,7 +262,7 @@ class BaseNeighborRegressor(
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
             and self.n_iter_no_change is None
-            and n_steps * n_predictions >= MIN_STEPS
+            and n_steps * n_predictions >= least_steps(n_train)
         )
         return TrainingSettings(
             max_iter=max_iter,

@@ -128,9 +128,10 @@ class NONARegressor(BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
-        steps if that is more; divided by how often an epoch predicts a row, in the
-        mean, where rows bring others: twice, or less with a `context_size` below
-        `batch_size` (see `context_neighbors`).
+        steps, 1,500 with fewer than 1,000 rows left to train on, if that is more;
+        divided by how often an epoch predicts a row, in the mean, where rows bring
+        others: twice, or less with a `context_size` below `batch_size` (see
+        `context_neighbors`).
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the
@@ -218,10 +219,10 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64.
 
-    With ``early_stopping="auto"`` a training of at least 1,000 steps (as `max_iter`
-    counts them: down to half as many where rows bring others) with
-    ``learning_rate="cycles"`` and without `n_iter_no_change` uses the rows set
-    aside in the end. If their error exceeds its best by more than a standard error
+    With ``early_stopping="auto"`` a training of at least 1,000 steps, 1,500 with
+    fewer than 1,000 rows left to train on (as `max_iter` counts them: down to half
+    as many where rows bring others) with ``learning_rate="cycles"`` and without
+    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds its best by more than a standard error
     and R2 is below 0.85 at the end of the learning rate's second cycle (3/15 of the
     epochs), or below 0.95 at that of the third (7/15), training stops there. If R2
     is at least 0.95 at the end of the third, the error does not exceed its best so

@@ -316,9 +316,9 @@ def test_score_of_constant_validation_targets(estimator_class):
         (4999, {}, True, False),
         (5000, {}, False, False),
         (99, {}, False, False),  # nothing is held out
-        (300, {"max_iter": 1000}, True, True),
-        (300, {"max_iter": 999}, False, False),  # of one batch each
-        (300, {"max_iter": 999, "batch_size": 128}, True, True),
+        (300, {"max_iter": 1500}, True, True),
+        (300, {"max_iter": 1499}, False, False),  # of one batch each
+        (300, {"max_iter": 1499, "batch_size": 128}, True, True),
         (300, {"early_stopping": True}, False, False),
         (300, {"early_stopping": False}, False, False),
         (300, {"n_iter_no_change": 5}, False, False),

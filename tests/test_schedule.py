@@ -25,12 +25,13 @@ def test_four_cycles_of_growing_length():
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "n_epochs"),
-    [(2, 256, 1000), (256, 256, 1000), (257, 256, 500), (10_000, 256, 128), (1000, 32, 128)],
+    [(2, 256, 1500), (999, 512, 750), (1000, 512, 500), (1537, 256, 143), (10_000, 256, 128)],
 )
-def test_auto_makes_1000_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+def test_auto_makes_1500_or_1000_steps_and_128_epochs(n_rows, batch_size, n_epochs):
     assert resolve_max_iter("auto", n_rows, batch_size) == n_epochs
-    assert resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size) >= 1000
-    assert resolve_max_iter("auto", n_rows, batch_size, 2) == n_epochs // 2
+    n_steps = resolve_max_iter("auto", n_rows, batch_size) * math.ceil(n_rows / batch_size)
+    assert n_steps >= (1500 if n_rows < 1000 else 1000)
+    assert resolve_max_iter("auto", n_rows, batch_size, 2) == math.ceil(n_epochs / 2)
     assert resolve_max_iter(7, n_rows, batch_size, 2) == 7
 
 

@@ -96,8 +96,7 @@ class _NeighborHead(nn.Module):
             return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
         s = self._similarities(z, z_n)
         presence = Presence.of(s, self_index, sample_weight)
-        logits = self._logits(z, s, presence)
-        return MaskedSoftmax.apply(logits, presence.weight, presence.absence)
+        return MaskedSoftmax.apply(self._logits(z, s, presence), presence.log_weight)
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         """Predict the queries' targets.

@@ -24,12 +24,15 @@ class Presence(NamedTuple):
         1 for the queries' own entries, where they are left out, otherwise 0.
     weight : Tensor broadcasting against (..., b, N) or None
         Weights, that of a query's own entry lowered by 1.
+    log_weight : Tensor of that shape or None
+        Their logarithms, :func:`absent` for weight 0.
     absence : Tensor of that shape or None
         :func:`absent` for weight 0, otherwise 0.
     """
 
     own: torch.Tensor | None = None
     weight: torch.Tensor | None = None
+    log_weight: torch.Tensor | None = None
     absence: torch.Tensor | None = None
 
     @classmethod
@@ -49,29 +52,25 @@ class Presence(NamedTuple):
             if own is not None:
                 weight = (weight - own).clamp_(min=0)
             absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
-            return cls(own, weight, absence)
+            return cls(own, weight, weight.log().clamp_(min=absent(s.dtype)), absence)
         if own is None:
             return cls()
-        return cls(own, 1 - own, own * absent(s.dtype))
+        absence = own * absent(s.dtype)
+        return cls(own, 1 - own, absence, absence)
 
 
 class MaskedSoftmax(torch.autograd.Function):
-    """Row-wise softmax of logits, in which neighbours count by their :class:`Presence`.
-
-    0 in rows without any neighbour.
-    """
+    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbour."""
 
     @staticmethod
-    def forward(ctx, logits, weight, absence):
-        if weight is None:
-            weights = logits.softmax(-1)
-        else:
-            logits = logits + absence
+    def forward(ctx, logits, log_weight):
+        if log_weight is not None:
             # A rejected entry of an absent neighbour could reach -inf.
-            top = logits.amax(-1, keepdim=True).clamp_(min=torch.finfo(logits.dtype).min)
-            weights = logits.sub_(top).exp_().mul_(weight)
-            total = weights.sum(-1, keepdim=True)
-            weights.div_(total + (total == 0))
+            logits = (logits + log_weight).clamp_(min=torch.finfo(logits.dtype).min)
+        weights = logits.softmax(-1)
+        if log_weight is not None:
+            some = log_weight.amax(-1, keepdim=True) > absent(logits.dtype)
+            weights.mul_(some)
         ctx.save_for_backward(weights)
         return weights
 
@@ -80,4 +79,4 @@ class MaskedSoftmax(torch.autograd.Function):
     def backward(ctx, grad):
         (weights,) = ctx.saved_tensors
         grad = grad * weights
-        return grad.addcmul_(weights, grad.sum(-1, keepdim=True), value=-1), None, None
+        return grad.addcmul_(weights, grad.sum(-1, keepdim=True), value=-1), None

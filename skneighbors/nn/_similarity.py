@@ -4,8 +4,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from ._stack import matmul
-
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
 
 # Share of the pairs above which near pairs are not mended one by one.
@@ -64,23 +62,18 @@ def _euclidean_distances(z, z_n):
     if z.shape[-2] == 1:
         # A product would not pay.
         return _distances_one_by_one(z, z_n)
-    sq_norms, sq_norms_n = z.square().sum(-1), z_n.square().sum(-1)
-    sq_distances = matmul(-2 * z, z_n.mT).add_(sq_norms.unsqueeze(-1))
-    sq_distances.add_(sq_norms_n.unsqueeze(-2))
-    # Found by a common bound first: faster than a sum of norms for every pair.
-    share = torch.finfo(z.dtype).eps ** 0.5
-    near = _flat_at_most(sq_distances, share * (sq_norms.amax() + sq_norms_n.amax()))
+    scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
+    sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
+    bound = scale * torch.finfo(z.dtype).eps ** 0.5
+    near = _flat_at_most(sq_distances, bound)
+    if near.numel() > _MAX_NEAR_SHARE * scale.numel():
+        return _distances_one_by_one(z, z_n)
     n_cols = z_n.shape[-2]
     rows = near // n_cols
     cols = rows // z.shape[-2] * n_cols + near % n_cols
-    scale = sq_norms.flatten()[rows] + sq_norms_n.flatten()[cols]
-    lossy = sq_distances.view(-1)[near] <= share * scale
-    near, rows, cols, scale = near[lossy], rows[lossy], cols[lossy], scale[lossy]
-    if near.numel() > _MAX_NEAR_SHARE * sq_distances.numel():
-        return _distances_one_by_one(z, z_n)
     sq_near = (z.flatten(0, -2)[rows] - z_n.flatten(0, -2)[cols]).square().sum(-1)
     sq_distances.view(-1)[near] = sq_near
-    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale
+    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale.view(-1)[near]
     return sq_distances.sqrt_(), near[coincide]
 
 
@@ -120,9 +113,9 @@ class _EuclideanSimilarity(torch.autograd.Function):
         ratio.view(-1)[coincide] = 0
         grad_z = grad_z_n = None
         if ctx.needs_input_grad[0]:
-            grad_z = z * ratio.sum(-1).unsqueeze(-1) - matmul(ratio, z_n)
+            grad_z = z * ratio.sum(-1).unsqueeze(-1) - ratio @ z_n
         if ctx.needs_input_grad[1]:
-            grad_z_n = z_n * ratio.sum(-2).unsqueeze(-1) - matmul(ratio.mT, z)
+            grad_z_n = z_n * ratio.sum(-2).unsqueeze(-1) - ratio.mT @ z
         return grad_z, grad_z_n
 
 

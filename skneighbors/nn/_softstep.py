@@ -67,28 +67,28 @@ class _LogS2(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, b, t):
         tiny = _resolution(x)
-        room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
-        rejects = ((t > 0) & (b > tiny)).to(x.dtype)  # then S2(0) = 0
-        b = b.clamp(min=tiny)
-        inside = torch.minimum(x, b).clamp_(min=tiny)
+        positive_x, positive_b = x.clamp(min=tiny), b.clamp(min=tiny)
         # Both factors are 0 from b on, and with them all gradients.
-        below, log_ratio = b - inside, (inside / b).log_()
+        below = (b - x).clamp_(min=0)
+        log_ratio = positive_x.log().sub_(positive_b.log()).clamp_(max=0)
+        room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
         log_mask = (log_ratio * below).mul_(t / room)
-        rejected = torch.sign(x).sub_(1).mul_(-rejects)
-        ctx.save_for_backward(inside, b, t, below, log_ratio, room, rejected)
+        rejects = (t > 0) & (b > tiny)  # then S2(0) = 0
+        rejected = (1 - x / tiny).clamp_(min=0).mul_(rejects)
+        ctx.save_for_backward(positive_x, positive_b, t, below, log_ratio, room, rejected)
         return log_mask.add_(rejected, alpha=_log_zero(x))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        inside, b, t, below, log_ratio, room, rejected = ctx.saved_tensors
+        x, b, t, below, log_ratio, room, rejected = ctx.saved_tensors
         grad = torch.addcmul(grad, grad, rejected, value=-1)
         by_ratio, by_below = grad * below, grad.mul_(log_ratio)  # of the two factors
         by_t = (by_ratio * log_ratio).sum_to_size(t.shape)
         slope = t / room
         row = torch.broadcast_shapes(b.shape, t.shape)
         by_b = slope * (by_below.sum_to_size(row) - by_ratio.sum_to_size(row) / b)
-        by_x = by_ratio.div_(inside).sub_(by_below).mul_(slope)
+        by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
 
 

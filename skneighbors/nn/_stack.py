@@ -10,7 +10,7 @@ from torch import nn
 _MIN_ONEDNN_WORK = 2**24
 
 
-def matmul(a, b):
+def _matmul(a, b):
     """Products of stacks a (m, n, k) and b (m, k, l); m may be 1 in either.
 
     Large ones in single precision are oneDNN's: on an AMD EPYC these are about twice as
@@ -39,7 +39,7 @@ class _StackedLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        out = matmul(x, weight.mT)
+        out = _matmul(x, weight.mT)
         return out if bias is None else out.add_(bias.unsqueeze(-2))
 
     @staticmethod
@@ -49,9 +49,9 @@ class _StackedLinear(torch.autograd.Function):
         grad = grad.to(weight.dtype)  # lower under autocast
         grad_x = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
-            grad_x = matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
+            grad_x = _matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            grad_weight = matmul(grad.mT, x.to(weight.dtype))
+            grad_weight = _matmul(grad.mT, x.to(weight.dtype))
         if ctx.needs_input_grad[2]:
             grad_bias = grad.sum(-2)
         return grad_x, grad_weight, grad_bias
