@@ -253,7 +253,7 @@ class CandidateAttention:
         return average_rows(weights / weights.sum(1, keepdim=True), self.values, rows)
 
     def _average_similar(self, z, rows, weight, lowest, rest, sample):
-        """Averages over the neighbours `rows` of sample weight (b, c), and by a sample of others."""
+        """Averages over the neighbours `rows` of sample weight (b, c), and a sample of others."""
         head, found = self.head, rows.clamp(min=0)
         s = similarity(z.unsqueeze(1), gather_rows(self.z_n, found), head.similarity).squeeze(1)
         low = s.masked_fill(rows < 0, torch.inf).amin(1, keepdim=True).minimum(lowest)

@@ -222,14 +222,15 @@ class NONARegressor(BaseNeighborRegressor):
     With ``early_stopping="auto"`` a training of at least 1,000 steps, 1,500 with
     fewer than 1,000 rows left to train on (as `max_iter` counts them: down to half
     as many where rows bring others) with ``learning_rate="cycles"`` and without
-    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds its best by more than a standard error
-    and R2 is below 0.85 at the end of the learning rate's second cycle (3/15 of the
-    epochs), or below 0.95 at that of the third (7/15), training stops there. If R2
-    is at least 0.95 at the end of the third, the error does not exceed its best so
-    far and there are fewer than 2,000 rows, the last cycle trains on all and its
-    last weights are kept. If neither, the best epoch is kept; and if it was before
-    the last cycle and there are fewer than 5,000 rows, the networks are trained
-    again on all rows, from the same initial weights and for as many steps.
+    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds
+    its best by more than a standard error and R2 is below 0.85 at the end of the
+    learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
+    third (7/15), training stops there. If R2 is at least 0.95 at the end of the
+    third, the error does not exceed its best so far and there are fewer than 2,000
+    rows, the last cycle trains on all and its last weights are kept. If neither,
+    the best epoch is kept; and if it was before the last cycle and there are fewer
+    than 5,000 rows, the networks are trained again on all rows, from the same
+    initial weights and for as many steps.
 
     The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
     softstep_parameters="pointwise", temperature=None, trend=None,

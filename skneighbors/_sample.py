@@ -11,7 +11,16 @@ _CACHED_BYTES = 2**20
 
 
 def draw_order(n_rows):
-    """Rows of a bank in a random order, the same for every bank of that length."""
+    """Shuffle the rows of a bank, the same way for every bank of that length.
+
+    Parameters
+    ----------
+    n_rows : int
+
+    Returns
+    -------
+    order : int Tensor of shape (n_rows,)
+    """
     return torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
 
 

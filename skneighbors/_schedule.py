@@ -20,7 +20,7 @@ LEARNING_RATES = ("cycles", "constant")
 
 
 def least_steps(n_rows):
-    """Steps that make a whole training on so many rows."""
+    """Count the steps that make a whole training on so many rows."""
     return _MIN_STEPS_OF_FEW if n_rows < _FEW_ROWS else _MIN_STEPS
 
 

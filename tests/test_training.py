@@ -268,9 +268,7 @@ def counts_of_rows(monkeypatch):
     return seen
 
 
-FINISH = dict(
-    max_iter=30, stop_if_harmful=True, join_validation=True, repeat_on_all=True
-)
+FINISH = dict(max_iter=30, stop_if_harmful=True, join_validation=True, repeat_on_all=True)
 
 
 @pytest.mark.parametrize(("harmed", "least"), [(False, -9), (True, -9), (False, 1)])
