@@ -20,7 +20,6 @@ SETTINGS = {
     "n_estimators": 1,
     "hidden_layer_sizes": (128, 128),
     "embedding_dim": 16,
-    "context_size": 256,
     "device": "cpu",
     "random_state": 0,
 }

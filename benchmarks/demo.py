@@ -37,7 +37,6 @@ SETTINGS = {
     "n_estimators": 1,
     "hidden_layer_sizes": (64, 64),
     "embedding_dim": 16,
-    "context_size": 256,
     "device": "cpu",
     "random_state": 0,
 }

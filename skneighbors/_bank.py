@@ -160,7 +160,11 @@ class NeighborBank:
             with _building:
                 kept = self._indexed.get(device)
                 if kept is None or kept[0] != algorithm:
-                    members = [CandidateAttention(*own, algorithm) for own in self._members()]
+                    # Samples of their own, so that the members' errors differ.
+                    members = [
+                        CandidateAttention(*own, algorithm, seed)
+                        for seed, own in enumerate(self._members())
+                    ]
                     kept = self._indexed[device] = algorithm, members
         return kept[1]
 

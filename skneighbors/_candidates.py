@@ -15,7 +15,7 @@ from ._attention import (
     weigh_rows,
     weight_present,
 )
-from ._sample import RowSample, draw_order
+from ._sample import QUERIES_AT_ONCE, RowSample
 from ._torch_utils import gather_rows, map_batches
 from .nn import similarity
 from .nn._similarity import argmax
@@ -185,16 +185,18 @@ class CandidateAttention:
     sample_weight : Tensor of shape (N,) or None
         Positive weights of the neighbours.
     algorithm : {"auto", "brute", "ivf", "hnsw"}
+    seed : int, default=0
+        Of the sample.
     """
 
-    def __init__(self, head, z_n, values, sample_weight, algorithm):
+    def __init__(self, head, z_n, values, sample_weight, algorithm, seed=0):
         self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
         self._points = _Points(z_n, head.similarity)
         points = self._points.of_neighbors(z_n).cpu()
         self._index = _make_index(points, head.similarity, algorithm)
         self._total = len(z_n) if sample_weight is None else sample_weight.sum()
         self._distant = self._choose_distant(points).to(z_n.device)
-        self._order = None if head.ranked else draw_order(len(z_n))
+        self._seed = seed
         self._kept_sample = None
 
     def _choose_distant(self, points):
@@ -210,7 +212,7 @@ class CandidateAttention:
         out = []
         for block in z.split(_SEARCH_BLOCK):
             rows = self._index.search(self._points.of_queries(block).cpu(), n_candidates)
-            out += self._average_block(block, rows.to(z.device), sample)
+            out.append(self._average(block, rows.to(z.device), sample))
         out = torch.cat(out)
         lost = (~out.isfinite()).any(1).nonzero().squeeze(1)
         if len(lost):
@@ -225,52 +227,68 @@ class CandidateAttention:
         attention = MemberAttention(self.head, self.z_n, self.values, self.weight, z)
         return torch.cat([attention.average(part) for part in z.split(block_length(len(self.z_n)))])
 
-    def _average_block(self, z, rows, sample):
-        length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * rows.shape[1]))
-
-        def average(batch):
-            return self._average(z[batch], rows[batch], sample)
-
-        return map_batches(average, gen_batches(len(z), length))
-
     def _average(self, z, rows, sample):
         """Averages (b, k) by the candidates `rows` (b, c), of which entries of -1 are none."""
-        found = rows.clamp(min=0)
-        weight = weight_present(self.weight, found, (rows >= 0).double())
-        rest = (self._total - weight.sum(1, keepdim=True)).clamp(min=0)
-        s = similarity(z, self.z_n[self._distant], self.head.similarity)
+        length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * rows.shape[1]))
+        batches = list(gen_batches(len(z), length))
         if sample is None:
-            return self._average_ranked(z, found, weight, self._distant[argmax(-s)], rest)
-        return self._average_similar(z, rows, weight, s.amin(1, keepdim=True), rest, sample)
+            averages = map_batches(
+                lambda batch: self._average_ranked(z[batch], rows[batch]), batches
+            )
+            return torch.cat(averages)
+        near = map_batches(lambda batch: self._sum_near(z[batch], rows[batch]), batches)
+        total, sums, low, high, rest = map(torch.cat, zip(*near, strict=True))
 
-    def _average_ranked(self, z, rows, weight, furthest, rest):
-        """Averages over the neighbours `rows` of sample weight (b, c) alone.
+        def sum_others(batch):
+            return sample.sums(z[batch], low[batch], high[batch], rows[batch], rest[batch])
 
-        The furthest stands for all others in the count of ranks, but has no say.
+        others = map_batches(sum_others, gen_batches(len(z), QUERIES_AT_ONCE))
+        other_total, other_sums = map(torch.cat, zip(*others, strict=True))
+        return (sums + other_sums) / (total + other_total)
+
+    def _weigh(self, rows):
+        """Take the sample weight of the candidates `rows` (b, c), and that of all others (b, 1)."""
+        weight = weight_present(self.weight, rows.clamp(min=0), (rows >= 0).double())
+        return weight, (self._total - weight.sum(1, keepdim=True)).clamp(min=0)
+
+    def _average_ranked(self, z, rows):
+        """Averages over the candidates alone.
+
+        One of the furthest stands for all others in the count of ranks, but has no say.
         """
+        weight, rest = self._weigh(rows)
+        s = similarity(z, self.z_n[self._distant], self.head.similarity)
+        rows, furthest = rows.clamp(min=0), self._distant[argmax(-s)]
         everyone, weight = torch.cat([rows, furthest], 1), torch.cat([weight, rest], 1)
         weights = weigh_rows(self.head, z, self.z_n, everyone, weight)[:, :-1]
         return average_rows(weights / weights.sum(1, keepdim=True), self.values, rows)
 
-    def _average_similar(self, z, rows, weight, lowest, rest, sample):
-        """Averages over the neighbours `rows` of sample weight (b, c), and a sample of others."""
-        head, found = self.head, rows.clamp(min=0)
+    def _sum_near(self, z, rows):
+        """Sum the candidates' weights, relative to the largest, and the values times these.
+
+        The row's extremes of similarity and the sample weight of all others come beside.
+        """
+        head, found, absent = self.head, rows.clamp(min=0), rows < 0
+        weight, rest = self._weigh(rows)
         s = similarity(z.unsqueeze(1), gather_rows(self.z_n, found), head.similarity).squeeze(1)
-        low = s.masked_fill(rows < 0, torch.inf).amin(1, keepdim=True).minimum(lowest)
-        high = s.masked_fill(rows < 0, -torch.inf).amax(1, keepdim=True)
+        distant = similarity(z, self.z_n[self._distant], head.similarity)
+        low = s.masked_fill(absent, torch.inf).minimum(distant.amin(1, keepdim=True))
+        low = low.amin(1, keepdim=True)
+        high = s.masked_fill(absent, -torch.inf).amax(1, keepdim=True)
         top = head.log_weights(z[None], high[None], low[None], high[None])
         log_weights = head.log_weights(z[None], s[None], low[None], high[None])
         weights = (log_weights - top).exp_()[0].mul_(weight)
-        total, sums = sample.sums(z, low, high, rows, rest)
-        total = total + weights.sum(1, keepdim=True)
-        return (average_rows(weights, self.values, found) + sums) / total
+        sums = average_rows(weights, self.values, found)
+        return weights.sum(1, keepdim=True), sums, low, high, rest
 
     def _sample(self, n_candidates):
         """Rows that stand for those that are not candidates; the last sample is kept."""
-        n_sampled = _SAMPLED_PER_CANDIDATE * n_candidates
+        n_rows = len(self.z_n)
+        n_sampled = min(n_rows, _SAMPLED_PER_CANDIDATE * n_candidates)
         kept = self._kept_sample
         if kept is None or kept[0] != n_sampled:
-            bank = self.head, self.z_n, self.values, self.weight
-            rows = self._order[:n_sampled].sort().values.to(self.z_n.device)
-            kept = self._kept_sample = n_sampled, RowSample(*bank, rows)
+            order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(self._seed))
+            rows = order[:n_sampled].sort().values.to(self.z_n.device)
+            sample = RowSample(self.head, self.z_n, self.values, self.weight, rows)
+            kept = self._kept_sample = n_sampled, sample
         return kept[1]

@@ -217,13 +217,13 @@ class NONARegressor(BaseNeighborRegressor):
     -----
     Features are scaled robustly and clipped smoothly, targets are standardised;
     both take sample weights into account. Training is in float32, prediction in
-    float64.
+    float64, but for the sample that `n_candidates` leaves the far rows to.
 
     With ``early_stopping="auto"`` a training of at least 1,000 steps, 1,500 with
     fewer than 1,000 rows left to train on (as `max_iter` counts them: down to half
     as many where rows bring others) with ``learning_rate="cycles"`` and without
-    `n_iter_no_change` uses the rows set aside in the end. If their error exceeds
-    its best by more than a standard error and R2 is below 0.85 at the end of the
+    `n_iter_no_change` is watched by the rows set aside. If their error exceeds its
+    best by more than a standard error and R2 is below 0.85 at the end of the
     learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
     third (7/15), training stops there. If R2 is at least 0.95 at the end of the
     third, the error does not exceed its best so far and there are fewer than 2,000

@@ -4,24 +4,11 @@ import copy
 
 import torch
 
+from ._screen import product_dtype
 from .nn import similarity
 
-# Bytes of a block that a CPU's cache can hold.
-_CACHED_BYTES = 2**20
-
-
-def draw_order(n_rows):
-    """Shuffle the rows of a bank, the same way for every bank of that length.
-
-    Parameters
-    ----------
-    n_rows : int
-
-    Returns
-    -------
-    order : int Tensor of shape (n_rows,)
-    """
-    return torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
+# Queries at a time, and bytes of a block that a CPU's cache can hold.
+QUERIES_AT_ONCE, _CACHED_BYTES = 64, 2**20
 
 
 class RowSample:
@@ -39,11 +26,15 @@ class RowSample:
     """
 
     def __init__(self, head, z_n, values, sample_weight, rows):
-        self._head = copy.deepcopy(head).float()
-        self._z, self._values = z_n[rows].float(), values[rows].float()
-        self._weight = torch.ones_like(self._z[:, 0])
+        self._dtype = product_dtype()
+        self._head = copy.deepcopy(head).to(self._dtype)
+        # Centred where that changes no distance: single precision has few digits.
+        self._centre = z_n.mean(0) if head.similarity in ("l2", "l1") else torch.zeros_like(z_n[0])
+        self._points = (z_n[rows] - self._centre).to(self._dtype)
+        self._values = values[rows].to(self._dtype)
+        self._weight = torch.ones_like(self._values[:, 0])
         if sample_weight is not None:
-            self._weight = sample_weight[rows].float()
+            self._weight = sample_weight[rows].to(self._dtype)
         self._place = torch.full((len(z_n),), -1, dtype=torch.int32, device=z_n.device)
         self._place[rows] = torch.arange(len(rows), dtype=torch.int32, device=z_n.device)
 
@@ -68,21 +59,39 @@ class RowSample:
         sums : Tensor of shape (b, k)
             Sums of the values times these weights.
         """
-        present = self._weight.repeat(len(z), 1)
-        place = self._place[candidates.clamp(min=0)]
-        query, column = ((place >= 0) & (candidates >= 0)).nonzero(as_tuple=True)
-        present[query, place[query, column].long()] = 0
+        query, column = self._sampled(candidates)
+        weight = self._weight.to(rest.dtype)
+        present = weight.sum().repeat(len(z)).index_add_(0, query, weight[column], alpha=-1)
         # Where none are left, none stand for the rest.
-        share = (rest / present.sum(1, keepdim=True)).nan_to_num(posinf=0.0)
-        z, low, high = z.float(), low.float(), high.float()
-        top = self._head.log_weights(z[None], high[None], low[None], high[None])
+        some = (present > weight.min() / 2).unsqueeze(1)
+        share = torch.where(some, rest / present.unsqueeze(1), 0)
+        points, z = (z - self._centre).to(self._dtype), z.to(self._dtype)
+        low, high = low.to(self._dtype), high.to(self._dtype)
         total, sums = 0, 0
-        length = max(1, _CACHED_BYTES // (4 * len(z)))
-        for start in range(0, len(self._z), length):
-            chunk = slice(start, start + length)
-            s = similarity(z, self._z[chunk], self._head.similarity).minimum(high)
-            log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
-            weights = (log_weights - top).exp_()[0].mul_(present[:, chunk])
-            total = total + weights.sum(1, keepdim=True)
-            sums = sums + weights @ self._values[chunk]
+        with torch.autocast(z.device.type, enabled=False):
+            top = self._head.log_weights(z[None], high[None], low[None], high[None])
+            for chunk in self._chunks(len(z)):
+                s = similarity(points, self._points[chunk], self._head.similarity).minimum(high)
+                log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
+                weights = (log_weights - top).exp_()[0].mul_(self._weight[chunk])
+                begin, end = torch.searchsorted(
+                    column, column.new_tensor([chunk.start, chunk.stop])
+                )
+                # Candidates have been summed already.
+                weights[query[begin:end], column[begin:end] - chunk.start] = 0
+                total = total + weights.sum(1, keepdim=True)
+                sums = sums + weights @ self._values[chunk]
         return share * total, share * sums
+
+    def _sampled(self, candidates):
+        """Find the candidates that are in the sample: their queries and columns, by column."""
+        place = self._place[candidates.clamp(min=0)]
+        query, i = ((place >= 0) & (candidates >= 0)).nonzero(as_tuple=True)
+        column, order = place[query, i].long().sort()
+        return query[order], column
+
+    def _chunks(self, n_queries):
+        """Slices of the sample for blocks that fit a CPU's cache."""
+        n_rows = len(self._points)
+        length = max(1, _CACHED_BYTES // (4 * n_queries)) if self._points.is_cpu else n_rows
+        return [slice(start, start + length) for start in range(0, n_rows, length)]

@@ -11,12 +11,13 @@ def _batches(z_n):
     return list(gen_batches(len(z_n), _BATCH_ROWS))
 
 
-def _multiplies_float32_exactly():
-    """Whether the user has not allowed products to be rounded further than float32."""
+def product_dtype():
+    """Single precision, or double where the user allows its products to be rounded further."""
     try:
-        return torch.get_float32_matmul_precision() == "highest"
+        exact = torch.get_float32_matmul_precision() == "highest"
     except RuntimeError:  # set through torch's newer switches
-        return False
+        exact = False
+    return torch.float32 if exact else torch.float64
 
 
 class Screen:
@@ -37,7 +38,7 @@ class Screen:
 
     def __init__(self, z_n, metric):
         self._metric = metric
-        dtype = torch.float32 if _multiplies_float32_exactly() else torch.float64
+        dtype = product_dtype()
         self._dim = z_n.shape[1]
         self._unit = torch.finfo(dtype).eps
         self._centre = z_n.mean(0) if metric in ("l2", "l1") else torch.zeros_like(z_n[0])

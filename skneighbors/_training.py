@@ -44,7 +44,7 @@ class TrainingSettings:
     separable: bool = False  # whether no two members draw from one generator
     stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
     join_validation: bool = False  # whether rows held out may join the last cycle
-    repeat_on_all: bool = False  # whether to train again on all if that one was no gain
+    repeat_on_all: bool = False  # whether to train again if the last cycle gained nothing
 
 
 @dataclass

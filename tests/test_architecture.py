@@ -30,8 +30,8 @@ ORDER = [
         "_weights",
     },
     {"_candidates"},
-    {"_attention"},
-    {"_sample", "_screen", "_torch_utils"},
+    {"_attention", "_sample"},
+    {"_screen", "_torch_utils"},
     {"nn"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}

@@ -1,4 +1,4 @@
-"""Prediction from the nearest rows alone, found through an index."""
+"""Prediction from the nearest rows, found through an index, and a sample of the others."""
 
 import copy
 import pickle
@@ -13,7 +13,6 @@ from sklearn.datasets import make_friedman1
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _candidates
 from skneighbors._attention import MemberAttention
 from skneighbors._candidates import CandidateAttention
-from skneighbors._sample import draw_order
 from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
@@ -76,7 +75,8 @@ def test_the_nearest_have_their_weights_and_a_sample_stands_for_the_rest(
     is_near = torch.zeros_like(dense).scatter_(1, near, 1)
     kept = is_near * dense
     if kind != "ranks":
-        others = (1 - is_near) * torch.isin(torch.arange(700), draw_order(700)[:120])
+        order = torch.randperm(700, generator=torch.Generator().manual_seed(0))
+        others = (1 - is_near) * torch.isin(torch.arange(700), order[:120])
         rest = weight.sum() - is_near @ weight
         kept += others * dense * (rest / (others @ weight)).unsqueeze(1)
     expected = kept / kept.sum(1, keepdim=True) @ values
@@ -93,6 +93,46 @@ def test_a_sample_of_all_rows_leaves_none_out(metric):
     for n_candidates in (15, 699):
         y_hat = attention.average(z, n_candidates)
         assert_allclose(y_hat, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_sample_of_embeddings_that_nearly_coincide_far_from_the_origin():
+    z, z_n, values, _ = make_bank()
+    z, z_n = 1000 + 1e-3 * z, 1000 + 1e-3 * z_n
+    head = make_head(NONA)
+    expected = head.weights(z[None], z_n[None])[0] @ values
+    attention = CandidateAttention(head, z_n, values, None, "brute")
+    assert_allclose(attention.average(z, 15), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_sample_of_a_user_who_lets_products_be_rounded():
+    z, z_n, values, weight = make_bank()
+    head = make_head(NONA, softstep=None)
+    expected = head.weights(z[None], z_n[None], sample_weight=weight)[0] @ values
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        y_hat = CandidateAttention(head, z_n, values, weight, "brute").average(z, 15)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert_allclose(y_hat, expected, rtol=1e-9)
+
+
+def test_callers_autocast_does_not_matter(fitted):
+    expected = fitted.set_params(n_candidates=5).predict(X_NEW)
+    with torch.autocast("cpu", torch.bfloat16):
+        y_hat = fitted.predict(X_NEW)
+    assert_array_equal(y_hat, expected)
+
+
+def test_members_draw_samples_of_their_own(monkeypatch):
+    monkeypatch.setattr(_candidates, "_SAMPLED_PER_CANDIDATE", 2)
+    z, z_n, values, _ = make_bank()
+    first, second, again = (
+        CandidateAttention(make_head(NONA), z_n, values, None, "brute", seed).average(z, 9)
+        for seed in (0, 1, 0)
+    )
+    assert not np.allclose(first, second)
+    assert_array_equal(first, again)
 
 
 def test_more_candidates_err_less():

@@ -323,9 +323,11 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
     assert not network.training
 
 
-@pytest.mark.parametrize(("best", "again"), [(14, True), (15, False)])
+@pytest.mark.parametrize(
+    ("best", "repeats", "again"), [(14, True, True), (14, False, False), (15, True, False)]
+)
 def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
-    monkeypatch, counts_of_rows, best, again
+    monkeypatch, counts_of_rows, best, repeats, again
 ):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
     monkeypatch.setattr(_training, "_SOME_NOISE", 1)
@@ -336,7 +338,7 @@ def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
         return epoch(self, validated)._replace(error=next(errors))
 
     monkeypatch.setattr(_training._Team, "epoch", made_up)
-    _, history, _ = train(**FINISH)
+    _, history, _ = train(**FINISH | dict(repeat_on_all=repeats))
     assert history.best_epoch == best
     assert counts_of_rows == ([90, 120] if again else [90])
 
