@@ -25,7 +25,7 @@ from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, mer
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
-from ._schedule import LEARNING_RATES, least_steps, resolve_max_iter
+from ._schedule import LEARNING_RATES, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
@@ -41,6 +41,7 @@ _MIN_ROWS_TO_HOLD_OUT, _MIN_ROWS_NOT_TO_REPEAT = 2000, 5000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
+_MIN_STEPS = 1500  # of a training, however few the rows
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -250,19 +251,26 @@ class BaseNeighborRegressor(
         """Of how many near rows a query brings one; None for uniform draws alone."""
         return
 
+    def _count_least_steps(self, n_rows):
+        """How many steps make a whole training, if an epoch predicts each row once."""
+        return _MIN_STEPS
+
     def _training_settings(self, n_train, n_rows):
         context_neighbors = self._count_context_neighbors(n_train)
         n_predictions = 1.0
         if context_neighbors is not None:
             n_predictions = count_predictions(n_train, self.batch_size, self.context_size)
-        max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size, n_predictions)
+        least_steps = self._count_least_steps(n_train)
+        max_iter = resolve_max_iter(
+            self.max_iter, n_train, self.batch_size, least_steps, n_predictions
+        )
         n_steps = max_iter * count_batches(n_train, self.batch_size)
         stop_if_harmful = (
             n_train < n_rows
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
             and self.n_iter_no_change is None
-            and n_steps * n_predictions >= least_steps(n_train)
+            and n_steps * n_predictions >= least_steps
         )
         return TrainingSettings(
             max_iter=max_iter,

@@ -11,6 +11,8 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 # With fewer training rows, near rows as context harm more than they help.
 _MIN_ROWS_FOR_NEAR = 2000
 _MAX_NEAR = 1000
+# From so many training rows on, fewer steps do as well and save more than seconds.
+_MIN_ROWS_FOR_FEWER_STEPS, _FEWER_STEPS = 1000, 1000
 
 
 class NONARegressor(BaseNeighborRegressor):
@@ -335,6 +337,10 @@ class NONARegressor(BaseNeighborRegressor):
         if self.context_size is None or n_rows <= self.batch_size + self.context_size:
             return None
         return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
+
+    def _count_least_steps(self, n_rows):
+        few = n_rows < _MIN_ROWS_FOR_FEWER_STEPS
+        return super()._count_least_steps(n_rows) if few else _FEWER_STEPS
 
     def _make_head(self, n_targets):
         return NONA(

@@ -2,9 +2,6 @@
 
 import math
 
-# At least so many steps, however few the rows, if an epoch predicts each row once: more of
-# them with few rows, where they take seconds.
-_MIN_STEPS, _MIN_STEPS_OF_FEW, _FEW_ROWS = 1000, 1500, 1000
 _MIN_EPOCHS = 128
 # From so many epochs on, those above this share of the peak learning rate aren't validated;
 # from twice as many on, not all others either.
@@ -19,20 +16,15 @@ _CYCLE_ENDS = 3 / 15, 7 / 15
 LEARNING_RATES = ("cycles", "constant")
 
 
-def least_steps(n_rows):
-    """Count the steps that make a whole training on so many rows."""
-    return _MIN_STEPS_OF_FEW if n_rows < _FEW_ROWS else _MIN_STEPS
-
-
-def resolve_max_iter(max_iter, n_rows, batch_size, n_predictions=1.0):
+def resolve_max_iter(max_iter, n_rows, batch_size, least_steps, n_predictions=1.0):
     """Count the epochs.
 
-    For ``"auto"``, 128 but no fewer than make :func:`least_steps`; fewer in proportion
-    where an epoch predicts each row `n_predictions` times.
+    For ``"auto"``, 128 but no fewer than make `least_steps`, however few the rows;
+    fewer in proportion where an epoch predicts each row `n_predictions` times.
     """
     if max_iter != "auto":
         return max_iter
-    n_epochs = max(_MIN_EPOCHS, math.ceil(least_steps(n_rows) / math.ceil(n_rows / batch_size)))
+    n_epochs = max(_MIN_EPOCHS, math.ceil(least_steps / math.ceil(n_rows / batch_size)))
     return math.ceil(n_epochs / n_predictions)
 
 

@@ -124,8 +124,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
-        steps, 1,500 with fewer than 1,000 rows left to train on, if that is more.
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
+        steps if that is more.
 
     early_stopping : bool or "auto", default="auto"
         Whether to set rows aside for validation and keep the weights of the

@@ -82,6 +82,12 @@ def test_max_iter_auto_makes_1500_steps_with_few_rows():
     assert model.fit(X, X.ravel()).n_iter_ == 1500
 
 
+def test_fewer_steps_of_nona_with_many_rows():
+    steps = {n_rows: NONARegressor()._count_least_steps(n_rows) for n_rows in (999, 1000)}
+    assert steps == {999: 1500, 1000: 1000}
+    assert SoftStepKNNRegressor()._count_least_steps(10**6) == 1500
+
+
 def test_validation_scores_are_r2_of_the_kept_weights(friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=40, random_state=0).fit(X, y)
