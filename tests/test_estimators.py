@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, _base
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base
 
 PAPER = dict(
     similarity="l2",
