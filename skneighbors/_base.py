@@ -35,9 +35,8 @@ from .nn._similarity import SIMILARITIES
 
 # Fewer rows than this are too few to give any away for validation.
 _MIN_ROWS_TO_VALIDATE = 100
-# From so many rows on, a share of them more is worth less than the time it takes: to
-# let it join the last cycle, and to train once more.
-_MIN_ROWS_TO_HOLD_OUT, _MIN_ROWS_NOT_TO_REPEAT = 2000, 5000
+# From so many rows on, a share of them more is worth less than the time it takes.
+_MIN_ROWS_TO_HOLD_OUT = 2000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
@@ -255,6 +254,10 @@ class BaseNeighborRegressor(
         """How many steps make a whole training, if an epoch predicts each row once."""
         return _MIN_STEPS
 
+    def _repeats_on_all(self, n_rows):
+        """Whether to train again on all rows where the last cycle gained nothing."""
+        return True
+
     def _training_settings(self, n_train, n_rows):
         context_neighbors = self._count_context_neighbors(n_train)
         n_predictions = 1.0
@@ -286,7 +289,7 @@ class BaseNeighborRegressor(
             separable=not self._draws_globally(),
             stop_if_harmful=stop_if_harmful,
             join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
-            repeat_on_all=stop_if_harmful and n_rows < _MIN_ROWS_NOT_TO_REPEAT,
+            repeat_on_all=stop_if_harmful and self._repeats_on_all(n_rows),
         )
 
     def _draws_globally(self):

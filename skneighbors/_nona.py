@@ -13,6 +13,8 @@ _MIN_ROWS_FOR_NEAR = 2000
 _MAX_NEAR = 1000
 # From so many training rows on, fewer steps do as well and save more than seconds.
 _MIN_ROWS_FOR_FEWER_STEPS, _FEWER_STEPS = 1000, 1000
+# From so many on, those held out teach less than another training's time is worth.
+_MIN_ROWS_NOT_TO_REPEAT = 5000
 
 
 class NONARegressor(BaseNeighborRegressor):
@@ -341,6 +343,9 @@ class NONARegressor(BaseNeighborRegressor):
     def _count_least_steps(self, n_rows):
         few = n_rows < _MIN_ROWS_FOR_FEWER_STEPS
         return super()._count_least_steps(n_rows) if few else _FEWER_STEPS
+
+    def _repeats_on_all(self, n_rows):
+        return n_rows < _MIN_ROWS_NOT_TO_REPEAT
 
     def _make_head(self, n_targets):
         return NONA(

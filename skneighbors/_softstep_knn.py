@@ -53,7 +53,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learnt on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
 
-    context_size : int or None, default=None
+    context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
@@ -86,7 +86,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     dropout : float, default=0.0
         Share of the hidden units dropped in training, in [0, 1).
 
-    batch_size : int, default=512
+    batch_size : int, default=256
         Largest number of rows predicted in one step of the optimiser; one more
         where a batch of a single row would be left.
 
@@ -131,9 +131,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
         lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe and pays; see the Notes of
-        :class:`NONARegressor`. Rows set aside are neighbours all the same once the
-        training is over.
+        trained on as well in the end where that is safe. It is as the Notes of
+        :class:`NONARegressor` have it, but from 1,500 steps on, and with any number
+        of rows a training may be repeated. Rows set aside are neighbours all the same
+        once the training is over.
 
     validation_fraction : float or "auto", default="auto"
         Share of the rows set aside for validation. ``"auto"``: 0.15, but no more
@@ -249,7 +250,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         trend="linear",
         rank="soft",
         rank_scale="log",
-        context_size=None,
+        context_size=256,
         hidden_layer_sizes="auto",
         embedding_dim=64,
         activation="silu",
@@ -257,7 +258,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         numerical_embedding="periodic",
         feature_extractor=None,
         dropout=0.0,
-        batch_size=512,
+        batch_size=256,
         learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,

@@ -20,7 +20,7 @@ VARIANTS = {
         {"softstep_parameters": "global"},
         {"temperature": None},
         {"trend": None},
-        {"batch_size": 16, "context_size": 8},
+        {"context_size": None},
         *[{"rank": rank} for rank in ("hard", None)],
         {"rank_scale": "linear"},
     ],

@@ -313,8 +313,6 @@ def test_score_of_constant_validation_targets(estimator_class):
         (300, {}, True, True),
         (1999, {}, True, True),
         (2000, {}, True, False),
-        (4999, {}, True, False),
-        (5000, {}, False, False),
         (99, {}, False, False),  # nothing is held out
         (300, {"max_iter": 1500}, True, True),
         (300, {"max_iter": 1499}, False, False),  # of one batch each
@@ -334,7 +332,7 @@ def test_when_validation_rows_are_trained_on(
     def train_network(network, data, members, settings, *args):
         assert settings.repeat_on_all == repeats
         assert settings.join_validation == joins
-        assert settings.stop_if_harmful == (repeats or n_rows == 5000)
+        assert settings.stop_if_harmful == repeats
         raise SeenError
 
     monkeypatch.setattr(_base, "train_network", train_network)

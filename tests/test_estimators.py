@@ -88,6 +88,19 @@ def test_fewer_steps_of_nona_with_many_rows():
     assert SoftStepKNNRegressor()._count_least_steps(10**6) == 1500
 
 
+def test_only_soft_k_nn_repeats_a_training_with_many_rows():
+    settings = dict(n_train=4500, n_rows=5000)
+    nona, soft_knn = (
+        estimator._training_settings(**settings)
+        for estimator in (NONARegressor(), SoftStepKNNRegressor())
+    )
+    assert nona.stop_if_harmful
+    assert soft_knn.stop_if_harmful
+    assert not nona.repeat_on_all
+    assert soft_knn.repeat_on_all
+    assert NONARegressor()._training_settings(4499, 4999).repeat_on_all
+
+
 def test_validation_scores_are_r2_of_the_kept_weights(friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=40, random_state=0).fit(X, y)
