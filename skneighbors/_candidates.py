@@ -16,6 +16,7 @@ from ._attention import (
     weight_present,
 )
 from ._sample import QUERIES_AT_ONCE, RowSample
+from ._screen import product_dtype
 from ._torch_utils import gather_rows, map_batches
 from .nn import similarity
 from .nn._similarity import argmax
@@ -285,10 +286,11 @@ class CandidateAttention:
         """Rows that stand for those that are not candidates; the last sample is kept."""
         n_rows = len(self.z_n)
         n_sampled = min(n_rows, _SAMPLED_PER_CANDIDATE * n_candidates)
+        key = n_sampled, product_dtype()  # as the caller's modes are now
         kept = self._kept_sample
-        if kept is None or kept[0] != n_sampled:
+        if kept is None or kept[0] != key:
             order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(self._seed))
             rows = order[:n_sampled].sort().values.to(self.z_n.device)
             sample = RowSample(self.head, self.z_n, self.values, self.weight, rows)
-            kept = self._kept_sample = n_sampled, sample
+            kept = self._kept_sample = key, sample
         return kept[1]

@@ -141,8 +141,8 @@ class NONARegressor(BaseNeighborRegressor):
         Whether to set rows aside for validation and keep the weights of the
         validated epoch that predicts them best; otherwise those of the epoch of
         lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe and pays; see Notes. Rows set aside
-        are neighbours all the same once the training is over.
+        trained on as well in the end where that is safe and pays; see Notes. Rows set
+        aside are neighbours all the same once the training is over.
 
     validation_fraction : float or "auto", default="auto"
         Share of the rows set aside for validation. ``"auto"``: 0.15, but no more
