@@ -6,10 +6,10 @@ Fits default estimators with few epochs on growing parts of the training rows of
 a data set (split 0), and beyond these on noisy copies of them. Prints the seconds
 of an epoch and how many times as long as on the fewest rows a row takes, and one
 prediction of it (NONA predicts a row twice an epoch from 2,000 rows on, in half as
-many epochs): 1 is linear growth. Every epoch is validated, by default about every second of NONA's
-and every third of SoftStep k-NN's, and near rows are looked for anew with every
-sixteenth of the training, but no more than once an epoch: by default NONA's are in
-every fourth.
+many epochs): 1 is linear growth. Every epoch is validated, by default about every
+second of NONA's and every third of SoftStep k-NN's, and near rows are looked for anew
+with every sixteenth of the training, but no more than once an epoch: by default
+NONA's are in every fourth.
 Writes results/training.json and docs/benchmark/training.inc.
 """
 
@@ -25,7 +25,6 @@ import torch
 from _data import enlarge, load_split
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._context import count_predictions
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "training.json"
@@ -38,10 +37,7 @@ def seconds_an_epoch(kind, X, y, epochs):
     model = ESTIMATORS[kind](max_iter=epochs, early_stopping=True, random_state=0)
     start = time.perf_counter()
     model.fit(X, y)
-    spent = (time.perf_counter() - start) / model.n_iter_
-    if model._count_context_neighbors(len(X)) is None:
-        return spent, 1.0
-    return spent, count_predictions(len(X), model.batch_size, model.context_size)
+    return (time.perf_counter() - start) / model.n_iter_, model._count_predictions(len(X))
 
 
 def write_table(results, about, machine):

@@ -14,7 +14,7 @@ import torch
 from sklearn import get_config
 
 from ._screen import Screen
-from ._torch_utils import gather_rows
+from ._torch_utils import CACHED_BYTES, cached_chunks, gather_rows
 from .nn import similarity
 from .nn._similarity import argmax
 
@@ -30,8 +30,8 @@ _N_PROBES = 16
 _MIN_BLOCK, _MAX_BLOCK = 8, 256
 # Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
 _BLOCK_BYTES, _TEMPORARIES = 2**25, 16
-# Bytes of a block that a CPU's cache can hold, and of embeddings gathered at once.
-_CACHED_BYTES, _GATHERED_BYTES = 2**20, 2**23
+# Bytes of embeddings gathered at once.
+_GATHERED_BYTES = 2**23
 
 
 def block_length(n_neighbors, n_bytes=2 * _BLOCK_BYTES, shortest=_MIN_BLOCK):
@@ -106,7 +106,7 @@ class MemberAttention:
     def _ranked_parts(self, z):
         if not self.z_n.is_cpu:
             return z.split(block_length(len(self.z_n)))
-        return z.split(block_length(len(self.z_n), 2 * _CACHED_BYTES, 1))
+        return z.split(block_length(len(self.z_n), 2 * CACHED_BYTES, 1))
 
     def _ranked_weights(self, z):
         return self.head.weights(z[None], self.z_n[None], sample_weight=self.weight)[0]
@@ -114,7 +114,7 @@ class MemberAttention:
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
         s = z.new_empty(len(z), len(self.z_n))
-        chunks = self._chunks(len(z))
+        chunks = cached_chunks(self.z_n, len(z))
         for chunk in chunks:
             s[:, chunk] = similarity(z, self.z_n[chunk], self.head.similarity)
         low, high = s.amin(1, keepdim=True)[None], s.amax(1, keepdim=True)[None]
@@ -123,11 +123,6 @@ class MemberAttention:
             log_weights = self.head.log_weights(z[None], s[None, :, chunk], low, high)
             weights = (log_weights - top).exp_()[0]
             yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
-
-    def _chunks(self, n_queries):
-        """Slices of the neighbours for blocks that fit a CPU's cache."""
-        length = max(1, _CACHED_BYTES // (8 * n_queries)) if self.z_n.is_cpu else len(self.z_n)
-        return [slice(start, start + length) for start in range(0, len(self.z_n), length)]
 
     def _average_few(self, z):
         """Find the queries to which few neighbours matter, and average for these, (b, k)."""

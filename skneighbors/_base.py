@@ -250,6 +250,12 @@ class BaseNeighborRegressor(
         """Of how many near rows a query brings one; None for uniform draws alone."""
         return
 
+    def _count_predictions(self, n_rows):
+        """How often an epoch predicts a row, in the mean."""
+        if self._count_context_neighbors(n_rows) is None:
+            return 1.0
+        return count_predictions(n_rows, self.batch_size, self.context_size)
+
     def _count_least_steps(self, n_rows):
         """How many steps make a whole training, if an epoch predicts each row once."""
         return _MIN_STEPS
@@ -259,10 +265,7 @@ class BaseNeighborRegressor(
         return True
 
     def _training_settings(self, n_train, n_rows):
-        context_neighbors = self._count_context_neighbors(n_train)
-        n_predictions = 1.0
-        if context_neighbors is not None:
-            n_predictions = count_predictions(n_train, self.batch_size, self.context_size)
+        n_predictions = self._count_predictions(n_train)
         least_steps = self._count_least_steps(n_train)
         max_iter = resolve_max_iter(
             self.max_iter, n_train, self.batch_size, least_steps, n_predictions
@@ -279,7 +282,7 @@ class BaseNeighborRegressor(
             max_iter=max_iter,
             batch_size=self.batch_size,
             context_size=self.context_size,
-            context_neighbors=context_neighbors,
+            context_neighbors=self._count_context_neighbors(n_train),
             learning_rate=self.learning_rate,
             learning_rate_init=self.learning_rate_init,
             weight_decay=self.weight_decay,

@@ -5,10 +5,11 @@ import copy
 import torch
 
 from ._screen import product_dtype
+from ._torch_utils import cached_chunks
 from .nn import similarity
 
-# Queries at a time, and bytes of a block that a CPU's cache can hold.
-QUERIES_AT_ONCE, _CACHED_BYTES = 64, 2**20
+# Queries whose sums are estimated together.
+QUERIES_AT_ONCE = 64
 
 
 class RowSample:
@@ -70,7 +71,7 @@ class RowSample:
         total, sums = 0, 0
         with torch.autocast(z.device.type, enabled=False):
             top = self._head.log_weights(z[None], high[None], low[None], high[None])
-            for chunk in self._chunks(len(z)):
+            for chunk in cached_chunks(self._points, len(z)):
                 s = similarity(points, self._points[chunk], self._head.similarity).minimum(high)
                 log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
                 weights = (log_weights - top).exp_()[0].mul_(self._weight[chunk])
@@ -89,9 +90,3 @@ class RowSample:
         query, i = ((place >= 0) & (candidates >= 0)).nonzero(as_tuple=True)
         column, order = place[query, i].long().sort()
         return query[order], column
-
-    def _chunks(self, n_queries):
-        """Slices of the sample for blocks that fit a CPU's cache."""
-        n_rows = len(self._points)
-        length = max(1, _CACHED_BYTES // (4 * n_queries)) if self._points.is_cpu else n_rows
-        return [slice(start, start + length) for start in range(0, n_rows, length)]

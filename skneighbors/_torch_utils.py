@@ -6,6 +6,9 @@ from threading import Lock
 import torch
 from sklearn.utils.parallel import Parallel, delayed
 
+# Of a block that a CPU's cache can hold.
+CACHED_BYTES = 2**20
+
 _globals = Lock()
 
 
@@ -58,6 +61,14 @@ def keep_freed_memory():
 def gather_rows(array, rows):
     """array[rows] of shape (b, c, ...) for rows (b, c); on the CPU three times faster."""
     return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
+
+
+def cached_chunks(rows, n_queries):
+    """Slices of rows (N, d) whose similarities to queries fit a CPU's cache."""
+    length = max(1, len(rows))
+    if rows.is_cpu:
+        length = max(1, CACHED_BYTES // (rows.element_size() * n_queries))
+    return [slice(start, start + length) for start in range(0, len(rows), length)]
 
 
 def map_batches(function, batches):

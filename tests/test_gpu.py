@@ -6,6 +6,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
+from skneighbors import NONARegressor
+
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -43,4 +45,6 @@ def test_candidates_on_the_gpu(estimator_class, friedman):
     model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
     there = model.set_params(n_candidates=20, algorithm="brute").predict(X_test)
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
-    assert_allclose(here.predict(X_test), there, rtol=1e-4)  # sums in single precision
+    # NONA's sample is summed in single precision.
+    rtol = 1e-4 if isinstance(model, NONARegressor) else 1e-6
+    assert_allclose(here.predict(X_test), there, rtol=rtol)
