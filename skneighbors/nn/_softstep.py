@@ -1,5 +1,6 @@
 """SoftStep: learnt sparse masks over scaled similarities."""
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -86,7 +87,7 @@ class _LogS2(torch.autograd.Function):
         by_ratio, by_below = grad * below, grad.mul_(log_ratio)  # of the two factors
         by_t = (by_ratio * log_ratio).sum_to_size(t.shape)
         slope = t / room
-        row = torch.broadcast_shapes(b.shape, t.shape)
+        row = np.broadcast_shapes(b.shape, t.shape)
         by_b = slope * (by_below.sum_to_size(row) - by_ratio.sum_to_size(row) / b)
         by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
