@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import torch
 
+from .nn._stack import linear
+
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
 _SEARCHED_ROWS = 8192
-_ROWS_AT_ONCE = 512
+_ROWS_AT_ONCE = 64
 
 
 class Batch(NamedTuple):
@@ -200,11 +202,11 @@ class ContextSampler:
 
 def _nearest(z, n_near):
     """Nearest other rows of each row of z (n, d), an int Tensor (n, n_near)."""
-    sq_norms = z.square().sum(1)
+    half_sq_norms = z.square().sum(1).div_(-2)
     nearest = []
     for start in range(0, len(z), _ROWS_AT_ONCE):
-        queries = z[start : start + _ROWS_AT_ONCE]
-        distances = torch.addmm(sq_norms, queries, z.T, alpha=-2)  # up to the query's own norm
-        distances.diagonal(start).fill_(torch.inf)
-        nearest.append(distances.topk(n_near, largest=False).indices)
+        # They fall with the distance to the query.
+        scores = linear(z[start : start + _ROWS_AT_ONCE], z, half_sq_norms)
+        scores.diagonal(start).fill_(-torch.inf)
+        nearest.append(scores.topk(n_near).indices)
     return torch.cat(nearest)

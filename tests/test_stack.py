@@ -119,22 +119,44 @@ def test_running_variance_for_weights_that_sum_to_one():
     assert_allclose(weighted.running_var, plain.running_var, rtol=1e-4)
 
 
-def test_batch_normalisation_is_torchs_for_equal_weights():
-    x = torch.randn(9, 3)
-    ours, theirs = nn.WeightedBatchNorm(3), torch_nn.BatchNorm1d(3)
-    assert_allclose(ours(x).detach(), theirs(x).detach(), rtol=1e-4, atol=1e-6)
-    assert_allclose(ours.running_var, theirs.running_var, rtol=1e-5)
-    assert_allclose(ours.eval()(x).detach(), theirs.eval()(x).detach(), rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("n_members", [1, 2])
+@pytest.mark.parametrize("weight", [None, 1.0])
+def test_batch_normalisation_is_torchs_for_equal_weights(n_members, weight):
+    theirs = [torch_nn.BatchNorm1d(3).double() for _ in range(n_members)]
+    for norm in theirs:
+        torch_nn.init.normal_(norm.weight)
+        torch_nn.init.normal_(norm.bias)
+    ours = [nn.WeightedBatchNorm(3).double() for _ in theirs]
+    for norm, their in zip(ours, theirs, strict=True):
+        norm.load_state_dict(their.state_dict(), strict=False)
+    ours = nn.stack_modules(ours)
+    x = torch.randn(n_members, 9, 3, dtype=torch.float64, requires_grad=True)
+    grad = torch.randn_like(x)
+    weight = None if weight is None else x.new_full((n_members, 9), weight)
+    y = ours(x, weight)
+    (y * grad).sum().backward()
+    x_grad, x.grad = x.grad, None
+    for m, norm in enumerate(theirs):
+        expected = norm(x[m])
+        (expected * grad[m]).sum().backward()
+        assert_allclose(y[m].detach(), expected.detach(), rtol=1e-10)
+        assert_allclose(x_grad[m], x.grad[m], rtol=1e-10, atol=1e-12)
+        for name, parameter in norm.named_parameters():
+            assert_allclose(getattr(ours, name).grad[m], parameter.grad, rtol=1e-10)
+        for name in ("running_mean", "running_var"):
+            assert_allclose(getattr(ours, name)[m], getattr(norm, name), rtol=1e-10)
+    expected = torch.stack([norm.eval()(x[m]) for m, norm in enumerate(theirs)])
+    assert_allclose(ours.eval()(x).detach(), expected.detach(), rtol=1e-10)
 
 
 def onednn_products(monkeypatch):
-    """Count the products that oneDNN makes; skip where there is none."""
+    """List of True, one for each product that oneDNN makes; skip where there is none."""
     if not (torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled):
         pytest.skip("no oneDNN")
     linear, seen = torch.nn.functional.linear, []
 
     def counting(x, *args):
-        seen.append(x.is_mkldnn)
+        seen.extend([True] * x.is_mkldnn)
         return linear(x, *args)
 
     monkeypatch.setattr(_stack.F, "linear", counting)

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ._autocast import without_autocast
@@ -152,12 +153,21 @@ class WeightedBatchNorm(nn.Module):
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
         if torch.is_autocast_enabled(x.device.type):
             return without_autocast(self.forward, (x,), sample_weight)
+        if sample_weight is None and x.shape[-2] > 1 and x.shape[:-2].numel() == 1:
+            return self._normalise_one(x)
         share, correction = self._shares(x, sample_weight)
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(var * correction, self.momentum)
         return out
+
+    def _normalise_one(self, x):
+        """Do the same for no stack, or one of one, without weights: by torch's faster kernel."""
+        state = self.running_mean, self.running_var, self.weight, self.bias
+        state = [tensor.view(-1) for tensor in state]
+        out = F.batch_norm(x.flatten(0, -2), *state, True, self.momentum, self.eps)
+        return out.view_as(x)
 
     def _shares(self, x, sample_weight):
         """Share of each row in the mean, (..., 1, b), and what makes the variance unbiased."""
