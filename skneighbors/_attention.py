@@ -113,15 +113,14 @@ class MemberAttention:
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
-        s = z.new_empty(len(z), len(self.z_n))
-        chunks = cached_chunks(self.z_n, len(z))
-        for chunk in chunks:
-            s[:, chunk] = similarity(z, self.z_n[chunk], self.head.similarity)
-        low, high = s.amin(1, keepdim=True)[None], s.amax(1, keepdim=True)[None]
-        top = self.head.log_weights(z[None], high, low, high)
-        for chunk in chunks:
-            log_weights = self.head.log_weights(z[None], s[None, :, chunk], low, high)
-            weights = (log_weights - top).exp_()[0]
+        z = z[None]
+        chunks = cached_chunks(self.z_n, z.shape[1])
+        parts = [similarity(z, self.z_n[None, chunk], self.head.similarity) for chunk in chunks]
+        low = torch.stack([s.amin(-1, keepdim=True) for s in parts]).amin(0)
+        high = torch.stack([s.amax(-1, keepdim=True) for s in parts]).amax(0)
+        top = self.head.log_weights(z, high, low, high)
+        for chunk, s in zip(chunks, parts, strict=True):
+            weights = self.head.log_weights(z, s, low, high).sub_(top).exp_()[0]
             yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
 
     def _average_few(self, z):

@@ -131,7 +131,7 @@ class NONARegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,000
+        Largest number of epochs. ``"auto"``: 104, or as many as make 1,000
         steps, 1,500 with fewer than 1,000 rows left to train on, if that is more;
         divided by how often an epoch predicts a row, in the mean, where rows bring
         others: twice, or less with a `context_size` below `batch_size` (see
@@ -182,7 +182,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 64. Else some 30 to 150, the first and the last among
+        `max_iter` is below 32. Else some 20 to 130, the first and the last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
         half of its peak.
 

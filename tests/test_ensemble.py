@@ -114,9 +114,9 @@ def test_epochs_that_predict_rows_more_than_once_are_fewer(monkeypatch):
     monkeypatch.setattr(_base, "train_network", train_network)
     X, y = make_friedman1(n_samples=4000, random_state=0)
     settings = [
-        ({}, (64, 4, True)),
-        ({"context_size": 128}, (84, 4, True)),
-        ({"context_neighbors": None}, (128, None, True)),
+        ({}, (52, 4, True)),
+        ({"context_size": 128}, (69, 4, True)),
+        ({"context_neighbors": None}, (104, None, True)),
         # 14 batches of 3,400 rows, each predicted twice.
         ({"max_iter": 36}, (36, 4, True)),
         ({"max_iter": 35}, (35, 4, False)),

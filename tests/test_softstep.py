@@ -36,6 +36,19 @@ def test_s2_agrees_with_the_formula(b, t):
     assert_allclose(mask, oracles.s2(GRID[1:], b, t), rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("t", [0.0, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6, 1.0])
+@pytest.mark.parametrize("b", [1e-6, 0.02, 0.5, 1.0])
+def test_s2_is_the_same_without_gradients(b, t, dtype):
+    x = torch.as_tensor(GRID, dtype=dtype).expand(2, -1)
+    b, t = torch.full((2, 1), b, dtype=dtype), torch.full((1, 1), t, dtype=dtype)
+    expected = log_softstep_s2(x, b, t)
+    with torch.no_grad():
+        log_mask = log_softstep_s2(x, b, t)
+    assert_allclose(log_mask, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12)
+    assert (log_mask[:, 0].exp() == (1 if t == 0 else 0)).all()
+
+
 def test_known_values():
     s1 = log_softstep_s1(*tensors([0.1, 0.35, 0.5, 0.9], 0.2, 0.8, 1.0)).exp()
     assert_allclose(s1, [0, 0.25, 0.5, 1], atol=1e-15)

@@ -190,7 +190,7 @@ def test_best_epoch_among_those_validated(monkeypatch):
     monkeypatch.setattr(_schedule, "_RESOLUTION", 1)
     _, history, score = train(max_iter=31, learning_rate_init=0.3)
     assert len(history.losses) == 31
-    epochs = [1, 2, 3, 4, 5, 6, 12, 18, 24, 30, 31]
+    epochs = [1, 2, 3, 4, 5, 6, 7, 14, 21, 28, 31]
     assert history.validated_epochs == epochs
     assert len(history.scores) == len(epochs)
     assert history.best_epoch == epochs[int(np.argmax(history.scores))]

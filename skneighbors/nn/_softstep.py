@@ -93,6 +93,17 @@ class _LogS2(torch.autograd.Function):
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
 
 
+def _log_s2(x, b, t):
+    """Do what :class:`_LogS2` does without what gradients need, in fewer passes."""
+    tiny = _resolution(x)
+    rejects = (t > 0) & (b > tiny)
+    # The logarithm is -inf, at 0, only where S2(0) = 0.
+    log_x = torch.maximum(x, tiny * (~rejects).to(x.dtype)).log_()
+    log_ratio = log_x.sub_(b.clamp(min=tiny).log())
+    slope = t / (1 - t).clamp(min=torch.finfo(x.dtype).eps)
+    return (b - x).clamp_(min=0).mul_(log_ratio).mul_(slope).clamp_(min=_log_zero(x))
+
+
 def log_softstep_s1(x, a, b, t):
     r"""Logarithm of the SoftStep mask S1, with analytic gradients.
 
@@ -166,7 +177,7 @@ def log_softstep_s2(x, b, t):
     >>> log_softstep_s2(x, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.841, 1.0, 1.0]
     """
-    return _LogS2.apply(x, b, t)
+    return _LogS2.apply(x, b, t) if torch.is_grad_enabled() else _log_s2(x, b, t)
 
 
 class SoftStep(nn.Module):
