@@ -6,10 +6,9 @@ Fits default estimators with few epochs on growing parts of the training rows of
 a data set (split 0), and beyond these on noisy copies of them. Prints the seconds
 of an epoch and how many times as long as on the fewest rows a row takes, and one
 prediction of it (NONA predicts a row twice an epoch from 2,000 rows on, in half as
-many epochs): 1 is linear growth. Every epoch is validated, by default about every
-second of NONA's and every third of SoftStep k-NN's, and near rows are looked for anew
-with every sixteenth of the training, but no more than once an epoch: by default
-NONA's are in every fourth.
+many epochs): 1 is linear growth. Every epoch is validated, by default 23 of NONA's 52
+and 30 of SoftStep k-NN's 104, and near rows are looked for anew with every sixteenth
+of the training, but no more than once an epoch: by default NONA's are in every third.
 Writes results/training.json and docs/benchmark/training.inc.
 """
 
