@@ -7,7 +7,7 @@ a data set (split 0), and beyond these on noisy copies of them. Prints the secon
 of an epoch and how many times as long as on the fewest rows a row takes, and one
 prediction of it (NONA predicts a row twice an epoch from 2,000 rows on, in half as
 many epochs): 1 is linear growth. Every epoch is validated, by default 23 of NONA's 52
-and 30 of SoftStep k-NN's 104, and near rows are looked for anew with every sixteenth
+and 33 of SoftStep k-NN's 128, and near rows are looked for anew with every sixteenth
 of the training, but no more than once an epoch: by default NONA's are in every third.
 Writes results/training.json and docs/benchmark/training.inc.
 """
@@ -68,7 +68,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="kin40k")
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000, 36_000, 100_000])
-    parser.add_argument("--epochs", type=int, default=32)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
     args = parser.parse_args()
     X, _, y, _ = load_split(args.dataset, 0, n_train=max(args.rows))

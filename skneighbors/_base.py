@@ -40,7 +40,8 @@ _MIN_ROWS_TO_HOLD_OUT = 2000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
-_MIN_STEPS = 1500  # of a training, however few the rows
+# Of a training, however many and however few the rows.
+_MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -256,9 +257,9 @@ class BaseNeighborRegressor(
             return 1.0
         return count_predictions(n_rows, self.batch_size, self.context_size)
 
-    def _count_least_steps(self, n_rows):
-        """How many steps make a whole training, if an epoch predicts each row once."""
-        return _MIN_STEPS
+    def _least_epochs_and_steps(self, n_rows):
+        """How many epochs and steps make a whole training, if one predicts each row once."""
+        return _MIN_EPOCHS, _MIN_STEPS
 
     def _repeats_on_all(self, n_rows):
         """Whether to train again on all rows where the last cycle gained nothing."""
@@ -266,17 +267,15 @@ class BaseNeighborRegressor(
 
     def _training_settings(self, n_train, n_rows):
         n_predictions = self._count_predictions(n_train)
-        least_steps = self._count_least_steps(n_train)
-        max_iter = resolve_max_iter(
-            self.max_iter, n_train, self.batch_size, least_steps, n_predictions
-        )
+        least = self._least_epochs_and_steps(n_train)
+        max_iter = resolve_max_iter(self.max_iter, n_train, self.batch_size, least, n_predictions)
         n_steps = max_iter * count_batches(n_train, self.batch_size)
         stop_if_harmful = (
             n_train < n_rows
             and self.early_stopping == "auto"
             and self.learning_rate == "cycles"
             and self.n_iter_no_change is None
-            and n_steps * n_predictions >= least_steps
+            and n_steps * n_predictions >= least[1]
         )
         return TrainingSettings(
             max_iter=max_iter,

@@ -11,6 +11,8 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 # With fewer training rows, near rows as context harm more than they help.
 _MIN_ROWS_FOR_NEAR = 2000
 _MAX_NEAR = 1000
+# Where rows are many.
+_LEAST_EPOCHS = 104
 # From so many training rows on, fewer steps do as well and save more than seconds.
 _MIN_ROWS_FOR_FEWER_STEPS, _FEWER_STEPS = 1000, 1000
 # From so many on, those held out teach less than another training's time is worth.
@@ -182,7 +184,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 32. Else some 20 to 130, the first and the last among
+        `max_iter` is below 32. Else some 20 to 130 of up to 1,500, the first and last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
         half of its peak.
 
@@ -340,9 +342,10 @@ class NONARegressor(BaseNeighborRegressor):
             return None
         return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
 
-    def _count_least_steps(self, n_rows):
+    def _least_epochs_and_steps(self, n_rows):
+        _, steps = super()._least_epochs_and_steps(n_rows)
         few = n_rows < _MIN_ROWS_FOR_FEWER_STEPS
-        return super()._count_least_steps(n_rows) if few else _FEWER_STEPS
+        return _LEAST_EPOCHS, steps if few else _FEWER_STEPS
 
     def _repeats_on_all(self, n_rows):
         return n_rows < _MIN_ROWS_NOT_TO_REPEAT

@@ -2,7 +2,6 @@
 
 import math
 
-_MIN_EPOCHS = 104
 # From so many epochs on, those above this share of the peak learning rate aren't validated,
 # and, of more, not all others either.
 _N_VALIDATIONS = 32
@@ -16,15 +15,17 @@ _CYCLE_ENDS = 3 / 15, 7 / 15
 LEARNING_RATES = ("cycles", "constant")
 
 
-def resolve_max_iter(max_iter, n_rows, batch_size, least_steps, n_predictions=1.0):
+def resolve_max_iter(max_iter, n_rows, batch_size, least, n_predictions=1.0):
     """Count the epochs.
 
-    For ``"auto"``, 104 but no fewer than make `least_steps`, however few the rows;
-    fewer in proportion where an epoch predicts each row `n_predictions` times.
+    For ``"auto"``, the first of `least`, but no fewer than make as many steps as the
+    second, however few the rows; fewer in proportion where an epoch predicts each row
+    `n_predictions` times.
     """
     if max_iter != "auto":
         return max_iter
-    n_epochs = max(_MIN_EPOCHS, math.ceil(least_steps / math.ceil(n_rows / batch_size)))
+    least_epochs, least_steps = least
+    n_epochs = max(least_epochs, math.ceil(least_steps / math.ceil(n_rows / batch_size)))
     return math.ceil(n_epochs / n_predictions)
 
 
@@ -47,7 +48,7 @@ def cycle_ends(max_iter):
 def validates(epoch, settings):
     """Whether to validate after an epoch, counted from 1.
 
-    Not after each of very many, nor, then, where the learning rate is high: what
+    Not after each of many, nor, then, where the learning rate is high: what
     matters are the first epoch, the last and those that end a cycle.
     """
     if settings.n_iter_no_change is not None:

@@ -124,7 +124,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         ``"l1"``; else ``"brute"``.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 104, or as many as make 1,500
+        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
         steps if that is more.
 
     early_stopping : bool or "auto", default="auto"
@@ -174,7 +174,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 32. Else some 20 to 130, the first and the last among
+        `max_iter` is below 32. Else some 20 to 130 of up to 1,500, the first and last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
         half of its peak.
 

@@ -83,9 +83,9 @@ def test_max_iter_auto_makes_1500_steps_with_few_rows():
 
 
 def test_fewer_steps_of_nona_with_many_rows():
-    steps = {n_rows: NONARegressor()._count_least_steps(n_rows) for n_rows in (999, 1000)}
-    assert steps == {999: 1500, 1000: 1000}
-    assert SoftStepKNNRegressor()._count_least_steps(10**6) == 1500
+    least = NONARegressor()._least_epochs_and_steps
+    assert [least(n_rows) for n_rows in (999, 1000)] == [(104, 1500), (104, 1000)]
+    assert SoftStepKNNRegressor()._least_epochs_and_steps(10**6) == (128, 1500)
 
 
 def test_only_soft_k_nn_repeats_a_training_with_many_rows():

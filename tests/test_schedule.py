@@ -25,14 +25,15 @@ def test_four_cycles_of_growing_length():
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "n_epochs"),
-    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 104), (1000, 32, 104)],
+    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
 )
-def test_auto_makes_the_least_steps_and_104_epochs(n_rows, batch_size, n_epochs):
-    assert resolve_max_iter("auto", n_rows, batch_size, 1500) == n_epochs
+def test_auto_makes_the_least_steps_and_128_epochs(n_rows, batch_size, n_epochs):
+    assert resolve_max_iter("auto", n_rows, batch_size, (128, 1500)) == n_epochs
     assert n_epochs * math.ceil(n_rows / batch_size) >= 1500
-    assert resolve_max_iter("auto", n_rows, batch_size, 1500, 2) == n_epochs // 2
-    assert resolve_max_iter("auto", 512, 256, 1000) == 500
-    assert resolve_max_iter(7, n_rows, batch_size, 1500, 2) == 7
+    assert resolve_max_iter("auto", n_rows, batch_size, (128, 1500), 2) == n_epochs // 2
+    assert resolve_max_iter("auto", 512, 256, (104, 1000)) == 500
+    assert resolve_max_iter("auto", 10_000, 256, (104, 1000)) == 104
+    assert resolve_max_iter(7, n_rows, batch_size, (128, 1500), 2) == 7
 
 
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):

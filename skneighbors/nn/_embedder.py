@@ -153,7 +153,9 @@ class WeightedBatchNorm(nn.Module):
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
         if torch.is_autocast_enabled(x.device.type):
             return without_autocast(self.forward, (x,), sample_weight)
-        if sample_weight is None and x.shape[-2] > 1 and x.shape[:-2].numel() == 1:
+        stack = x.shape[:-2]
+        one = stack.numel() == 1 and stack == self.weight.shape[:-1]
+        if one and sample_weight is None and x.shape[-2] > 1:
             return self._normalise_one(x)
         share, correction = self._shares(x, sample_weight)
         out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)

@@ -142,6 +142,8 @@ class _NeighborHead(nn.Module):
     def log_weights(self, z, s, low, high):
         """Log weights of some neighbours, up to a constant a row; they never fall in s.
 
+        May be `s` itself.
+
         Not for a :attr:`ranked` head, nor for queries among their neighbours.
 
         Parameters

@@ -94,7 +94,10 @@ class _LogS2(torch.autograd.Function):
 
 
 def _log_s2(x, b, t):
-    """Do what :class:`_LogS2` does without what gradients need, in fewer passes."""
+    """Do what :class:`_LogS2` does without what gradients need, in fewer passes.
+
+    Only an x above 0 and below its resolution counts as such, and not as 0.
+    """
     tiny = _resolution(x)
     rejects = (t > 0) & (b > tiny)
     # The logarithm is -inf, at 0, only where S2(0) = 0.

@@ -42,7 +42,7 @@ def _suits_onednn(x, weight):
     return torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
 
 
-class _Linear(torch.autograd.Function):
+class _LinearFunction(torch.autograd.Function):
     """x W' + b, or stacks of these; gradients come in the layout of the weights."""
 
     @staticmethod
@@ -55,16 +55,12 @@ class _Linear(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         x, weight = ctx.saved_tensors
-        dtype = x.dtype
-        if not grad.dtype == dtype == weight.dtype:  # lower under autocast
-            grad, x = grad.to(weight.dtype), x.to(weight.dtype)
+        grad = grad.to(weight.dtype)  # lower under autocast
         grad_x = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
-            grad_x = _matmul(grad, weight)
-            if not (grad_x.shape == x.shape and grad_x.dtype == dtype):
-                grad_x = grad_x.sum_to_size(x.shape).to(dtype)
+            grad_x = _matmul(grad, weight).sum_to_size(x.shape).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            grad_weight = _matmul(grad.mT, x)
+            grad_weight = _matmul(grad.mT, x.to(weight.dtype))
         if ctx.needs_input_grad[2]:
             grad_bias = grad.sum(-2)
         return grad_x, grad_weight, grad_bias
@@ -87,15 +83,12 @@ class Linear(nn.Linear):
         if self.weight.ndim == 2:
             return super().forward(x)
         if x.ndim == 3 and x.shape[0] == self.weight.shape[0] == 1:
+            x, weight = x.squeeze(0), self.weight.squeeze(0)
             bias = None if self.bias is None else self.bias.squeeze(0)
-            return _apply_one(x.squeeze(0), self.weight.squeeze(0), bias).unsqueeze(0)
-        return _Linear.apply(x, self.weight, self.bias)
-
-
-def _apply_one(x, weight, bias):
-    """Apply a layer that is no stack; torch's own, in one call, where that is as fast."""
-    apply = _Linear.apply if _suits_onednn(x, weight) else F.linear
-    return apply(x, weight, bias)
+            # One call of torch's own, where that is as fast.
+            apply = _LinearFunction.apply if _suits_onednn(x, weight) else F.linear
+            return apply(x, weight, bias).unsqueeze(0)
+        return _LinearFunction.apply(x, self.weight, self.bias)
 
 
 def stack_modules(modules):
