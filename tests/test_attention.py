@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from skneighbors import _attention
+from skneighbors import _attention, _torch_utils
 from skneighbors._attention import MemberAttention, block_length
 from skneighbors._screen import Screen
 from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
@@ -79,6 +79,24 @@ def test_equals_the_dense_formula(screened, kind, params, metric, weighted):
         z, z_n = torch.from_numpy(z), torch.from_numpy(z_n)
         expected = dense(head, z, z_n, values, weight)
         assert_allclose(attended(head, z, z_n, values, weight), expected, **EXACT)
+
+
+@pytest.mark.parametrize("metric", SIMILARITIES)
+@pytest.mark.parametrize("softstep", [None, "s2"])
+def test_equals_the_dense_formula_chunk_by_chunk(monkeypatch, softstep, metric):
+    monkeypatch.setattr(_torch_utils, "CACHED_BYTES", 2**12)
+    params = {"softstep": softstep, "temperature": None, "similarity": metric}
+    head = make_head(NONA, params, 5)
+    z, z_n, values = (torch.randn(n, dim).double() for n, dim in ((7, 5), (200, 5), (200, 2)))
+    before = z.clone(), z_n.clone()
+    assert len(_torch_utils.cached_chunks(z_n, 7)) > 2
+    weights = MemberAttention(head, z_n, values, None, z).weights(z)
+    assert_allclose(weights, head.weights(z[None], z_n[None])[0], **EXACT)
+    assert_allclose(
+        attended(head, z, z_n, values, None), dense(head, z, z_n, values, None), **EXACT
+    )
+    assert torch.equal(z, before[0])
+    assert torch.equal(z_n, before[1])
 
 
 @settings(max_examples=60, deadline=None)

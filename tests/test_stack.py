@@ -84,6 +84,17 @@ def test_one_input_for_all():
         assert_allclose(z[m].detach(), module(X).detach(), rtol=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_input_for_all_in_training(weighted):
+    norms = [nn.WeightedBatchNorm(3) for _ in range(M)]
+    X = torch.randn(1, N, 3)
+    weight = torch.ones(1, N) if weighted else None
+    out = nn.stack_modules(norms)(X, weight).detach()
+    assert out.shape == (M, N, 3)
+    assert_allclose(out, out[:1].expand(M, -1, -1))
+    assert_allclose(out[0], norms[0](X[0]).detach(), rtol=1e-4, atol=1e-6)
+
+
 def test_a_layer_without_bias():
     modules = [nn.MLPEmbedder(3, (), D), nn.MLPEmbedder(3, (), D)]
     for module in modules:
