@@ -14,7 +14,15 @@ from ._bank import embed_in_batches
 from ._context import ContextSampler, count_batches
 from ._schedule import cycle_ends, learning_rate_factor, validates
 from ._torch_utils import keep_freed_memory, use_one_thread
-from ._validation import EpochResult, has_harmed, set_mode, take_rows, validate, weighted_mse
+from ._validation import (
+    EpochResult,
+    has_harmed,
+    overfits,
+    set_mode,
+    take_rows,
+    validate,
+    weighted_mse,
+)
 from ._weights import AdamW, FlatWeights, MovingAverage, Snapshot, copy_weights, is_finite
 
 # At least how often in a training near rows are looked for anew.
@@ -321,7 +329,8 @@ def _run_epochs(team, settings, history, report):
             break
         if epoch in (second, third):
             harmed = has_harmed(result, best)
-            if harmed and result.score < (_SOME_NOISE if epoch == third else _MUCH_NOISE):
+            noisy = result.score < (_SOME_NOISE if epoch == third else _MUCH_NOISE)
+            if harmed and noisy and overfits(result):
                 break
             may_join = settings.join_validation and epoch == third
             joined = may_join and not harmed and result.score >= _SOME_NOISE

@@ -8,6 +8,8 @@ from ._bank import attend_in_batches, embed_in_batches
 
 # Standard errors by which training on must have harmed, to count.
 _HARM = 1.0
+# Share of the validation error below which the loss tells of rows learnt by heart.
+_OVERFIT = 0.75
 
 
 class EpochResult(NamedTuple):
@@ -45,6 +47,19 @@ def has_harmed(now, best):
     variance = (weight * (gain - mean).square()).sum() / total
     # Weights below 1 are no smaller sample.
     return bool(mean > _HARM * (variance / total.clamp(min=len(gain))).sqrt())
+
+
+def overfits(now):
+    """Whether the loss lies well below the validation error.
+
+    Where it does not, a training that has harmed has come off its track, and may find it
+    again.
+
+    Parameters
+    ----------
+    now : EpochResult
+    """
+    return now.loss < _OVERFIT * now.error
 
 
 def set_mode(network, training):

@@ -16,7 +16,7 @@ from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors._schedule import learning_rate_factor
 from skneighbors._training import TrainingSettings, train_network
-from skneighbors._validation import EpochResult, has_harmed, weighted_mse
+from skneighbors._validation import EpochResult, has_harmed, overfits, weighted_mse
 from skneighbors._weights import AdamW
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -296,6 +296,7 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(
 
 def harm_noisy_targets(monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
+    monkeypatch.setattr(_training, "overfits", lambda now: True)
     monkeypatch.setattr(_training, "_MUCH_NOISE", 1)
     monkeypatch.setattr(_training, "_SOME_NOISE", 1)
 
@@ -305,6 +306,20 @@ def test_harm_with_some_noise_ends_a_training_after_the_third_cycle(monkeypatch)
     monkeypatch.setattr(_training, "_MUCH_NOISE", -9)
     _, history, _ = train(**FINISH)
     assert len(history.losses) == 14  # 7 / 15 of 30
+
+
+def test_harm_without_overfitting_ends_nothing_and_joins_nothing(monkeypatch, counts_of_rows):
+    harm_noisy_targets(monkeypatch)
+    monkeypatch.setattr(_training, "overfits", lambda now: False)
+    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
+    _, history, _ = train(**FINISH | dict(repeat_on_all=False))
+    assert len(history.losses) == len(history.scores) == 30
+    assert counts_of_rows == [90]
+
+
+@pytest.mark.parametrize(("loss", "expected"), [(0.0, True), (0.74, True), (0.76, False)])
+def test_overfits_if_the_loss_is_well_below_the_validation_error(loss, expected):
+    assert overfits(EpochResult(10 * loss, 10.0, 0.5)) == expected
 
 
 def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
