@@ -142,8 +142,6 @@ class _NeighborHead(nn.Module):
     def log_weights(self, z, s, low, high):
         """Log weights of some neighbours, up to a constant a row; they never fall in s.
 
-        May be `s` itself.
-
         Not for a :attr:`ranked` head, nor for queries among their neighbours.
 
         Parameters
@@ -158,6 +156,7 @@ class _NeighborHead(nn.Module):
         Returns
         -------
         log_weights : Tensor of shape (..., b, c)
+            May be `s` itself.
         """
         raise NotImplementedError
 
