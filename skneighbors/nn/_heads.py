@@ -51,10 +51,9 @@ class _NeighborHead(nn.Module):
         return similarity(z, z_n, self.similarity)
 
     def _tempered(self, s):
-        return s if self.log_temperature is None else s * self._inverse_temperature()
-
-    def _inverse_temperature(self):
-        return torch.exp(-self.log_temperature)[..., None, None]
+        if self.log_temperature is None:
+            return s
+        return s * torch.exp(-self.log_temperature)[..., None, None]
 
     def _scaled_similarity(self, s, presence):
         """Similarities scaled to [0, 1] over the neighbours that count for the range."""
@@ -250,12 +249,10 @@ class NONA(_NeighborHead):
         return logits + self._log_mask(self._scaled_similarity(s, presence), z, presence)
 
     def log_weights(self, z, s, low, high):
+        logits = self._tempered(s)
         if self.softstep is None:
-            return self._tempered(s)
-        log_mask = self.softstep(scale_to_range(s, low, high), z)
-        if self.log_temperature is None:
-            return log_mask + s
-        return torch.addcmul(log_mask, s, self._inverse_temperature())
+            return logits
+        return logits + self.softstep(scale_to_range(s, low, high), z)
 
 
 class SoftStepKNN(_NeighborHead):
