@@ -231,7 +231,8 @@ class NONARegressor(BaseNeighborRegressor):
     `n_iter_no_change` is watched by the rows set aside. If their error exceeds its
     best by more than a standard error and R2 is below 0.85 at the end of the
     learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
-    third (7/15), training stops there. If R2 is at least 0.95 at the end of the
+    third (7/15), training stops there, if it overfits: if the loss is below three
+    quarters of that error. If R2 is at least 0.95 at the end of the
     third, the error does not exceed its best so far and there are fewer than 2,000
     rows, the last cycle trains on all and its last weights are kept. If neither,
     the best epoch is kept; and if it was before the last cycle and there are fewer
