@@ -16,7 +16,7 @@ from sklearn import get_config
 from ._screen import Screen
 from ._torch_utils import CACHED_BYTES, cached_chunks, gather_rows
 from .nn import similarity
-from .nn._similarity import argmax
+from .nn._numpy import argmax, exp_
 
 # Weights that together are a smaller share of a prediction's are left out.
 _NEGLIGIBLE = 1e-10
@@ -30,6 +30,8 @@ _N_PROBES = 16
 _MIN_BLOCK, _MAX_BLOCK = 8, 256
 # Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
 _BLOCK_BYTES, _TEMPORARIES = 2**25, 16
+# Rows whose norms are taken at once.
+_NORMED_ROWS = 8192
 # Bytes of embeddings gathered at once.
 _GATHERED_BYTES = 2**23
 
@@ -63,6 +65,7 @@ class MemberAttention:
         weight = torch.ones_like(z_n[:, 0]) if sample_weight is None else sample_weight
         self._total, self._min_weight = weight.sum(), weight.min()
         self._depth = math.log(self._total / self._min_weight / _NEGLIGIBLE)
+        self._sq_norms = torch.cat([part.square().sum(1) for part in z_n.split(_NORMED_ROWS)])
         self._screen = None
         min_queries = _MIN_RANKED_QUERIES if head.ranked else _MIN_QUERIES
         if len(z_n) >= _MIN_NEIGHBORS and len(z) >= min_queries:
@@ -85,15 +88,14 @@ class MemberAttention:
     def weights(self, z):
         """Weights (b, N) of all neighbours for queries (b, d)."""
         if self.head.ranked:
-            return torch.cat([self._ranked_weights(part) for part in self._ranked_parts(z)])
+            return torch.cat(list(self._ranked_weights(z)))
         weights = torch.cat([weights for _, weights in self._unnormalised(z)], 1)
         return weights.div_(weights.sum(1, keepdim=True))
 
     def _average_all(self, z):
         """Averages over all neighbours."""
         if self.head.ranked:
-            parts = self._ranked_parts(z)
-            return torch.cat([self._ranked_weights(part) @ self.values for part in parts])
+            return torch.cat([weights @ self.values for weights in self._ranked_weights(z)])
         out = []
         for part in z.split(block_length(len(self.z_n), _BLOCK_BYTES)):
             total, sums = 0, 0
@@ -103,24 +105,33 @@ class MemberAttention:
             out.append(sums / total)
         return torch.cat(out)
 
-    def _ranked_parts(self, z):
-        if not self.z_n.is_cpu:
-            return z.split(block_length(len(self.z_n)))
-        return z.split(block_length(len(self.z_n), 2 * CACHED_BYTES, 1))
-
     def _ranked_weights(self, z):
-        return self.head.weights(z[None], self.z_n[None], sample_weight=self.weight)[0]
+        """Weights (c, N) of all neighbours, for some of the queries after others."""
+        n_sorted = _MAX_BLOCK
+        if z.is_cpu:
+            n_sorted = max(1, 2 * CACHED_BYTES // (8 * len(self.z_n)))
+        for part in z.split(block_length(len(self.z_n), _BLOCK_BYTES)):
+            s = torch.cat([s for _, s in self._similarities(part[None])], -1)
+            for q, s_q in zip(part[None].split(n_sorted, 1), s.split(n_sorted, 1), strict=True):
+                yield self.head.weights_of(q, s_q, sample_weight=self.weight)[0]
+
+    def _similarities(self, z):
+        """Slices of the neighbours, and similarities of queries (1, b, d) to these."""
+        metric = self.head.similarity
+        return [
+            (chunk, similarity(z, self.z_n[None, chunk], metric, self._sq_norms[None, chunk]))
+            for chunk in cached_chunks(self.z_n, z.shape[1])
+        ]
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
         z = z[None]
-        chunks = cached_chunks(self.z_n, z.shape[1])
-        parts = [similarity(z, self.z_n[None, chunk], self.head.similarity) for chunk in chunks]
-        low = torch.stack([s.amin(-1, keepdim=True) for s in parts]).amin(0)
-        high = torch.stack([s.amax(-1, keepdim=True) for s in parts]).amax(0)
+        parts = self._similarities(z)
+        low = torch.stack([s.amin(-1, keepdim=True) for _, s in parts]).amin(0)
+        high = torch.stack([s.amax(-1, keepdim=True) for _, s in parts]).amax(0)
         top = self.head.log_weights(z, high, low, high)
-        for chunk, s in zip(chunks, parts, strict=True):
-            weights = self.head.log_weights(z, s, low, high).sub_(top).exp_()[0]
+        for chunk, s in parts:
+            weights = exp_(self.head.log_weights(z, s, low, high).sub_(top))[0]
             yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
 
     def _average_few(self, z):

@@ -19,7 +19,7 @@ from ._sample import QUERIES_AT_ONCE, RowSample
 from ._screen import product_dtype
 from ._torch_utils import gather_rows, map_batches
 from .nn import similarity
-from .nn._similarity import argmax
+from .nn._numpy import argmax, exp_
 
 ALGORITHMS = ("auto", "brute", "ivf", "hnsw")
 
@@ -278,7 +278,7 @@ class CandidateAttention:
         high = s.masked_fill(absent, -torch.inf).amax(1, keepdim=True)
         top = head.log_weights(z[None], high[None], low[None], high[None])
         log_weights = head.log_weights(z[None], s[None], low[None], high[None])
-        weights = (log_weights - top).exp_()[0].mul_(weight)
+        weights = exp_(log_weights - top)[0].mul_(weight)
         sums = average_rows(weights, self.values, found)
         return weights.sum(1, keepdim=True), sums, low, high, rest
 

@@ -7,6 +7,7 @@ import torch
 from ._screen import product_dtype
 from ._torch_utils import cached_chunks
 from .nn import similarity
+from .nn._numpy import exp_
 
 # Queries whose sums are estimated together.
 QUERIES_AT_ONCE = 64
@@ -32,6 +33,7 @@ class RowSample:
         # Centred where that changes no distance: single precision has few digits.
         self._centre = z_n.mean(0) if head.similarity in ("l2", "l1") else torch.zeros_like(z_n[0])
         self._points = (z_n[rows] - self._centre).to(self._dtype)
+        self._sq_norms = self._points.square().sum(1)
         self._values = values[rows].to(self._dtype)
         self._weight = torch.ones_like(self._values[:, 0])
         if sample_weight is not None:
@@ -72,9 +74,11 @@ class RowSample:
         with torch.autocast(z.device.type, enabled=False):
             top = self._head.log_weights(z[None], high[None], low[None], high[None])
             for chunk in cached_chunks(self._points, len(z)):
-                s = similarity(points, self._points[chunk], self._head.similarity).minimum(high)
+                s = similarity(
+                    points, self._points[chunk], self._head.similarity, self._sq_norms[chunk]
+                ).minimum(high)
                 log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
-                weights = (log_weights - top).exp_()[0].mul_(self._weight[chunk])
+                weights = exp_(log_weights - top)[0].mul_(self._weight[chunk])
                 begin, end = torch.searchsorted(
                     column, column.new_tensor([chunk.start, chunk.stop])
                 )

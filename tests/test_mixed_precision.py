@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN, stack_modules
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN, similarity, stack_modules
 
 heads = pytest.mark.parametrize(
     ("head", "params"),
@@ -41,11 +41,13 @@ def test_heads_compute_in_float32_under_autocast(head, params, data):
     z, z_n, y_n = data
     head = head(4, 2, **params)
     exact = head(z, z_n, y_n), head.weights(z, z_n)
+    s = similarity(z, z_n)
     z.requires_grad_()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        y_hat, weights = head(z, z_n, y_n), head.weights(z, z_n)
+        y_hat, weights, same = head(z, z_n, y_n), head.weights(z, z_n), head.weights_of(z, s)
     assert torch.equal(y_hat, exact[0])
     assert torch.equal(weights, exact[1])
+    assert torch.equal(same, exact[1])
     y_hat.sum().backward()
     assert z.grad.isfinite().all()
 

@@ -67,6 +67,20 @@ def test_near_pairs_keep_their_digits(dtype, offset):
     assert_allclose(near, expected, rtol=8 * torch.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("near", [False, True])
+def test_known_norms_change_nothing(near, metric):
+    z = rows(6, 8).requires_grad_()
+    z_n = rows(40, 8, seed=1)
+    if near:
+        z_n[:3] = z[:3].detach() * (1 + torch.tensor([[0.0], [2e-16], [1e-9]], dtype=z.dtype))
+    expected = similarity(z, z_n, metric)
+    s = similarity(z, z_n, metric, z_n.square().sum(1))
+    assert_allclose(s.detach(), expected.detach(), rtol=1e-12)
+    grads = [torch.autograd.grad(value.sum(), z)[0] for value in (s, expected)]
+    assert_allclose(*grads, rtol=1e-9)
+
+
 @pytest.mark.parametrize("metric", ["l2", "l1"])
 def test_rows_that_differ_by_rounding_coincide(metric):
     z = rows(20, 8) + 3

@@ -22,18 +22,36 @@ def tensors(*values, dtype=torch.float64):
     return [torch.as_tensor(value, dtype=dtype) for value in values]
 
 
+@pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("t", [0.05, 0.3, 1.0])
 @pytest.mark.parametrize(("a", "b"), [(0.2, 0.8), (0.0, 1.0), (0.49, 0.51), (-1e-6, 0.3)])
-def test_s1_agrees_with_the_formula(a, b, t):
-    mask = log_softstep_s1(*tensors(GRID, a, b, t)).exp()
+def test_s1_agrees_with_the_formula(a, b, t, gradients):
+    with torch.set_grad_enabled(gradients):
+        mask = log_softstep_s1(*tensors(GRID, a, b, t)).exp()
     assert_allclose(mask, oracles.s1(GRID, a, b, t), rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("t", [0.01, 0.5, 0.99])
 @pytest.mark.parametrize("b", [0.02, 0.5, 1.0])
-def test_s2_agrees_with_the_formula(b, t):
-    mask = log_softstep_s2(*tensors(GRID[1:], b, t)).exp()
+def test_s2_agrees_with_the_formula(b, t, gradients):
+    with torch.set_grad_enabled(gradients):
+        mask = log_softstep_s2(*tensors(GRID[1:], b, t)).exp()
     assert_allclose(mask, oracles.s2(GRID[1:], b, t), rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("t", [0.0, 1e-6, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize(("a", "b"), [(-1e-6, 1e-6), (0.0, 0.5), (0.25, 0.75), (0.5, 1.0)])
+def test_s1_is_the_same_without_gradients(a, b, t, dtype):
+    x = torch.as_tensor(GRID, dtype=dtype).expand(2, -1)
+    shapes = (a, (2, 1)), (b, (2, 1)), (t, (1, 1))
+    a, b, t = (torch.full(shape, value, dtype=dtype) for value, shape in shapes)
+    expected = log_softstep_s1(x, a, b, t)
+    with torch.no_grad():
+        log_mask = log_softstep_s1(x, a, b, t)
+    assert_allclose(log_mask, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-300)
+    assert (log_mask[x <= a].exp() == 0).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -104,6 +122,8 @@ def test_s1_is_finite_over_its_closed_domain(dtype):
     assert log_mask.isfinite().all()
     assert (log_mask <= 0).all()
     assert all(grad.isfinite().all() for grad in grads)
+    with torch.no_grad():
+        assert log_softstep_s1(x, a, b, t).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

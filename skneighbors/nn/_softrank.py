@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from scipy.optimize import isotonic_regression
 
-from ._similarity import is_numpys, rounding_tolerance
+from ._numpy import is_numpys
+from ._similarity import rounding_tolerance
 
 
 def _broadcast_weight(s, sample_weight):

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._numpy import exp_, log1p_, log_
 from ._stack import Linear
 
 SOFTSTEP_FUNCTIONS = ("s1", "s2")
@@ -62,6 +63,17 @@ class _LogS1(torch.autograd.Function):
         )
 
 
+def _log_s1(x, a, b, t):
+    """Do what :class:`_LogS1` does without what gradients need, in fewer passes.
+
+    Only an x above `a` by less than its resolution counts as such, and not as `a`.
+    """
+    below = (b - x).clamp_(min=_resolution(x))
+    u = log_((x - a).clamp_(min=0).div_(below)).div_(t.clamp(min=torch.finfo(x.dtype).eps))
+    softplus = log1p_(exp_(u.abs().neg_()))
+    return u.clamp_(max=0).sub_(softplus).clamp_(min=_log_zero(x))
+
+
 class _LogS2(torch.autograd.Function):
     """log S2 = t (b - x) log(x / b) / (1 - t)."""
 
@@ -101,7 +113,7 @@ def _log_s2(x, b, t):
     tiny = _resolution(x)
     rejects = (t > 0) & (b > tiny)
     # The logarithm is -inf, at 0, only where S2(0) = 0.
-    log_x = torch.maximum(x, tiny * (~rejects).to(x.dtype)).log_()
+    log_x = log_(torch.maximum(x, tiny * (~rejects).to(x.dtype)))
     log_ratio = log_x.sub_(b.clamp(min=tiny).log())
     slope = t / (1 - t).clamp(min=torch.finfo(x.dtype).eps)
     return (b - x).clamp_(min=0).mul_(log_ratio).mul_(slope).clamp_(min=_log_zero(x))
@@ -143,7 +155,7 @@ def log_softstep_s1(x, a, b, t):
     >>> log_softstep_s1(x, a, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.5, 0.667, 1.0]
     """
-    return _LogS1.apply(x, a, b, t)
+    return _LogS1.apply(x, a, b, t) if torch.is_grad_enabled() else _log_s1(x, a, b, t)
 
 
 def log_softstep_s2(x, b, t):

@@ -1,0 +1,188 @@
+"""What the regression heads share."""
+
+import math
+
+import torch
+from torch import nn
+
+from ._autocast import without_autocast
+from ._cutoff import last_below
+from ._numpy import argmax
+from ._presence import MaskedSoftmax, Presence, average
+from ._similarity import (
+    SIMILARITIES,
+    minmax_scale_present,
+    similarity,
+)
+from ._stack import Linear
+
+TRENDS = ("linear", None)
+
+
+def check_option(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {allowed}; got {value!r}.")
+
+
+class NeighborHead(nn.Module):
+    """What the heads share: neighbour weights, exclusion of self, trend."""
+
+    def __init__(self, embedding_dim, n_targets, similarity, temperature, trend, self_in_range):
+        super().__init__()
+        check_option("similarity", similarity, SIMILARITIES)
+        check_option("trend", trend, TRENDS)
+        if temperature is not None and not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be positive or None; got {temperature!r}.")
+        self.similarity = similarity
+        self.self_in_range = self_in_range
+        if temperature is None:
+            self.register_parameter("log_temperature", None)
+        else:
+            self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
+        self.trend = Linear(embedding_dim, n_targets) if trend == "linear" else None
+
+    def _tempered(self, s):
+        if self.log_temperature is None:
+            return s
+        return s * torch.exp(-self.log_temperature)[..., None, None]
+
+    def _scaled_similarity(self, s, presence):
+        """Similarities scaled to [0, 1] over the neighbours that count for the range."""
+        absence = presence.absence
+        if self.self_in_range and presence.own is not None:
+            absence = absence * (1 - presence.own)
+        return minmax_scale_present(s, absence)
+
+    def _log_mask(self, x, z, presence):
+        """Mask scaled similarities x, never rejecting a row's largest x."""
+        x_top = 1.0
+        if self.softstep.function == "s1":
+            top = argmax(x if presence.absence is None else x + presence.absence)
+            x_top = x.gather(-1, top)
+        return self.softstep(x, z, x_top)
+
+    def _logits(self, z, s, presence):
+        raise NotImplementedError
+
+    def weights(self, z, z_n, self_index=None, sample_weight=None):
+        """Weight of every neighbour in every query's prediction.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        z_n : Tensor of shape (..., N, d)
+            Neighbour embeddings.
+        self_index : int Tensor of shape (b,), default=None
+            See :meth:`forward`.
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
+            See :meth:`forward`.
+
+        Returns
+        -------
+        weights : Tensor of shape (..., b, N)
+            Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
+        """
+        if torch.is_autocast_enabled(z.device.type):
+            return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
+        return self.weights_of(z, similarity(z, z_n, self.similarity), self_index, sample_weight)
+
+    def weights_of(self, z, s, self_index=None, sample_weight=None):
+        """Weight of neighbours whose similarities are known.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        s : Tensor of shape (..., b, N)
+            Their similarities to the neighbours.
+        self_index : int Tensor of shape (b,), default=None
+            See :meth:`forward`.
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
+            See :meth:`forward`.
+
+        Returns
+        -------
+        weights : Tensor of shape (..., b, N)
+            See :meth:`weights`.
+        """
+        if torch.is_autocast_enabled(z.device.type):
+            return without_autocast(self.weights_of, (z, s), self_index, sample_weight)
+        presence = Presence.of(s, self_index, sample_weight)
+        return MaskedSoftmax.apply(self._logits(z, s, presence), presence.log_weight)
+
+    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
+        """Predict the queries' targets.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        z_n : Tensor of shape (..., N, d)
+            Neighbour embeddings.
+        y_n : Tensor of shape (N,) or (..., N, k)
+            Neighbour targets.
+        self_index : int Tensor of shape (b,), default=None
+            Which neighbour each query itself is, -1 for none. That neighbour
+            is left out (its weight in `sample_weight` is lowered by 1).
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
+            Non-negative weights of the neighbours: weight 2 is a neighbour
+            that stands there twice. No gradient flows to them.
+
+        Returns
+        -------
+        y_hat : Tensor of shape (b,) or (..., b, k)
+            Predictions; in float32 under autocast.
+        """
+        if torch.is_autocast_enabled(z.device.type):
+            return without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
+        targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
+        if self.trend is not None and targets.shape[-1] != self.trend.out_features:
+            raise ValueError(
+                f"y_n must have n_targets={self.trend.out_features} columns for the trend; "
+                f"got {tuple(y_n.shape)}."
+            )
+        weights = self.weights(z, z_n, self_index, sample_weight)
+        y_hat = self.add_trend(z, average(weights, self.subtract_trend(z_n, targets)))
+        return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
+
+    @property
+    def ranked(self):
+        """Whether weights depend on ranks, not on similarities alone."""
+        return False
+
+    def log_weights(self, z, s, low, high):
+        """Log weights of some neighbours, up to a constant a row; they never fall in s.
+
+        Not for a :attr:`ranked` head, nor for queries among their neighbours.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        s : Tensor of shape (..., b, c)
+            Similarities to some of the neighbours.
+        low, high : Tensor of shape (..., b, 1)
+            Extremes of the similarities to all.
+
+        Returns
+        -------
+        log_weights : Tensor of shape (..., b, c)
+            May be `s` itself.
+        """
+        raise NotImplementedError
+
+    def cutoff(self, z, low, high, depth):
+        """Similarity at which a weight is at most ``exp(-depth)`` of the nearest one's.
+
+        See :meth:`log_weights`. Returns (..., b, 1), -inf where there is none.
+        """
+        return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
+
+    def subtract_trend(self, z_n, y_n):
+        """Leave of targets y_n (..., N, k) what to average: residuals of the trend, if any."""
+        return y_n if self.trend is None else y_n - self.trend(z_n)
+
+    def add_trend(self, z, y_hat):
+        """Complete averages (..., b, k) of what :meth:`subtract_trend` left to predictions."""
+        return y_hat if self.trend is None else self.trend(z) + y_hat
