@@ -41,7 +41,7 @@ def test_heads_compute_in_float32_under_autocast(head, params, data):
     z, z_n, y_n = data
     head = head(4, 2, **params)
     exact = head(z, z_n, y_n), head.weights(z, z_n)
-    s = similarity(z, z_n)
+    s = similarity(z, z_n, head.similarity)
     z.requires_grad_()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y_hat, weights, same = head(z, z_n, y_n), head.weights(z, z_n), head.weights_of(z, s)
