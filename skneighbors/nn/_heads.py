@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from ._cutoff import last_below
 from ._head import NeighborHead, check_option
-from ._numpy import log
+from ._numpy import log_
 from ._similarity import minmax_scale_present, scale_to_range
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
@@ -200,7 +200,7 @@ class SoftStepKNN(NeighborHead):
         # A single neighbour, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
-            x = 1 - log(F.hardtanh(rank, 1, math.inf)) / total.log()
+            x = 1 - log_(F.hardtanh(rank, 1, math.inf)) / total.log()
         else:
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass

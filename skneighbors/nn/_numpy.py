@@ -3,6 +3,9 @@
 import numpy as np
 import torch
 
+# Without it, torch's logarithm and exponential are the faster ones.
+_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
+
 
 def is_numpys(x):
     """Whether NumPy can work on a tensor where it lies, in its dtype."""
@@ -31,8 +34,8 @@ def zero_at_most(x, bound):
         x.masked_fill_(x <= bound, 0)
 
 
-def _in_place(x, of_numpy, of_torch):
-    if not is_numpys(x) or x.requires_grad:
+def _in_place(x, of_numpy, of_torch, faster=True):
+    if not faster or not is_numpys(x) or x.requires_grad:
         return of_torch(x)
     entries = x.numpy()
     with np.errstate(all="ignore"):  # log 0 is -inf; NaN is for the caller to find
@@ -47,19 +50,9 @@ def sqrt_(x):
 
 def log_(x):
     """Take the natural logarithm in place."""
-    return _in_place(x, np.log, torch.Tensor.log_)
-
-
-def log(x):
-    """Take the natural logarithm."""
-    return x.log() if x.requires_grad else log_(x.clone())
-
-
-def log1p_(x):
-    """Take the logarithm of 1 + x in place."""
-    return _in_place(x, np.log1p, torch.Tensor.log1p_)
+    return _in_place(x, np.log, torch.Tensor.log_, _AVX512)
 
 
 def exp_(x):
     """Take the exponential in place."""
-    return _in_place(x, np.exp, torch.Tensor.exp_)
+    return _in_place(x, np.exp, torch.Tensor.exp_, _AVX512)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ._numpy import exp_, log1p_, log_
+from ._numpy import exp_, log_
 from ._stack import Linear
 
 SOFTSTEP_FUNCTIONS = ("s1", "s2")
@@ -70,7 +70,7 @@ def _log_s1(x, a, b, t):
     """
     below = (b - x).clamp_(min=_resolution(x))
     u = log_((x - a).clamp_(min=0).div_(below)).div_(t.clamp(min=torch.finfo(x.dtype).eps))
-    softplus = log1p_(exp_(u.abs().neg_()))
+    softplus = log_(exp_(u.abs().neg_()).add_(1))
     return u.clamp_(max=0).sub_(softplus).clamp_(min=_log_zero(x))
 
 
