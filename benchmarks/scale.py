@@ -1,10 +1,10 @@
 """Prediction from many neighbours: time and memory beside k-NN, a matrix product, a dense softmax.
 
-Usage: python benchmarks/scale.py [--epochs N] [--scenarios NAME ...]
+Usage: python benchmarks/scale.py [--scenarios NAME ...]
 
-Fits both estimators, one member each, to made rows (Friedman's first problem
-with noise), then measures, each in a process of its own and in this order on
-the same embeddings: `predict` without the embedding of the queries, exact 10-NN
+Fits both estimators, one member each, to 10,000 made rows (Friedman's first problem
+with noise), appends more, then measures, each in a process of its own and in this
+order on the same embeddings: `predict` without the embedding of the queries, exact 10-NN
 by scikit-learn, the bare product of queries and neighbours in single precision,
 and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
 peak less what was held before, and needs Linux. The share of the rows that hold
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "scale.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "scale.inc"
+N_FITTED = 10_000
 # Rows of the bank and queries.
 SCENARIOS = {
     "10,000 rows": (10_000, 10_000),
@@ -46,32 +46,35 @@ N_DENSE = 64
 NEGLIGIBLE = 1e-9
 
 
-def make_rows(n_rows, n_queries):
-    """Rows to fit, and queries."""
-    X, y = make_friedman1(n_rows + n_queries, noise=1.0, random_state=0)
-    return X[:n_rows], y[:n_rows], X[n_rows:]
+def make_rows(n_rows, seed):
+    """Rows of features, and targets."""
+    return make_friedman1(n_rows, noise=1.0, random_state=seed)
 
 
-def prepare(kind, n_rows, n_queries, epochs, folder):
-    """Fit on up to 100,000 of the rows, append the others, and save."""
-    X, y, queries = make_rows(n_rows, n_queries)
-    n_fit = min(n_rows, 100_000)
-    model = ESTIMATORS[kind](n_estimators=1, max_iter=epochs, random_state=0)
-    model.fit(X[:n_fit], y[:n_fit])
-    if n_rows > n_fit:
-        model.append(X[n_fit:], y[n_fit:])
-    joblib.dump((model, queries), folder / "model")
+def fit(kind, folder):
+    """Fit and save."""
+    model = ESTIMATORS[kind](n_estimators=1, random_state=0).fit(*make_rows(N_FITTED, 0))
+    joblib.dump(model, folder / "fitted")
+
+
+def prepare(n_rows, n_queries, folder):
+    """Append rows to the fitted ones, and save."""
+    model = joblib.load(folder / "fitted")
+    if n_rows > N_FITTED:
+        model.append(*make_rows(n_rows - N_FITTED, 1))
+    joblib.dump((model, make_rows(n_queries, 2)[0]), folder / "model")
+
+
+def reset_peak():
+    """Let the peak begin with the memory held now; returns that, MiB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak()
 
 
 def peak():
-    """Peak memory so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def resident():
-    """Memory held now, MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
+    """Peak memory since :func:`reset_peak`, MiB."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def timed(function, repeats):
@@ -95,12 +98,12 @@ def measure(what, folder, repeats):
     """Seconds of one contestant, and extra memory or the share of neighbours needed."""
     model, queries = joblib.load(folder / "model")
     if what == "ours":
-        before = resident()
+        before = reset_peak()
         seconds = timed(lambda: model.predict(queries), repeats)
         extra = peak() - before
         return {"s": seconds - timed(lambda: model.transform(queries), repeats), "mib": extra}
     z, z_n = model.transform(queries), model._bank.z_n[0]
-    before = resident()
+    before = reset_peak()
     if what == "k-NN":
         knn = KNeighborsRegressor(10, algorithm="brute")
         knn.fit(z_n.numpy(), model._bank.values[0].numpy())
@@ -168,33 +171,41 @@ def call(*arguments):
     return done.stdout.splitlines()[-1] if done.stdout else ""
 
 
+def take_step(what, *arguments):
+    """Do one step, in the process made for it."""
+    if what == "fit":
+        kind, folder = arguments
+        fit(kind, Path(folder))
+    elif what == "prepare":
+        n_rows, n_queries, folder = arguments
+        prepare(int(n_rows), int(n_queries), Path(folder))
+    else:
+        folder, repeats = arguments
+        print(json.dumps(measure(what, Path(folder), int(repeats))))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.step and args.step[0] == "prepare":
-        _, kind, n_rows, n_queries, epochs, folder = args.step
-        prepare(kind, int(n_rows), int(n_queries), int(epochs), Path(folder))
-        return
     if args.step:
-        what, folder, repeats = args.step
-        print(json.dumps(measure(what, Path(folder), int(repeats))))
+        take_step(*args.step)
         return
     machine = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
     results = []
-    for name in args.scenarios:
-        n_rows, n_queries = SCENARIOS[name]
-        for kind in ESTIMATORS:
-            line = {"estimator": kind, "rows": n_rows, "queries": n_queries}
-            with tempfile.TemporaryDirectory() as folder:
-                call("prepare", kind, n_rows, n_queries, args.epochs, folder)
+    for kind in ESTIMATORS:
+        with tempfile.TemporaryDirectory() as folder:
+            call("fit", kind, folder)
+            for name in args.scenarios:
+                n_rows, n_queries = SCENARIOS[name]
+                call("prepare", n_rows, n_queries, folder)
+                line = {"estimator": kind, "rows": n_rows, "queries": n_queries}
                 for what in ("ours", "k-NN", "product", "dense"):
                     line[what] = json.loads(call(what, folder, args.repeats))
-            results.append(line)
-            print(json.dumps(line), flush=True)
+                results.append(line)
+                print(json.dumps(line), flush=True)
     RESULTS.write_text(json.dumps({"machine": machine, "runs": results}, indent=1) + "\n")
     write_table(results, machine)
 

@@ -30,16 +30,14 @@ _N_PROBES = 16
 _MIN_BLOCK, _MAX_BLOCK = 8, 256
 # Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
 _BLOCK_BYTES, _TEMPORARIES = 2**25, 16
-# Rows whose norms are taken at once.
-_NORMED_ROWS = 8192
 # Bytes of embeddings gathered at once.
 _GATHERED_BYTES = 2**23
 
 
-def block_length(n_neighbors, n_bytes=2 * _BLOCK_BYTES, shortest=_MIN_BLOCK):
+def block_length(n_neighbors, n_bytes=2 * _BLOCK_BYTES):
     """Count the queries whose work on all neighbours fits ``working_memory``."""
     allowed = get_config()["working_memory"] * 2**20 / _TEMPORARIES // (8 * n_neighbors)
-    usual = max(shortest, n_bytes // (8 * n_neighbors))
+    usual = max(_MIN_BLOCK, n_bytes // (8 * n_neighbors))
     return int(max(1, min(_MAX_BLOCK, allowed, usual)))
 
 
@@ -65,7 +63,7 @@ class MemberAttention:
         weight = torch.ones_like(z_n[:, 0]) if sample_weight is None else sample_weight
         self._total, self._min_weight = weight.sum(), weight.min()
         self._depth = math.log(self._total / self._min_weight / _NEGLIGIBLE)
-        self._sq_norms = torch.cat([part.square().sum(1) for part in z_n.split(_NORMED_ROWS)])
+        self._sq_norms = torch.linalg.vector_norm(z_n, dim=1).square_()
         self._screen = None
         min_queries = _MIN_RANKED_QUERIES if head.ranked else _MIN_QUERIES
         if len(z_n) >= _MIN_NEIGHBORS and len(z) >= min_queries:
@@ -94,39 +92,44 @@ class MemberAttention:
 
     def _average_all(self, z):
         """Averages over all neighbours."""
+        # First of all: small results between large temporaries fragment memory.
+        out = z.new_empty(len(z), self.values.shape[1])
         if self.head.ranked:
-            return torch.cat([weights @ self.values for weights in self._ranked_weights(z)])
-        out = []
-        for part in z.split(block_length(len(self.z_n), _BLOCK_BYTES)):
+            begin = 0
+            for weights in self._ranked_weights(z):
+                out[begin : begin + len(weights)] = weights @ self.values
+                begin += len(weights)
+            return out
+        for part, means in zip(self._parts(z), self._parts(out), strict=True):
             total, sums = 0, 0
             for chunk, weights in self._unnormalised(part):
                 total = total + weights.sum(1, keepdim=True)
                 sums = sums + weights @ self.values[chunk]
-            out.append(sums / total)
-        return torch.cat(out)
+            torch.div(sums, total, out=means)
+        return out
+
+    def _parts(self, z):
+        """Equal parts of the queries, whose similarities take half of a block on a CPU."""
+        n_bytes = _BLOCK_BYTES if z.is_cpu else 2 * _BLOCK_BYTES
+        return z.tensor_split(math.ceil(len(z) / block_length(len(self.z_n), n_bytes)))
 
     def _ranked_weights(self, z):
         """Weights (c, N) of all neighbours, for some of the queries after others."""
-        n_sorted = _MAX_BLOCK
-        if z.is_cpu:
-            n_sorted = max(1, 2 * CACHED_BYTES // (8 * len(self.z_n)))
-        for part in z.split(block_length(len(self.z_n), _BLOCK_BYTES)):
-            s = torch.cat([s for _, s in self._similarities(part[None])], -1)
-            for q, s_q in zip(part[None].split(n_sorted, 1), s.split(n_sorted, 1), strict=True):
-                yield self.head.weights_of(q, s_q, sample_weight=self.weight)[0]
-
-    def _similarities(self, z):
-        """Slices of the neighbours, and similarities of queries (1, b, d) to these."""
-        metric = self.head.similarity
-        return [
-            (chunk, similarity(z, self.z_n[None, chunk], metric, self._sq_norms[None, chunk]))
-            for chunk in cached_chunks(self.z_n, z.shape[1])
-        ]
+        n_ranked = max(1, 2 * CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
+        for part in self._parts(z):
+            # As one product: chunks could round equal neighbours differently.
+            q = part[None]
+            s = similarity(q, self.z_n[None], self.head.similarity, self._sq_norms[None])
+            for pair in zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True):
+                yield self.head.weights_of(*pair, sample_weight=self.weight)[0]
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
-        z = z[None]
-        parts = self._similarities(z)
+        z, metric = z[None], self.head.similarity
+        parts = [
+            (chunk, similarity(z, self.z_n[None, chunk], metric, self._sq_norms[None, chunk]))
+            for chunk in cached_chunks(self.z_n, z.shape[1])
+        ]
         low = torch.stack([s.amin(-1, keepdim=True) for _, s in parts]).amin(0)
         high = torch.stack([s.amax(-1, keepdim=True) for _, s in parts]).amax(0)
         top = self.head.log_weights(z, high, low, high)

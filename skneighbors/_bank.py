@@ -132,12 +132,14 @@ class NeighborBank:
             average = torch.stack([member.average(own, n_candidates) for member, own in pairs])
             return self.network.head.add_trend(z, average).mean(0)
 
-        def average(members, batch):
-            pairs = zip(members, z, strict=True)
-            return torch.stack([member.average(own[batch]) for member, own in pairs])
+        averages = z.new_empty(*z.shape[:2], self.values.shape[2])
 
-        average = torch.cat(self._attend(average, z), 1)
-        return self.network.head.add_trend(z, average).mean(0)
+        def average(members, batch):
+            for member, own, out in zip(members, z, averages, strict=True):
+                out[batch] = member.average(own[batch])
+
+        self._attend(average, z)
+        return self.network.head.add_trend(z, averages).mean(0)
 
     @torch.no_grad()
     def top_weights(self, X, n_neighbors):

@@ -81,20 +81,24 @@ def test_equals_the_dense_formula(screened, kind, params, metric, weighted):
         assert_allclose(attended(head, z, z_n, values, weight), expected, **EXACT)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", SIMILARITIES)
-@pytest.mark.parametrize("softstep", [None, "s2"])
-def test_equals_the_dense_formula_chunk_by_chunk(monkeypatch, softstep, metric):
-    monkeypatch.setattr(_torch_utils, "CACHED_BYTES", 2**12)
+@pytest.mark.parametrize(
+    ("kind", "softstep"), [(NONA, None), (NONA, "s2"), (SoftStepKNN, "s1"), (SoftStepKNN, "s2")]
+)
+def test_equals_the_dense_formula_chunk_by_chunk(monkeypatch, kind, softstep, metric, weighted):
+    for module in (_attention, _torch_utils):
+        monkeypatch.setattr(module, "CACHED_BYTES", 2**12)
     params = {"softstep": softstep, "temperature": None, "similarity": metric}
-    head = make_head(NONA, params, 5)
+    head = make_head(kind, params, 5)
     z, z_n, values = (torch.randn(n, dim).double() for n, dim in ((7, 5), (200, 5), (200, 2)))
+    weight = 1.0 + torch.arange(200) % 3 if weighted else None
     before = z.clone(), z_n.clone()
     assert len(_torch_utils.cached_chunks(z_n, 7)) > 2
-    weights = MemberAttention(head, z_n, values, None, z).weights(z)
-    assert_allclose(weights, head.weights(z[None], z_n[None])[0], **EXACT)
-    assert_allclose(
-        attended(head, z, z_n, values, None), dense(head, z, z_n, values, None), **EXACT
-    )
+    attention = MemberAttention(head, z_n, values, weight, z)
+    expected = head.weights(z[None], z_n[None], sample_weight=weight)[0]
+    assert_allclose(attention.weights(z), expected, **EXACT)
+    assert_allclose(attention.average(z), expected @ values, **EXACT)
     assert torch.equal(z, before[0])
     assert torch.equal(z_n, before[1])
 

@@ -73,9 +73,8 @@ class WeightedHead(NONA):
         """No neighbour can be left out unseen."""
         return torch.full_like(z[..., :1], torch.inf)
 
-    def weights(self, z, z_n, self_index=None, sample_weight=None):
-        """See :meth:`skneighbors.nn.NONA.weights`."""
-        s = self._similarities(z, z_n)
+    def weights_of(self, z, s, self_index=None, sample_weight=None):
+        """See :meth:`skneighbors.nn.NONA.weights_of`."""
         absent = torch.zeros_like(s, dtype=torch.bool)
         if self_index is not None:
             query = torch.arange(len(self_index), device=s.device)

@@ -9,11 +9,7 @@ from ._autocast import without_autocast
 from ._cutoff import last_below
 from ._numpy import argmax
 from ._presence import MaskedSoftmax, Presence, average
-from ._similarity import (
-    SIMILARITIES,
-    minmax_scale_present,
-    similarity,
-)
+from ._similarity import SIMILARITIES, minmax_scale_present, similarity
 from ._stack import Linear
 
 TRENDS = ("linear", None)

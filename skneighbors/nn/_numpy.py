@@ -1,4 +1,4 @@
-"""Work on tensors' entries that NumPy, on the CPU, does several times faster than torch."""
+"""Work on tensors' entries that NumPy, on the CPU, does faster than torch."""
 
 import numpy as np
 import torch
@@ -9,6 +9,8 @@ _AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 def is_numpys(x):
     """Whether NumPy can work on a tensor where it lies, in its dtype."""
+    if type(x) is not torch.Tensor or torch.jit.is_tracing():
+        return False
     return x.is_cpu and x.dtype in (torch.float32, torch.float64)
 
 
@@ -44,15 +46,15 @@ def _in_place(x, of_numpy, of_torch, faster=True):
 
 
 def sqrt_(x):
-    """Take the square root in place."""
+    """Take the square root of a fresh tensor in place."""
     return _in_place(x, np.sqrt, torch.Tensor.sqrt_)
 
 
 def log_(x):
-    """Take the natural logarithm in place."""
+    """Take the natural logarithm of a fresh tensor in place."""
     return _in_place(x, np.log, torch.Tensor.log_, _AVX512)
 
 
 def exp_(x):
-    """Take the exponential in place."""
+    """Take the exponential of a fresh tensor in place."""
     return _in_place(x, np.exp, torch.Tensor.exp_, _AVX512)

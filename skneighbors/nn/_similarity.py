@@ -40,13 +40,14 @@ def _euclidean_distances(z, z_n, sq_norms):
     sq_n = (z_n.square().sum(-1) if sq_norms is None else sq_norms).unsqueeze(-2)
     sq_distances = torch.matmul(-2 * z, z_n.mT)
     share = torch.finfo(z.dtype).eps ** 0.5
-    if sq_norms is not None:
+    if sq_norms is not None and sq_norms.numel():
         sq_distances.add_(sq_n).add_(sq_z)
         bound = share * (sq_z + sq_n.amax(-1, keepdim=True))
-        if not (sq_distances.amin(-1, keepdim=True) <= bound).any():
+        if (sq_distances.amin(-1, keepdim=True) > bound).all():
             return sqrt_(sq_distances), sq_distances.new_empty(0, dtype=torch.long)
-    scale = sq_z + sq_n
-    if sq_norms is None:
+        scale = sq_z + sq_n
+    else:
+        scale = sq_z + sq_n
         sq_distances.add_(scale)
     near = flat_at_most(sq_distances, scale * share)
     if near.numel() > _MAX_NEAR_SHARE * scale.numel():
@@ -57,7 +58,7 @@ def _euclidean_distances(z, z_n, sq_norms):
     sq_near = (z.flatten(0, -2)[rows] - z_n.flatten(0, -2)[cols]).square().sum(-1)
     sq_distances.view(-1)[near] = sq_near
     coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale.view(-1)[near]
-    return sqrt_(sq_distances), near[coincide]
+    return sq_distances.sqrt_(), near[coincide]
 
 
 def _distances_one_by_one(z, z_n):
@@ -166,7 +167,8 @@ def _scale(s, low, high, partial=False):
     low = low.masked_fill(constant, 0)
     tolerance.masked_fill_(constant, -torch.inf)
     x = s - low
-    if not partial or (s.amin(-1, keepdim=True) - low <= tolerance).any():
+    # On a GPU to ask takes longer than to do it.
+    if not partial or not s.is_cpu or (s.amin(-1, keepdim=True) - low <= tolerance).any():
         zero_at_most(x, tolerance)
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
     return x.div_(width).add_(constant), width

@@ -66,7 +66,7 @@ class _LogS1(torch.autograd.Function):
 def _log_s1(x, a, b, t):
     """Do what :class:`_LogS1` does without what gradients need, in fewer passes.
 
-    Only an x above `a` by less than its resolution counts as such, and not as `a`.
+    An x above `a` by less than the resolution is not taken for `a`.
     """
     below = (b - x).clamp_(min=_resolution(x))
     u = log_((x - a).clamp_(min=0).div_(below)).div_(t.clamp(min=torch.finfo(x.dtype).eps))
@@ -108,7 +108,7 @@ class _LogS2(torch.autograd.Function):
 def _log_s2(x, b, t):
     """Do what :class:`_LogS2` does without what gradients need, in fewer passes.
 
-    Only an x above 0 and below its resolution counts as such, and not as 0.
+    An x above 0 and below the resolution is not taken for 0.
     """
     tiny = _resolution(x)
     rejects = (t > 0) & (b > tiny)
