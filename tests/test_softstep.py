@@ -230,3 +230,18 @@ def test_unknown_option(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=f"{name} must be one of .* got {value!r}"):
         SoftStep(3, **option)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.jit's
+@pytest.mark.parametrize("how", ["trace", "export"])
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_recorded_without_gradients(function, how):
+    softstep = SoftStep(3, function=function).eval()
+    torch.manual_seed(0)
+    (x, z), others = [(torch.rand(4, 6), torch.randn(4, 3)) for _ in range(2)]
+    with torch.no_grad():
+        if how == "trace":
+            recorded = torch.jit.trace(softstep, (x, z), check_trace=False)
+        else:
+            recorded = torch.export.export(softstep, (x, z)).module()
+        assert_allclose(recorded(*others), softstep(*others), rtol=1e-5, atol=1e-6)
