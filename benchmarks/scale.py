@@ -7,9 +7,10 @@ with noise), appends more, then measures, each in a process of its own and in th
 order on the same embeddings: `predict` without the embedding of the queries, exact 10-NN
 by scikit-learn, the bare product of queries and neighbours in single precision,
 and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
-peak less what was held before, and needs Linux. The share of the rows that hold
-all but 1e-9 of the weight, on those 64 queries, is what prediction must look at if
-it is to be exact to 1e-9. Writes results/scale.json and docs/benchmark/scale.inc.
+peak of a whole `predict` less what was held before, and needs Linux. The share of
+the rows that hold all but 1e-9 of the weight, on those 64 queries, is what prediction
+must look at if it is to be exact to 1e-9. Writes results/scale.json and
+docs/benchmark/scale.inc.
 """
 
 import argparse

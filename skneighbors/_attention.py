@@ -111,25 +111,32 @@ class MemberAttention:
     def _parts(self, z):
         """Equal parts of the queries, whose similarities take half of a block on a CPU."""
         n_bytes = _BLOCK_BYTES if z.is_cpu else 2 * _BLOCK_BYTES
-        return z.tensor_split(math.ceil(len(z) / block_length(len(self.z_n), n_bytes)))
+        n_parts = math.ceil(len(z) / block_length(len(self.z_n), n_bytes))
+        return z.tensor_split(max(1, n_parts))
+
+    def _similarities(self, z, chunk=slice(None)):
+        """Similarities of queries (1, b, d) to a slice of the neighbours."""
+        z_n, sq_norms = self.z_n[None, chunk], self._sq_norms[None, chunk]
+        return similarity(z, z_n, self.head.similarity, sq_norms)
 
     def _ranked_weights(self, z):
         """Weights (c, N) of all neighbours, for some of the queries after others."""
         n_ranked = max(1, 2 * CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
         for part in self._parts(z):
-            # As one product: chunks could round equal neighbours differently.
             q = part[None]
-            s = similarity(q, self.z_n[None], self.head.similarity, self._sq_norms[None])
+            if self.head.similarity == "l2":
+                # Far from the origin, chunks may round equal neighbours beyond what ranks tolerate.
+                s = self._similarities(q)
+            else:
+                chunks = cached_chunks(self.z_n, len(part))
+                s = torch.cat([self._similarities(q, chunk) for chunk in chunks], -1)
             for pair in zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True):
                 yield self.head.weights_of(*pair, sample_weight=self.weight)[0]
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
-        z, metric = z[None], self.head.similarity
-        parts = [
-            (chunk, similarity(z, self.z_n[None, chunk], metric, self._sq_norms[None, chunk]))
-            for chunk in cached_chunks(self.z_n, z.shape[1])
-        ]
+        z, chunks = z[None], cached_chunks(self.z_n, len(z))
+        parts = [(chunk, self._similarities(z, chunk)) for chunk in chunks]
         low = torch.stack([s.amin(-1, keepdim=True) for _, s in parts]).amin(0)
         high = torch.stack([s.amax(-1, keepdim=True) for _, s in parts]).amax(0)
         top = self.head.log_weights(z, high, low, high)

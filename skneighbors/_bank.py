@@ -132,7 +132,8 @@ class NeighborBank:
             average = torch.stack([member.average(own, n_candidates) for member, own in pairs])
             return self.network.head.add_trend(z, average).mean(0)
 
-        averages = z.new_empty(*z.shape[:2], self.values.shape[2])
+        with torch.inference_mode(False):  # in which the threads that fill it are not
+            averages = z.new_empty(*z.shape[:2], self.values.shape[2])
 
         def average(members, batch):
             for member, own, out in zip(members, z, averages, strict=True):

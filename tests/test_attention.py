@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn import config_context
 
 from skneighbors import _attention, _torch_utils
 from skneighbors._attention import MemberAttention, block_length
@@ -92,13 +93,16 @@ def test_equals_the_dense_formula_chunk_by_chunk(monkeypatch, kind, softstep, me
     params = {"softstep": softstep, "temperature": None, "similarity": metric}
     head = make_head(kind, params, 5)
     z, z_n, values = (torch.randn(n, dim).double() for n, dim in ((7, 5), (200, 5), (200, 2)))
-    weight = 1.0 + torch.arange(200) % 3 if weighted else None
+    weight = 1 + torch.arange(200).double() % 3 if weighted else None
     before = z.clone(), z_n.clone()
     assert len(_torch_utils.cached_chunks(z_n, 7)) > 2
     attention = MemberAttention(head, z_n, values, weight, z)
     expected = head.weights(z[None], z_n[None], sample_weight=weight)[0]
-    assert_allclose(attention.weights(z), expected, **EXACT)
-    assert_allclose(attention.average(z), expected @ values, **EXACT)
+    for working_memory in (1024, 0.05):
+        with config_context(working_memory=working_memory):
+            assert_allclose(attention.weights(z), expected, **EXACT)
+            assert_allclose(attention.average(z), expected @ values, **EXACT)
+    assert block_length(200) > 7
     assert torch.equal(z, before[0])
     assert torch.equal(z_n, before[1])
 

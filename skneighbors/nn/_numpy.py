@@ -9,7 +9,7 @@ _AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 def is_numpys(x):
     """Whether NumPy can work on a tensor where it lies, in its dtype."""
-    if type(x) is not torch.Tensor or torch.jit.is_tracing():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or type(x) is not torch.Tensor:
         return False
     return x.is_cpu and x.dtype in (torch.float32, torch.float64)
 

@@ -44,6 +44,7 @@ def _euclidean_distances(z, z_n, sq_norms):
         sq_distances.add_(sq_n).add_(sq_z)
         bound = share * (sq_z + sq_n.amax(-1, keepdim=True))
         if (sq_distances.amin(-1, keepdim=True) > bound).all():
+            # NumPy's square root pays for many entries alone.
             return sqrt_(sq_distances), sq_distances.new_empty(0, dtype=torch.long)
         scale = sq_z + sq_n
     else:
