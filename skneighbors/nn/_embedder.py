@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ._autocast import without_autocast
+from ._options import check_option
 from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
@@ -249,13 +250,8 @@ class MLPEmbedder(nn.Module):
         dropout=0.0,
     ):
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {tuple(ACTIVATIONS)}; got {activation!r}.")
-        if numerical_embedding not in NUMERICAL_EMBEDDINGS:
-            raise ValueError(
-                f"numerical_embedding must be one of {NUMERICAL_EMBEDDINGS}; "
-                f"got {numerical_embedding!r}."
-            )
+        check_option("activation", activation, ACTIVATIONS)
+        check_option("numerical_embedding", numerical_embedding, NUMERICAL_EMBEDDINGS)
         self.numerical_embedding = None
         if numerical_embedding == "periodic":
             self.numerical_embedding = PeriodicEmbedding(n_features)

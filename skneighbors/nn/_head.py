@@ -8,16 +8,12 @@ from torch import nn
 from ._autocast import without_autocast
 from ._cutoff import last_below
 from ._numpy import argmax
+from ._options import check_option
 from ._presence import MaskedSoftmax, Presence, average
 from ._similarity import SIMILARITIES, minmax_scale_present, similarity
 from ._stack import Linear
 
 TRENDS = ("linear", None)
-
-
-def check_option(name, value, allowed):
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {allowed}; got {value!r}.")
 
 
 class NeighborHead(nn.Module):

@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from ._cutoff import last_below
-from ._head import NeighborHead, check_option
+from ._head import NeighborHead
 from ._numpy import log_
+from ._options import check_option
 from ._similarity import minmax_scale_present, scale_to_range
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ._numpy import argmax, flat_at_most, sqrt_, zero_at_most
+from ._numpy import argmax, flat_at_most, is_numpys, sqrt_, zero_at_most
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
 
@@ -168,11 +168,14 @@ def _scale(s, low, high, partial=False):
     low = low.masked_fill(constant, 0)
     tolerance.masked_fill_(constant, -torch.inf)
     x = s - low
-    # On a GPU to ask takes longer than to do it.
-    if not partial or not s.is_cpu or (s.amin(-1, keepdim=True) - low <= tolerance).any():
+    asks = is_numpys(s)  # on a GPU to ask whether to do it takes longer than to do it
+    if not (partial and asks) or (s.amin(-1, keepdim=True) - low <= tolerance).any():
         zero_at_most(x, tolerance)
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
-    return x.div_(width).add_(constant), width
+    x.div_(width)
+    if not asks or constant.any():
+        x.add_(constant)
+    return x, width
 
 
 def scale_to_range(s, low, high):

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from ._numpy import exp_, log_
+from ._options import check_option
 from ._stack import Linear
 
 SOFTSTEP_FUNCTIONS = ("s1", "s2")
@@ -224,12 +225,8 @@ class SoftStep(nn.Module):
 
     def __init__(self, embedding_dim, *, function="s2", parameters="pointwise", eps=1e-6):
         super().__init__()
-        if function not in SOFTSTEP_FUNCTIONS:
-            raise ValueError(f"function must be one of {SOFTSTEP_FUNCTIONS}; got {function!r}.")
-        if parameters not in SOFTSTEP_PARAMETERS:
-            raise ValueError(
-                f"parameters must be one of {SOFTSTEP_PARAMETERS}; got {parameters!r}."
-            )
+        check_option("function", function, SOFTSTEP_FUNCTIONS)
+        check_option("parameters", parameters, SOFTSTEP_PARAMETERS)
         self.function = function
         self.eps = eps
         if parameters == "pointwise":

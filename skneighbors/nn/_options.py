@@ -1,0 +1,7 @@
+"""Options that modules are made with."""
+
+
+def check_option(name, value, allowed):
+    """Raise ValueError unless an option's value is one of those allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {tuple(allowed)}; got {value!r}.")
