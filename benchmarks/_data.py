@@ -50,7 +50,8 @@ def available():
     folder = data_folder()
     if folder is None:
         return list(ONLINE)
-    return [name for name in DATASETS if (folder / f"{name}.npz").exists()]
+    here = sorted(path.stem for path in folder.glob("*.npz"))
+    return [*(name for name in DATASETS if name in here), *(n for n in here if n not in DATASETS)]
 
 
 def load_split(name, split, n_train=N_TRAIN):

