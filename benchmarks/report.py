@@ -2,8 +2,9 @@
 
 Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [--output FOLDER]
 
-`--times` names results of runs that had the machine to themselves. Writes
-`tabular.inc`, `ablations.inc`, `ranks.png` and `accuracy_time.png` to the folder.
+`--times` names results of runs that had the machine to themselves, by default
+`times.jsonl` beside the results. Writes `tabular.inc`, `ranks.png`,
+`accuracy_time.png` and, if there are ablations, `ablations.inc` to the folder.
 """
 
 import argparse
@@ -22,7 +23,8 @@ from scipy.stats import friedmanchisquare
 from tabular import KEY, RESULTS
 
 HERE = Path(__file__).parent
-TIMES = RESULTS.with_name("times.jsonl")
+# More sets than this are the rows of a table, not its columns.
+MAX_COLUMNS = 15
 
 
 def load(path):
@@ -83,9 +85,9 @@ def ablation_table(rmse, ours="NONA"):
 
 
 def time_ratio(fit_s, ours, peer, n_rows=1000):
-    """Geometric-mean ratio of fit times over the sets of at least `n_rows` rows."""
+    """Geometric-mean ratio of fit times over the sets known to have `n_rows` rows or more."""
     ratio = (fit_s[ours] / fit_s[peer]).reset_index()
-    large = ratio.dataset.map(lambda name: DATASETS.get(name, n_rows) >= n_rows)
+    large = ratio.dataset.map(lambda name: DATASETS.get(name, 0) >= n_rows)
     return geometric_mean(ratio.loc[large, 0])
 
 
@@ -138,6 +140,11 @@ def draw_time(rmse, fit_s, path):
     plt.close(figure)
 
 
+def upright(table):
+    """Turn a table of methods by sets, if the sets are many."""
+    return table if table.shape[1] <= MAX_COLUMNS else table.T
+
+
 def rst_text_table(title, frame):
     """Write a frame of texts as a csv-table directive."""
     header = ", ".join(f'"{name}"' for name in ["", *map(str, frame.columns)])
@@ -171,27 +178,28 @@ def versions(frame):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--times", type=Path, default=TIMES)
+    parser.add_argument("--times", type=Path)
     parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmark")
     args = parser.parse_args()
+    times = args.times or args.results.with_name("times.jsonl")
     args.output.mkdir(parents=True, exist_ok=True)
     frame, failed = load(args.results)
     rmse, fit_s = pivot(frame, "rmse"), pivot(frame, "fit_s")
     parts = [".. Written by benchmarks/report.py.", ""]
     for split in sorted(frame.split.unique()):
         part = rmse.xs(split, level="split").T
-        parts.append(rst_table(f"Test RMSE, split {split}", part, 4))
+        parts.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
     parts.append(rst_table("RMSE relative to peers, geometric means", ratio_table(rmse), 3))
     for ours in OURS:
         if ours in rmse:
             table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
-            parts.append(rst_table(f"{ours}: RMSE relative to each peer", table.T, 3))
+            parts.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
     seconds = fit_s.groupby("dataset", sort=False).mean().T
-    parts.append(rst_table("Fit time, seconds", seconds, 3))
-    if "RealMLP-TD" in fit_s:
+    parts.append(rst_table("Fit time, seconds", upright(seconds), 3))
+    if "RealMLP-TD" in fit_s and any(name in DATASETS for name in seconds):
         parts += [time_line(frame), ""]
-    if args.times.exists():
-        alone, _ = load(args.times)
+    if times.exists():
+        alone, _ = load(times)
         seconds = pivot(alone, "fit_s").groupby("dataset", sort=False).mean().T
         title = "Fit time of runs with the machine to themselves, seconds"
         parts += [rst_table(title, seconds, 3), time_line(alone), ""]

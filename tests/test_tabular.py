@@ -1,6 +1,7 @@
 """The tabular benchmark: what is run and repeated, and what its report says."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -39,6 +40,49 @@ def test_splits_are_the_folders(folder):
         assert len(X_train) == len(y_train) == 50
         assert not {*map(tuple, X_train)} & {*map(tuple, X_test)}
         np.testing.assert_allclose(y_test, X_test[:, 0] + X_test[:, 1] ** 2)
+
+
+def test_sets_of_other_names_come_after_the_known(folder):
+    from _data import available
+
+    for name in ("mine", "wine", "a"):
+        shutil.copy(folder / "yacht.npz", folder / f"{name}.npz")
+    assert available() == ["yacht", "wine", "a", "mine"]
+
+
+def test_further_sets_are_numbers_without_gaps():
+    from further_sets import encode
+
+    n = 50
+    table = pd.DataFrame(
+        {
+            "row": range(n),
+            "size": np.arange(n) * 1.0,
+            "flat": 1.0,
+            "sparse": [None] * 20 + [1.0, 2.0] * 15,
+            "kind": pd.Categorical(["a", "b"] * 25, categories=["a", "b", "never"]),
+            "name": [f"name {i}" for i in range(n)],
+            "sold": [True, False] * 25,
+            "price": np.arange(n),
+        }
+    )
+    table.loc[3, "size"] = None
+    table.loc[4, "price"] = None
+    X, y = encode(table, "price", ["row"])
+    order = y.argsort()
+    expected = [i for i in range(n) if i not in (3, 4)]
+    assert list(y[order]) == expected
+    even = np.array(expected) % 2 == 0
+    columns = {tuple(column) for column in X[order].T}
+    assert columns == {tuple(expected), tuple(1.0 * even), tuple(1.0 * ~even)}
+
+
+def test_further_sets_are_split_at_random():
+    from further_sets import random_splits
+
+    mask = random_splits(25)
+    assert (mask.sum(0) == 5).all()
+    assert len(np.unique(mask, axis=1).T) == mask.shape[1]
 
 
 def test_a_missing_set_is_named(folder):
@@ -127,6 +171,14 @@ def test_ratios_and_ranks(results):
     assert list(average) == [1, 2, 3, 4]
     assert p_value < 0.05
     assert list(failed.method) == ["TabR-S-D"]
+
+
+def test_many_sets_are_rows():
+    import report
+
+    table = pd.DataFrame(np.zeros((2, 16)), index=["CatBoost", "NONA"])
+    assert list(report.upright(table)) == ["CatBoost", "NONA"]
+    assert report.upright(table[range(12)]).shape == (2, 12)
 
 
 def test_ablations_are_compared_on_the_runs_that_both_made(results):
