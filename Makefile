@@ -20,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark paper paper-quick test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark benchmark-further paper paper-quick test test-oldest lint docs wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -31,6 +31,15 @@ benchmark: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK) --jobs 1 --splits 0 --methods NONA RealMLP-TD \
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
+
+# The same on sets that no default was chosen on.
+FURTHER = benchmarks/results/further/tabular.jsonl
+benchmark-further: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/further_sets.py further_sets
+	SKNEIGHBORS_DATA=further_sets $(BIN)/python benchmarks/tabular.py --splits 0 --results $(FURTHER) \
+		--methods "tuned k-NN" MLPRegressor "random forest" "hist. boosting" LightGBM XGBoost CatBoost \
+		RealMLP-TD NONA "SoftStep k-NN" $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py --results $(FURTHER) --output docs/benchmark/further
 
 # From nothing; `make paper ANEW=` goes on after an interrupt.
 paper: $(VENV)/installed-paper
@@ -63,7 +72,7 @@ wheel-check: $(VENV)/installed-build
 	cd .venv-wheel && bin/python ../benchmarks/wheel_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output paper_output
+	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

