@@ -35,6 +35,7 @@ benchmark: $(VENV)/installed-benchmarks
 # The same on sets that no default was chosen on.
 FURTHER = benchmarks/results/further/tabular.jsonl
 benchmark-further: $(VENV)/installed-benchmarks
+	rm -rf further_sets
 	$(BIN)/python benchmarks/further_sets.py further_sets
 	SKNEIGHBORS_DATA=further_sets $(BIN)/python benchmarks/tabular.py --splits 0 --results $(FURTHER) \
 		--methods "tuned k-NN" MLPRegressor "random forest" "hist. boosting" LightGBM XGBoost CatBoost \

@@ -18,12 +18,17 @@ import pandas as pd
 MAX_ROWS, MAX_VALUES, MAX_MISSING = 20_000, 30, 0.2
 N_SPLITS = 10
 
+# What only the flight, or the loan, has shown; dates and names.
+FLOWN = ["air_time", "arr_time", "flight", "tailnum", "time_hour"]
+LENT = ["balance", "grade", "installment", "issue_month", "loan_status", "paid_interest"]
+LENT += ["paid_late_fees", "paid_principal", "paid_total", "sub_grade"]
+
 # R package, target, and columns that name the row, tell the target or are dates.
 SETS = {
-    "ais": ("DAAG", "pcBfat", []),
+    "ais": ("DAAG", "pcBfat", ["lbm"]),
     "ames": ("modeldata", "Sale_Price", []),
     "bdims": ("openintro", "wgt", []),
-    "biomass": ("modeldata", "HHV", ["sample"]),
+    "biomass": ("modeldata", "HHV", ["dataset", "sample"]),
     "births14": ("openintro", "weight", ["lowbirthweight"]),
     "Boston": ("MASS", "medv", []),
     "bwght2": ("wooldridge", "bwght", ["lbw", "vlbw", "lbwght"]),
@@ -36,14 +41,14 @@ SETS = {
     "deliveries": ("modeldata", "time_to_delivery", []),
     "diamonds": ("ggplot2", "price", []),
     "epa2021": ("openintro", "comb_mpg", ["city_mpg", "hwy_mpg", "carline"]),
-    "flights": ("nycflights13", "arr_delay", ["flight", "tailnum", "time_hour"]),
+    "flights": ("nycflights13", "arr_delay", FLOWN),
     "Galton": ("mosaicData", "height", ["family"]),
     "Hitters": ("ISLR", "Salary", []),
     "hotel_rates": ("modeldata", "avg_price_per_room", []),
     "HousePrices": ("AER", "price", []),
     "k401ksubs": ("wooldridge", "nettfa", []),
     "lending_club": ("modeldata", "int_rate", ["sub_grade"]),
-    "loans_full_schema": ("openintro", "interest_rate", ["grade", "installment", "sub_grade"]),
+    "loans_full_schema": ("openintro", "interest_rate", LENT),
     "meats": ("modeldata", "fat", ["protein", "water"]),
     "penguins": ("palmerpenguins", "body_mass_g", []),
     "permeability_qsar": ("modeldata", "permeability", []),
@@ -58,12 +63,12 @@ def encode(table, target, left_out):
     """Features (n, d) and target (n,) of a table, as numbers without gaps."""
     table = table.drop(columns=left_out).dropna(subset=[target])
     table = table.sample(min(len(table), MAX_ROWS), random_state=0)
+    texts = table.select_dtypes(exclude=["number", "bool"])
+    table = table.drop(columns=[name for name in texts if texts[name].nunique() > MAX_VALUES])
     table = table.loc[:, table.isna().mean() < MAX_MISSING].dropna()
     y = table.pop(target).to_numpy(dtype=float)
-    texts = table.select_dtypes(exclude=["number", "bool"])
-    many = [name for name in texts if texts[name].nunique() > MAX_VALUES]
-    X = pd.get_dummies(table.drop(columns=many)).to_numpy(dtype=float)
-    return X[:, X.std(0) > 0], y
+    X = pd.get_dummies(table).to_numpy(dtype=float)
+    return X[:, (X != X[0]).any(0)], y
 
 
 def random_splits(n_rows):

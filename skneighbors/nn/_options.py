@@ -3,5 +3,6 @@
 
 def check_option(name, value, allowed):
     """Raise ValueError unless an option's value is one of those allowed."""
+    allowed = tuple(allowed)
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {tuple(allowed)}; got {value!r}.")
+        raise ValueError(f"{name} must be one of {allowed}; got {value!r}.")
