@@ -125,7 +125,7 @@ class MemberAttention:
         for part in self._parts(z):
             q = part[None]
             if self.head.similarity == "l2":
-                # Far from the origin, chunks may round equal neighbours beyond what ranks tolerate.
+                # Equal neighbours must not get other ranks, and chunks round them apart sooner.
                 s = self._similarities(q)
             else:
                 chunks = cached_chunks(self.z_n, len(part))

@@ -58,11 +58,11 @@ def test_further_sets_are_numbers_without_gaps():
         {
             "row": range(n),
             "size": np.arange(n) * 1.0,
-            "flat": 1.0,
+            "flat": 0.1,
             "sparse": [None] * 20 + [1.0, 2.0] * 15,
             "kind": pd.Categorical(["a", "b"] * 25, categories=["a", "b", "never"]),
-            "name": [f"name {i}" for i in range(n)],
-            "sold": [True, False] * 25,
+            "name": [None, *(f"name {i}" for i in range(1, n))],
+            "sold": [True] * 7 + [False] * 43,
             "price": np.arange(n),
         }
     )
@@ -72,9 +72,10 @@ def test_further_sets_are_numbers_without_gaps():
     order = y.argsort()
     expected = [i for i in range(n) if i not in (3, 4)]
     assert list(y[order]) == expected
-    even = np.array(expected) % 2 == 0
-    columns = {tuple(column) for column in X[order].T}
-    assert columns == {tuple(expected), tuple(1.0 * even), tuple(1.0 * ~even)}
+    size = np.array(expected)
+    wanted = [size, size < 7, size % 2 == 0, size % 2 == 1]
+    assert X.shape[1] == len(wanted)
+    assert {*map(tuple, X[order].T)} == {*map(tuple, wanted)}
 
 
 def test_further_sets_are_split_at_random():
@@ -181,6 +182,20 @@ def test_many_sets_are_rows():
     assert report.upright(table[range(12)]).shape == (2, 12)
 
 
+def test_fit_times_are_compared_where_the_sets_are_known_to_be_large(results):
+    import report
+
+    frame, _ = report.load(results)
+    frame = frame.replace({"method": {"CatBoost": "RealMLP-TD"}})
+    table, line, _ = report.time_parts("Fit time", frame)
+    assert "Fit time" in table
+    assert "that both ran: NONA 0.25." in line
+    unknown = frame.assign(dataset="mine " + frame.dataset)
+    assert len(report.time_parts("Fit time", unknown)) == 1
+    without = frame[frame.method != "RealMLP-TD"]
+    assert len(report.time_parts("Fit time", without)) == 1
+
+
 def test_ablations_are_compared_on_the_runs_that_both_made(results):
     import report
 
@@ -217,5 +232,6 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     assert "TabR-S-D on pol: more than 9 s" in text
     # The geometric mean of 3 and 1: yacht has fewer than 1,000 rows.
     assert "cores of each run: 2, geometric mean" in text
+    assert text.count("1,000 rows that both ran") == 1
     assert "1,000 rows that both ran: NONA 1.73." in text
     assert (output / "accuracy_time.png").stat().st_size > 1000
