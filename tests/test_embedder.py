@@ -131,7 +131,9 @@ def test_activation(activation):
     assert_allclose(embedder(x).detach(), last(function(first(x))).detach())
 
 
-@pytest.mark.parametrize("option", [{"activation": "selu"}, {"numerical_embedding": "quantile"}])
+@pytest.mark.parametrize(
+    "option", [{"activation": "selu"}, {"activation": {}}, {"numerical_embedding": "quantile"}]
+)
 def test_unknown_option(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=f"{name} must be one of .* got {value!r}"):
