@@ -84,6 +84,13 @@ def load_rows(name):
     return X, y
 
 
+def random_mask(n_rows, n_test, seed):
+    """Which rows a random split tests on, (n_rows,)."""
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[np.random.RandomState(seed).permutation(n_rows)[:n_test]] = True
+    return mask
+
+
 def enlarge(X, y, n_rows):
     """Noisy copies that make the rows `n_rows` in all.
 
@@ -114,6 +121,4 @@ def _online(name, split):
         raise SystemExit(
             f"{name} is not online: point SKNEIGHBORS_DATA at a folder that has {name}.npz."
         )
-    is_test = np.zeros(len(X), dtype=bool)
-    is_test[np.random.RandomState(split).permutation(len(X))[: len(X) // 10]] = True
-    return X, y, is_test
+    return X, y, random_mask(len(X), len(X) // 10, split)

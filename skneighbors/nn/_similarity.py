@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from ._numpy import argmax, flat_at_most, is_numpys, sqrt_, zero_at_most
+from ._options import check_option
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
 
@@ -144,15 +145,14 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
             "z and z_n must have shapes (..., b, d) and (..., N, d); "
             f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
         )
+    check_option("metric", metric, SIMILARITIES)
     if metric == "l2":
         return _EuclideanSimilarity.apply(z, z_n, sq_norms)
     if metric == "l1":
         return -_manhattan_distances(z, z_n)
     if metric == "dot":
         return z @ z_n.mT / z.shape[-1]
-    if metric == "cosine":
-        return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
-    raise ValueError(f"metric must be one of {SIMILARITIES}; got {metric!r}.")
+    return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
 
 
 def _scale(s, low, high, partial=False):
