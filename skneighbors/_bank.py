@@ -19,6 +19,8 @@ _TEMPORARIES = 8
 _EMBED_ROWS = 2048
 # Bytes of a block of similarities that a CPU's cache can hold.
 _CACHED_BYTES = 2**21
+# Of the targets' range: how far beyond it a member's prediction may lie.
+_MARGIN = 0.1
 
 
 def embed_in_batches(network, X):
@@ -66,10 +68,11 @@ class NeighborBank:
     @torch.no_grad()
     def __init__(self, network, X, y, sample_weight):
         # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble,
-        # and what to average, values of shape (m, n_rows, k).
+        # what to average, values of shape (m, n_rows, k), and the targets.
         self.network = copy.deepcopy(network).double().eval().requires_grad_(False)
         self.z_n = embed_in_batches(self.network, X)
         self.values = self._values(self.z_n, y)
+        self.y = y
         self.sample_weight = sample_weight
         self._indexed = {}
 
@@ -87,6 +90,7 @@ class NeighborBank:
         moved._indexed = self._indexed  # each device has its own
         moved.network = copy.deepcopy(self.network).to(device)
         moved.z_n, moved.values = self.z_n.to(device), self.values.to(device)
+        moved.y = self.y.to(device)
         if self.sample_weight is not None:
             moved.sample_weight = self.sample_weight.to(device)
         return moved
@@ -98,6 +102,7 @@ class NeighborBank:
         z_n = embed_in_batches(self.network, X)
         longer.z_n = torch.cat([self.z_n, z_n], 1)
         longer.values = torch.cat([self.values, self._values(z_n, y)], 1)
+        longer.y = torch.cat([self.y, y])
         longer._set_weight(torch.cat([self._weight(), sample_weight]))
         return longer
 
@@ -105,6 +110,7 @@ class NeighborBank:
         """Bank of the rows of a mask, with new weights."""
         shorter = copy.copy(self)
         shorter.z_n, shorter.values = self.z_n[:, keep], self.values[:, keep]
+        shorter.y = self.y[keep]
         shorter._set_weight(sample_weight)
         return shorter
 
@@ -130,7 +136,7 @@ class NeighborBank:
             members = self._candidates(algorithm)
             pairs = zip(members, z, strict=True)
             average = torch.stack([member.average(own, n_candidates) for member, own in pairs])
-            return self.network.head.add_trend(z, average).mean(0)
+            return self._complete(z, average)
 
         with torch.inference_mode(False):  # in which the threads that fill it are not
             averages = z.new_empty(*z.shape[:2], self.values.shape[2])
@@ -140,7 +146,14 @@ class NeighborBank:
                 out[batch] = member.average(own[batch])
 
         self._attend(average, z)
-        return self.network.head.add_trend(z, averages).mean(0)
+        return self._complete(z, averages)
+
+    def _complete(self, z, averages):
+        """Mean over the members (m, n, k) of trend and average, kept near the targets' range."""
+        low, high = self.y.aminmax(dim=0)
+        margin = _MARGIN * (high - low)
+        y_hat = self.network.head.add_trend(z, averages)
+        return y_hat.clamp(low - margin, high + margin).mean(0)
 
     @torch.no_grad()
     def top_weights(self, X, n_neighbors):

@@ -79,3 +79,47 @@ def test_predicts_the_same_on_a_gpu(bank_and_queries):
     there = bank.to(torch.device("cuda"))
     assert bank.z_n.device.type == "cpu"
     assert_allclose(there.predict(X.cuda()).cpu(), bank.predict(X), rtol=1e-9)
+
+
+@pytest.fixture
+def fitted_to_lines(estimator_class):
+    """Estimator of two linear targets, whose trend goes on beyond them, and the targets."""
+    X = np.linspace(-1, 1, 80).reshape(-1, 1)
+    y = np.hstack([X, 1 - 50 * X])
+    return estimator_class(max_iter=40, n_estimators=2, random_state=0).fit(X, y), y
+
+
+def members_at(model, x):
+    """Each member's prediction for a single feature x, its trend going on, (m, k)."""
+    bank = model._bank
+    z = bank.embed(torch.from_numpy(model._x_scaler.transform(np.array([[x]]))))
+    y_hat = bank.network.head(z, bank.z_n, bank.y)[:, 0]
+    return model._y_scaler.inverse_transform(y_hat.numpy())
+
+
+def limits(y):
+    margin = 0.1 * np.ptp(y, axis=0)
+    return y.min(0) - margin, y.max(0) + margin
+
+
+@pytest.mark.parametrize("x", [-10.0, 10.0])
+def test_members_predict_at_most_a_tenth_of_the_range_beyond_it(fitted_to_lines, x):
+    model, y = fitted_to_lines
+    low, high = limits(y)
+    members = members_at(model, x)
+    assert ((members < low) | (members > high)).any(0).all()
+    expected = members.clip(low, high).mean(0)
+    assert_allclose(model.predict([[x]])[0], expected)
+    model.set_params(n_candidates=50)
+    assert_allclose(model.predict([[x]])[0], expected, rtol=0.05)
+
+
+def test_the_limits_are_those_of_the_neighbours_there_are(fitted_to_lines):
+    model, y = fitted_to_lines
+    appended = np.array([[1.4, -60.0]])
+    high_1, low_2 = limits(np.vstack([y, appended]))[1][0], limits(np.vstack([y, appended]))[0][1]
+    model.append([[1.0]], appended)
+    assert_allclose(model.predict([[10.0]]), [[high_1, low_2]])
+    model.forget(range(40, 81))
+    low, high = limits(y[:40])
+    assert_allclose(model.predict([[10.0], [-10.0]]), [[high[0], low[1]], [low[0], high[1]]])

@@ -24,12 +24,14 @@ def friedman():
 
 
 def member_predictions(model, X):
-    """Predictions of each member by itself, (m, n)."""
+    """Predictions of each member by itself, near the targets' range, (m, n)."""
     bank = model._bank
     with torch.no_grad():
         z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
         weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
         y_hat = bank.network.head.add_trend(z, weights @ bank.values)
+        margin = 0.1 * (bank.y.max() - bank.y.min())
+        y_hat = y_hat.clamp(bank.y.min() - margin, bank.y.max() + margin)
     return np.stack([model._y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
