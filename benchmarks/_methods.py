@@ -2,7 +2,11 @@
 
 from _surfaces import LinearHeadRegressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
@@ -82,6 +86,12 @@ def _ours(estimator=NONARegressor, **params):
     return lambda seed: estimator(random_state=seed, **params)
 
 
+def _variants(seed):
+    """Mean of three fits, which differ more than members of one do."""
+    variants = {"s2": {}, "s1": {"softstep": "s1"}, "no trend": {"trend": None}}
+    return VotingRegressor([(name, _ours(**params)(seed)) for name, params in variants.items()])
+
+
 FAST_PEERS = {
     "tuned k-NN": _knn,
     "MLPRegressor": _mlp,
@@ -105,5 +115,6 @@ ABLATIONS = {
     "NONA, no weight average": _ours(ema_decay=None),
     "NONA, validation rows held out": _ours(early_stopping=True),
     "NONA, the paper's setting": _ours(**PAPER),
+    "NONA, three variants": _variants,
 }
 METHODS = PEERS | OURS | ABLATIONS

@@ -47,6 +47,11 @@ def rows_at_once(z_n):
     return max(1, int(n_bytes // row_bytes))
 
 
+def _extremes(y):
+    """Smallest and largest targets of rows (n, k), to (2, k)."""
+    return torch.stack(y.aminmax(dim=0))
+
+
 class NeighborBank:
     """Embedded, labelled neighbours of a trained network.
 
@@ -68,11 +73,11 @@ class NeighborBank:
     @torch.no_grad()
     def __init__(self, network, X, y, sample_weight):
         # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble,
-        # what to average, values of shape (m, n_rows, k), and the targets.
+        # what to average, values of shape (m, n_rows, k), and the targets' extremes.
         self.network = copy.deepcopy(network).double().eval().requires_grad_(False)
         self.z_n = embed_in_batches(self.network, X)
         self.values = self._values(self.z_n, y)
-        self.y = y
+        self.y_range = _extremes(y)
         self.sample_weight = sample_weight
         self._indexed = {}
 
@@ -90,7 +95,7 @@ class NeighborBank:
         moved._indexed = self._indexed  # each device has its own
         moved.network = copy.deepcopy(self.network).to(device)
         moved.z_n, moved.values = self.z_n.to(device), self.values.to(device)
-        moved.y = self.y.to(device)
+        moved.y_range = self.y_range.to(device)
         if self.sample_weight is not None:
             moved.sample_weight = self.sample_weight.to(device)
         return moved
@@ -102,15 +107,18 @@ class NeighborBank:
         z_n = embed_in_batches(self.network, X)
         longer.z_n = torch.cat([self.z_n, z_n], 1)
         longer.values = torch.cat([self.values, self._values(z_n, y)], 1)
-        longer.y = torch.cat([self.y, y])
+        longer.y_range = _extremes(torch.cat([self.y_range, y]))
         longer._set_weight(torch.cat([self._weight(), sample_weight]))
         return longer
 
+    @torch.no_grad()
     def selected(self, keep, sample_weight):
         """Bank of the rows of a mask, with new weights."""
         shorter = copy.copy(self)
         shorter.z_n, shorter.values = self.z_n[:, keep], self.values[:, keep]
-        shorter.y = self.y[keep]
+        first = take_member(self.network.head, 0)
+        y = first.add_trend(shorter.z_n[:1], shorter.values[:1])[0]
+        shorter.y_range = _extremes(y)
         shorter._set_weight(sample_weight)
         return shorter
 
@@ -150,7 +158,7 @@ class NeighborBank:
 
     def _complete(self, z, averages):
         """Mean over the members (m, n, k) of trend and average, kept near the targets' range."""
-        low, high = self.y.aminmax(dim=0)
+        low, high = self.y_range
         margin = _MARGIN * (high - low)
         y_hat = self.network.head.add_trend(z, averages)
         return y_hat.clamp(low - margin, high + margin).mean(0)

@@ -50,7 +50,8 @@ class NONARegressor(BaseNeighborRegressor):
     trend : {"linear"} or None, default="linear"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
-        leave the range of the targets. None: a weighted mean of targets.
+        leave the range of the neighbours' targets, by at most a tenth of it. None: a
+        weighted mean of targets.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the

@@ -40,7 +40,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     trend : {"linear"} or None, default="linear"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
-        leave the range of the targets. None: a weighted mean of targets.
+        leave the range of the neighbours' targets, by at most a tenth of it. None: a
+        weighted mean of targets.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.

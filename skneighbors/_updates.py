@@ -26,7 +26,8 @@ class BankUpdateMixin:
 
         Predictions are, up to rounding, those of a bank that held the rows from
         the start. Equal rows are not merged, as they are in :meth:`fit`. The
-        network, its scaling and its masks stay as :meth:`fit` left them.
+        network, its scaling and its masks stay as :meth:`fit` left them; the range
+        of the targets, which bounds predictions, follows the neighbours.
 
         Parameters
         ----------
@@ -92,8 +93,8 @@ class BankUpdateMixin:
 
         Predictions are, up to rounding, those of a bank that never held the
         rows. The network's weights, its scaling and its masks still are what
-        they made of them: nothing but the neighbours forgets. To remove all
-        traces, fit anew.
+        they made of them: nothing but the neighbours, and the range of targets that
+        bounds predictions, forgets. To remove all traces, fit anew.
 
         Parameters
         ----------

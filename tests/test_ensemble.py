@@ -30,8 +30,9 @@ def member_predictions(model, X):
         z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
         weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
         y_hat = bank.network.head.add_trend(z, weights @ bank.values)
-        margin = 0.1 * (bank.y.max() - bank.y.min())
-        y_hat = y_hat.clamp(bank.y.min() - margin, bank.y.max() + margin)
+        low, high = bank.y_range
+        margin = 0.1 * (high - low)
+        y_hat = y_hat.clamp(low - margin, high + margin)
     return np.stack([model._y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
