@@ -206,7 +206,7 @@ def main():
         parts += time_parts(title, load(times)[0])
     if any(method in rmse for method in ABLATIONS):
         title = "RMSE relative to NONA's"
-        table = rst_table(title, ablation_table(rmse), 3)
+        table = rst_table(title, upright(ablation_table(rmse)), 3)
         (args.output / "ablations.inc").write_text(table + "\n", encoding="utf-8")
     complete, average, p_value = rank_test(rmse)
     parts.append(rst_table("Average rank", average.to_frame("rank"), 3))
