@@ -59,7 +59,8 @@ def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=1).fit(X, y)
     bank = model._bank
-    tensors = [bank.z_n, bank.values, bank.y_range, *bank.network.parameters(), *bank.network.buffers()]
+    tensors = [bank.z_n, bank.values, bank.y_range]
+    tensors += [*bank.network.parameters(), *bank.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"cpu"}
     assert not any(parameter.requires_grad for parameter in bank.network.parameters())
 
