@@ -24,10 +24,11 @@ class BankUpdateMixin:
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.
 
-        Predictions are, up to rounding, those of a bank that held the rows from
-        the start. Equal rows are not merged, as they are in :meth:`fit`. The
-        network, its scaling and its masks stay as :meth:`fit` left them; the range
-        of the targets, which bounds predictions, follows the neighbours.
+        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
+        those of a bank that held the rows from the start. Equal rows are not merged,
+        as they are in :meth:`fit`. The network, its scaling and its masks stay as
+        :meth:`fit` left them; the range of the targets, which bounds predictions,
+        follows the neighbours.
 
         Parameters
         ----------
@@ -91,10 +92,11 @@ class BankUpdateMixin:
     def forget(self, indices):
         """Remove rows from the neighbours, without training.
 
-        Predictions are, up to rounding, those of a bank that never held the
-        rows. The network's weights, its scaling and its masks still are what
-        they made of them: nothing but the neighbours, and the range of targets that
-        bounds predictions, forgets. To remove all traces, fit anew.
+        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
+        those of a bank that never held the rows. The network's weights, its scaling
+        and its masks still are what they made of them: nothing but the neighbours,
+        and the range of targets that bounds predictions, forgets. To remove all
+        traces, fit anew.
 
         Parameters
         ----------
