@@ -32,7 +32,7 @@ benchmark: $(VENV)/installed-benchmarks
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
-# The same on sets that no default was chosen on.
+# The same on sets that one default alone was chosen on: how far predictions may go.
 FURTHER = benchmarks/results/further/tabular.jsonl
 benchmark-further: $(VENV)/installed-benchmarks
 	rm -rf further_sets

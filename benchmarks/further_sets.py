@@ -1,4 +1,4 @@
-"""Further regression sets, which no default was chosen on, as a folder for `tabular.py`.
+"""Further regression sets, which hardly a default was chosen on, as a folder for `tabular.py`.
 
 Usage: python benchmarks/further_sets.py FOLDER
 

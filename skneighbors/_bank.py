@@ -116,9 +116,7 @@ class NeighborBank:
         """Bank of the rows of a mask, with new weights."""
         shorter = copy.copy(self)
         shorter.z_n, shorter.values = self.z_n[:, keep], self.values[:, keep]
-        # The targets again, up to rounding.
-        first = take_member(self.network.head, 0)
-        y = first.add_trend(shorter.z_n[:1], shorter.values[:1])[0]
+        y = self.network.head.add_trend(shorter.z_n, shorter.values)[0]  # up to rounding
         shorter.y_range = _extremes(y)
         shorter._set_weight(sample_weight)
         return shorter

@@ -288,8 +288,8 @@ def train_network(network, data, members, settings, generator, report=None, n_th
 
 def _warn_interrupted(history):
     warnings.warn(
-        f"Training interrupted; of {len(history.losses)} epochs, the weights of the best one "
-        f"judged, epoch {history.best_epoch}, are kept.",
+        f"Training interrupted; the weights of epoch {history.best_epoch}, the best one judged "
+        f"of {len(history.losses)}, are kept.",
         stacklevel=3,
     )
     return False
