@@ -2,11 +2,7 @@
 
 from _surfaces import LinearHeadRegressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-    VotingRegressor,
-)
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
@@ -86,14 +82,6 @@ def _ours(estimator=NONARegressor, **params):
     return lambda seed: estimator(random_state=seed, **params)
 
 
-def _variants(seed):
-    """Mean of three fits, which differ more than members of one do."""
-    variants = {"s2": {}, "s1": {"softstep": "s1"}, "no trend": {"trend": None}}
-    return VotingRegressor(
-        [(name, NONARegressor(random_state=seed, **params)) for name, params in variants.items()]
-    )
-
-
 FAST_PEERS = {
     "tuned k-NN": _knn,
     "MLPRegressor": _mlp,
@@ -109,6 +97,7 @@ OURS = {"NONA": _ours(), "SoftStep k-NN": _ours(SoftStepKNNRegressor)}
 ABLATIONS = {
     "NONA, linear head only": _ours(LinearHeadRegressor),
     "NONA, no SoftStep": _ours(softstep=None),
+    "NONA, linear trend": _ours(trend="linear"),
     "NONA, no trend": _ours(trend=None),
     "NONA, one member": _ours(n_estimators=1),
     "NONA, two hidden layers": _ours(hidden_layer_sizes=(256, 256)),
@@ -117,6 +106,5 @@ ABLATIONS = {
     "NONA, no weight average": _ours(ema_decay=None),
     "NONA, validation rows held out": _ours(early_stopping=True),
     "NONA, the paper's setting": _ours(**PAPER),
-    "NONA, three variants": _variants,
 }
 METHODS = PEERS | OURS | ABLATIONS

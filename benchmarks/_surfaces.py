@@ -51,6 +51,9 @@ class _LinearHead(NONA):
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         return self.trend(z)
 
+    def turn_off_trend(self):
+        """Keep the trend: there is nothing else."""
+
     def subtract_trend(self, z_n, y_n):
         """Leave nothing to average."""
         return 0 * y_n
@@ -59,7 +62,7 @@ class _LinearHead(NONA):
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, n_targets):
+    def _make_head(self, n_targets, trend):
         return _LinearHead(self.embedding_dim, n_targets, softstep=None, trend="linear")
 
 

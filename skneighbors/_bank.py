@@ -68,10 +68,12 @@ class NeighborBank:
         The neighbours' scaled targets, float64.
     sample_weight : Tensor of shape (n_rows,) or None
         The neighbours' weights, positive.
+    member_weight : Tensor of shape (m,)
+        The members' shares of a prediction, which sum to 1, float64.
     """
 
     @torch.no_grad()
-    def __init__(self, network, X, y, sample_weight):
+    def __init__(self, network, X, y, sample_weight, member_weight):
         # Embeddings z_n of shape (m, n_rows, d), for m members of the ensemble,
         # what to average, values of shape (m, n_rows, k), and the targets' extremes.
         self.network = copy.deepcopy(network).double().eval().requires_grad_(False)
@@ -79,6 +81,7 @@ class NeighborBank:
         self.values = self._values(self.z_n, y)
         self.y_range = _extremes(y)
         self.sample_weight = sample_weight
+        self.member_weight = member_weight
         self._indexed = {}
 
     def __len__(self):
@@ -96,6 +99,7 @@ class NeighborBank:
         moved.network = copy.deepcopy(self.network).to(device)
         moved.z_n, moved.values = self.z_n.to(device), self.values.to(device)
         moved.y_range = self.y_range.to(device)
+        moved.member_weight = self.member_weight.to(device)
         if self.sample_weight is not None:
             moved.sample_weight = self.sample_weight.to(device)
         return moved
@@ -156,11 +160,12 @@ class NeighborBank:
         return self._complete(z, averages)
 
     def _complete(self, z, averages):
-        """Mean over the members (m, n, k) of trend and average, kept near the targets' range."""
+        """Join what the members (m, n, k) predict, each kept near the targets' range."""
         low, high = self.y_range
         margin = _MARGIN * (high - low)
         y_hat = self.network.head.add_trend(z, averages)
-        return y_hat.clamp(low - margin, high + margin).mean(0)
+        y_hat = y_hat.clamp(low - margin, high + margin)
+        return (y_hat * self.member_weight[:, None, None]).sum(0)
 
     @torch.no_grad()
     def top_weights(self, X, n_neighbors):
@@ -168,9 +173,9 @@ class NeighborBank:
         z = self.embed(X)
 
         def top(members, batch):
-            pairs = zip(members, z, strict=True)
-            weights = sum(member.weights(own[batch]) for member, own in pairs)
-            return weights.div_(len(members)).topk(n_neighbors)
+            triples = zip(self.member_weight, members, z, strict=True)
+            weights = sum(share * member.weights(own[batch]) for share, member, own in triples)
+            return weights.topk(n_neighbors)
 
         tops = self._attend(top, z)
         return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])

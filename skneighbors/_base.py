@@ -29,6 +29,7 @@ from ._schedule import LEARNING_RATES, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
+from ._validation import weigh_kinds
 from .nn import MLPEmbedder
 from .nn._embedder import ACTIVATIONS
 from .nn._similarity import SIMILARITIES
@@ -40,6 +41,8 @@ _MIN_ROWS_TO_HOLD_OUT = 2000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
+# With fewer rows than this, networks without a trend differ enough from those with one to pay.
+_MIN_ROWS_FOR_ONE_KIND = 1000
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
@@ -64,7 +67,7 @@ class BaseNeighborRegressor(
         "similarity": [StrOptions(set(SIMILARITIES))],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
-        "trend": [StrOptions({"linear"}), None],
+        "trend": [StrOptions({"auto", "linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_layer_sizes": [
             StrOptions({"auto"}),
@@ -95,7 +98,7 @@ class BaseNeighborRegressor(
         "verbose": [Options(Integral, {0, 1}), "boolean"],
     }
 
-    def _make_head(self, n_targets):
+    def _make_head(self, n_targets, trend):
         raise NotImplementedError
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -165,7 +168,8 @@ class BaseNeighborRegressor(
         data = LabelledRows.from_numpy(scaled, y_scaler.transform(y), weight, device)
 
         random_state = check_random_state(self.random_state)
-        members = self._split(len(data.X), random_state, device)
+        members, n_kinds = self._split(len(data.X), random_state)
+        members = members.to(device)
         settings = self._training_settings(members.train.shape[1], len(data.X))
         # Embeddings are trained in float32; the bank is float64.
         if hidden_layer_sizes is None:
@@ -175,7 +179,8 @@ class BaseNeighborRegressor(
             data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
         )
 
-        bank = NeighborBank(network, *data)
+        shares = weigh_kinds(history.judged, n_kinds).repeat_interleave(self.n_estimators)
+        bank = NeighborBank(network, *data, shares.to(device) / self.n_estimators)
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(
                 f"Predictions with the weights of epoch {history.best_epoch}, which are kept, are "
@@ -195,6 +200,7 @@ class BaseNeighborRegressor(
         validated = members.validation is not None
         self.validation_scores_ = history.scores if validated else None
         self.validation_iters_ = history.validated_epochs if validated else None
+        self.estimator_weights_ = bank.member_weight.cpu().numpy()
         self.n_iter_ = len(history.losses)
         self.best_iter_ = history.best_epoch
         return self
@@ -235,8 +241,11 @@ class BaseNeighborRegressor(
         check_total_weight(sample_weight)
         return X, y, sample_weight
 
-    def _split(self, n_rows, random_state, device):
-        """Training and validation rows of every member; None for no validation."""
+    def _split(self, n_rows, random_state):
+        """Training and validation rows of every member, None for no validation; kinds of members.
+
+        Of two kinds the second has no trend. Rows set aside tell how they weigh.
+        """
         early_stopping = self.early_stopping
         if early_stopping == "auto":
             early_stopping = n_rows >= _MIN_ROWS_TO_VALIDATE
@@ -245,7 +254,10 @@ class BaseNeighborRegressor(
                 f"early_stopping=True needs at least 3 distinct samples; got {n_rows}."
             )
         fraction = self.validation_fraction if early_stopping else None
-        return MemberRows.drawn(n_rows, self.n_estimators, fraction, random_state).to(device)
+        few = early_stopping and n_rows < _MIN_ROWS_FOR_ONE_KIND
+        n_kinds = 2 if few and self.trend == "auto" else 1
+        n_members = n_kinds * self.n_estimators
+        return MemberRows.drawn(n_rows, n_members, fraction, random_state), n_kinds
 
     def _count_context_neighbors(self, n_rows):
         """Of how many near rows a query brings one; None for uniform draws alone."""
@@ -304,7 +316,7 @@ class BaseNeighborRegressor(
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
-            network = self._make_network(data, hidden_layer_sizes).to(device)
+            network = self._make_network(data, hidden_layer_sizes, len(members.train)).to(device)
             if not self._draws_globally():
                 block.close()
             block.enter_context(torch.autocast(device.type, enabled=False))
@@ -314,10 +326,10 @@ class BaseNeighborRegressor(
                 )
         return history, network
 
-    def _make_network(self, data, hidden_layer_sizes):
+    def _make_network(self, data, hidden_layer_sizes, n_members):
         feature_extractors, numerical_embedding = None, self.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
-        members = range(self.n_estimators)
+        members = range(n_members)
         if self.feature_extractor is not None:
             feature_extractors = [make_feature_extractor(self.feature_extractor) for _ in members]
             X = data.X[:2].cpu()
@@ -337,7 +349,10 @@ class BaseNeighborRegressor(
             )
             for _ in members
         ]
-        heads = [self._make_head(n_targets) for _ in members]
+        trend = None if self.trend is None else "linear"
+        heads = [self._make_head(n_targets, trend) for _ in members]
+        for head in heads[self.n_estimators :]:
+            head.turn_off_trend()
         return NeighborNetwork(feature_extractors, embedders, heads)
 
     @property

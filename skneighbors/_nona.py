@@ -47,11 +47,13 @@ class NONARegressor(BaseNeighborRegressor):
     temperature : float or None, default=1.0
         Initial value of the learnt temperature; None for a fixed one of 1.
 
-    trend : {"linear"} or None, default="linear"
+    trend : {"auto", "linear"} or None, default="auto"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets.
+        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 1,000
+        rows distinct in X or y, some of which are set aside for validation, as many
+        networks without a trend are trained beside; see `estimator_weights_`.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
@@ -116,7 +118,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own. Predictions are their mean.
+        batches and validation rows of its own; twice as many where ``trend="auto"`` adds
+        some without a trend. Predictions are their mean, weighted by
+        `estimator_weights_`.
 
     n_candidates : int or None, default=None
         Number of rows nearest in the embedding, found through an index, that a
@@ -197,6 +201,12 @@ class NONARegressor(BaseNeighborRegressor):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
+
+    estimator_weights_ : ndarray of shape (n_networks,)
+        Weight of each network in a prediction; they sum to 1. All are equal, or, where
+        ``trend="auto"`` has trained two kinds, those with a trend come first, and the
+        kinds weigh inversely as the mean squared errors of their validation rows, at
+        the best epoch before any of these are trained on.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
@@ -281,7 +291,7 @@ class NONARegressor(BaseNeighborRegressor):
         softstep="s2",
         softstep_parameters="pointwise",
         temperature=1.0,
-        trend="linear",
+        trend="auto",
         context_size=256,
         context_neighbors=4,
         hidden_layer_sizes="auto",
@@ -352,7 +362,7 @@ class NONARegressor(BaseNeighborRegressor):
     def _repeats_on_all(self, n_rows):
         return n_rows < _MIN_ROWS_NOT_TO_REPEAT
 
-    def _make_head(self, n_targets):
+    def _make_head(self, n_targets, trend):
         return NONA(
             self.embedding_dim,
             n_targets,
@@ -360,5 +370,5 @@ class NONARegressor(BaseNeighborRegressor):
             softstep=self.softstep,
             softstep_parameters=self.softstep_parameters,
             temperature=self.temperature,
-            trend=self.trend,
+            trend=trend,
         )

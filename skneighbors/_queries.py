@@ -59,8 +59,8 @@ class BankQueryMixin(TransformerMixin):
 
         Returns
         -------
-        Z : ndarray of shape (n_samples, n_estimators * embedding_dim)
-            Embeddings, float64; those of the ensemble's members side by side.
+        Z : ndarray of shape (n_samples, n_networks * embedding_dim)
+            Embeddings, float64; those of the ensemble's networks side by side.
 
         Raises
         ------
@@ -85,9 +85,9 @@ class BankQueryMixin(TransformerMixin):
         Returns
         -------
         weights : ndarray of shape (n_samples, n_neighbors)
-            Weights, the mean over the ensemble's members, largest first; all
-            weights of a prediction sum to 1. With ``trend="linear"`` each member
-            weights the rows' residuals of its own trend.
+            Weights, the mean over the ensemble's networks, weighted by
+            `estimator_weights_`, largest first; all weights of a prediction sum to 1.
+            Networks with a trend weight the rows' residuals of their own trend.
         rows : int ndarray of shape (n_samples, n_neighbors)
             Rows of the X given to :meth:`fit`, of which the first stands for all
             that are equal in X and y; appended rows are numbered on from there.

@@ -37,11 +37,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         the mean gap between a row's similarities; None for a fixed one of 1.
         Used with ``rank="soft"``.
 
-    trend : {"linear"} or None, default="linear"
+    trend : {"auto", "linear"} or None, default="linear"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets.
+        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 1,000
+        rows distinct in X or y, some of which are set aside for validation, as many
+        networks without a trend are trained beside; see `estimator_weights_`.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
@@ -107,7 +109,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own. Predictions are their mean.
+        batches and validation rows of its own; twice as many where ``trend="auto"`` adds
+        some without a trend. Predictions are their mean, weighted by
+        `estimator_weights_`.
 
     n_candidates : int or None, default=None
         Number of rows that a prediction looks at: those nearest in the embedding,
@@ -187,6 +191,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
+
+    estimator_weights_ : ndarray of shape (n_networks,)
+        Weight of each network in a prediction; they sum to 1. All are equal, or, where
+        ``trend="auto"`` has trained two kinds, those with a trend come first, and the
+        kinds weigh inversely as the mean squared errors of their validation rows, at
+        the best epoch before any of these are trained on.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
@@ -308,7 +318,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_head(self, n_targets):
+    def _make_head(self, n_targets, trend):
         return SoftStepKNN(
             self.embedding_dim,
             n_targets,
@@ -316,7 +326,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
             softstep=self.softstep,
             softstep_parameters=self.softstep_parameters,
             temperature=self.temperature,
-            trend=self.trend,
+            trend=trend,
             rank=self.rank,
             rank_scale=self.rank_scale,
         )

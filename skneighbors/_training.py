@@ -63,6 +63,7 @@ class TrainingHistory:
     scores: list[float] = field(default_factory=list)
     validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best_epoch: int = 0  # counted from 1; 0: none yet
+    judged: EpochResult | None = None  # the best epoch, of those before all rows were trained on
 
 
 class _Trainer:
@@ -321,6 +322,7 @@ def _run_epochs(team, settings, history, report):
         # Once nothing is held out, the last epoch is the one to keep.
         if epoch == settings.max_iter if joined else result.error < best.error:
             best, history.best_epoch = result, epoch
+            history.judged = history.judged if joined else result
             team.take_snapshot()
         if report is not None:
             report(result.loss, result.score, joined)

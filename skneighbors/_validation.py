@@ -49,6 +49,32 @@ def has_harmed(now, best):
     return bool(mean > _HARM * (variance / total.clamp(min=len(gain))).sqrt())
 
 
+def weigh_kinds(result, n_kinds):
+    """Shares of the kinds of members in a prediction, inverse to their mean squared errors.
+
+    Parameters
+    ----------
+    result : EpochResult
+        Of as many members of each kind, one kind after the other; of a single kind
+        without validation rows, too.
+    n_kinds : int
+
+    Returns
+    -------
+    share : Tensor of shape (n_kinds,)
+        Sums to 1; float64.
+    """
+    if n_kinds == 1:
+        return torch.ones(1, dtype=torch.float64)
+    errors, weight = result.row_errors.double(), result.row_weight
+    if weight is None:
+        errors = errors.mean(1)
+    else:
+        errors = (weight * errors).sum(1) / weight.sum(1)
+    shares = 1 / errors.view(n_kinds, -1).mean(1).clamp(min=torch.finfo(torch.float32).tiny)
+    return shares / shares.sum()
+
+
 def overfits(now):
     """Whether the loss lies well below the validation error.
 

@@ -11,13 +11,16 @@ from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 
+SHARES = torch.tensor([0.5, 0.3, 0.2]).double()
+
+
 @pytest.fixture(params=[NONA, SoftStepKNN])
 def bank_and_queries(request):
     torch.manual_seed(0)
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(3)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
     X = torch.randn(300, 3).double()
-    bank = NeighborBank(network, X, labels(), torch.rand(300).double())
+    bank = NeighborBank(network, X, labels(), torch.rand(300).double(), SHARES)
     return bank, torch.randn(50, 3).double()
 
 
@@ -31,13 +34,14 @@ def test_predicts_what_its_network_predicts(bank_and_queries):
     z = network.embed(X.unsqueeze(0))
     direct = network.head(z, bank.z_n, labels(), sample_weight=bank.sample_weight)
     assert direct.shape == (3, 50, 2)
-    assert_allclose(bank.predict(X), direct.mean(0))
+    assert_allclose(bank.predict(X), np.average(direct, axis=0, weights=SHARES))
     assert bank.predict(X).dtype == torch.float64
 
 
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
-    NeighborBank(network, torch.randn(9, 3).double(), torch.randn(9, 1).double(), None)
+    rows = torch.randn(9, 3).double(), torch.randn(9, 1).double(), None
+    NeighborBank(network, *rows, torch.ones(1).double())
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
@@ -61,7 +65,8 @@ def test_row_alone_equals_row_in_batch(bank_and_queries):
 def test_top_weights_are_the_largest(bank_and_queries):
     bank, X = bank_and_queries
     head = bank.network.head
-    weights = head.weights(bank.embed(X), bank.z_n, sample_weight=bank.sample_weight).mean(0)
+    each = head.weights(bank.embed(X), bank.z_n, sample_weight=bank.sample_weight)
+    weights = torch.from_numpy(np.average(each, axis=0, weights=SHARES))
     values, rows = bank.top_weights(X, 7)
     assert_allclose(values, np.sort(weights, axis=1)[:, ::-1][:, :7])
     assert_allclose(values, weights.gather(1, rows))
@@ -132,6 +137,6 @@ def test_all_of_a_bank_moves(bank_and_queries):
     bank, _ = bank_and_queries
     moved = bank.to(torch.device("meta"))
     tensors = [value for value in vars(moved).values() if isinstance(value, torch.Tensor)]
-    assert len(tensors) == 4
+    assert len(tensors) == 5
     assert {t.device.type for t in [*tensors, *moved.network.parameters()]} == {"meta"}
     assert bank.z_n.device.type == "cpu"

@@ -38,13 +38,56 @@ def member_predictions(model, X):
 
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
     X, X_test, y, y_test = friedman
-    model = estimator_class(n_estimators=3, max_iter=20, random_state=0).fit(X, y)
+    params = dict(n_estimators=3, trend="linear", max_iter=20, random_state=0)
+    model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
+    assert_allclose(model.estimator_weights_, 1 / 3)
     assert_allclose(model.predict(X_test), members.mean(0))
     assert all(np.std(members[i] - members[j]) > 0.1 for i, j in [(0, 1), (0, 2), (1, 2)])
     errors = np.mean((members - y_test) ** 2, axis=1)
     # Jensen's inequality, with room to spare for members that differ.
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
+
+
+def test_half_of_the_members_have_no_trend_where_rows_are_few(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(trend="auto", max_iter=20, random_state=0).fit(X, y)
+    members, bank = member_predictions(model, X_test), model._bank
+    assert len(members) == 4
+    shares = model.estimator_weights_
+    assert shares.sum() == pytest.approx(1)
+    assert shares[0] == shares[1] != shares[2] == shares[3]
+    assert_allclose(model.predict(X_test), shares @ members)
+    # What the members average: targets, or what a trend leaves of them.
+    y_n = torch.from_numpy(model._y_scaler.transform(y[model._bank_rows].reshape(-1, 1)))
+    assert [torch.equal(values, y_n) for values in bank.values] == [False, False, True, True]
+    weights, rows = model.top_neighbors(X_test, n_neighbors=300)
+    assert_allclose(weights.sum(1), 1)
+    z = bank.embed(torch.from_numpy(model._x_scaler.transform(X_test)))
+    each = bank.network.head.weights(z, bank.z_n).numpy()
+    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._bank_rows)]
+    assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "params", "n_members"),
+    [
+        (100, {}, 4),
+        (999, {}, 4),
+        (999, {"n_estimators": 1}, 2),
+        (99, {}, 2),  # nothing is held out to weigh them by
+        (1000, {}, 2),
+        (300, {"early_stopping": False}, 2),
+        (300, {"trend": "linear"}, 2),
+        (300, {"trend": None}, 2),
+    ],
+)
+def test_when_half_of_the_members_have_no_trend(estimator_class, n_rows, params, n_members):
+    X, y = make_friedman1(n_samples=n_rows, random_state=0)
+    params = {"trend": "auto", "max_iter": 1, "hidden_layer_sizes": (4,), **params}
+    model = estimator_class(**params).fit(X, y)
+    assert len(model._bank.z_n) == len(model.estimator_weights_) == n_members
+    assert_allclose(model.estimator_weights_.sum(), 1)
 
 
 def test_weights_are_those_of_the_mean(estimator_class, friedman):
@@ -55,7 +98,8 @@ def test_weights_are_those_of_the_mean(estimator_class, friedman):
     assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
 
 
-def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):
+@pytest.mark.parametrize("trend", ["linear", "auto"])
+def test_members_have_validation_rows_of_their_own(estimator_class, friedman, trend, monkeypatch):
     seen = []
 
     def train_network(network, data, members, *args):
@@ -65,13 +109,14 @@ def test_members_have_validation_rows_of_their_own(estimator_class, friedman, mo
     monkeypatch.setattr(_base, "train_network", train_network)
     X, _, y, _ = friedman
     with pytest.raises(InterruptedError):
-        estimator_class(n_estimators=3, random_state=0).fit(X, y)
+        estimator_class(n_estimators=3, trend=trend, random_state=0).fit(X, y)
     (members,) = seen
-    assert members.train.shape == (3, 255)
-    assert members.validation.shape == (3, 45)
+    n_members = 6 if trend == "auto" else 3
+    assert members.train.shape == (n_members, 255)
+    assert members.validation.shape == (n_members, 45)
     for train, validation in zip(*members, strict=True):
         assert sorted([*train.tolist(), *validation.tolist()]) == list(range(300))
-    assert len({tuple(rows.tolist()) for rows in members.validation}) == 3
+    assert len({tuple(rows.tolist()) for rows in members.validation}) == n_members
 
 
 def test_near_rows_as_context(friedman, monkeypatch):
@@ -212,7 +257,7 @@ def test_an_error_in_one_member_ends_all(
 ):
     X, X_test, y, _ = friedman
     thread_count(2)
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    model = estimator_class(trend="linear", max_iter=2, random_state=0).fit(X, y)
     before = model.predict(X_test)
     original, steps = _training._Trainer._learning_rate, itertools.count(1)
 
@@ -292,8 +337,8 @@ def test_members_share_no_feature_extractor(estimator_class, friedman):
     X, _, y, _ = friedman
     extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    model = estimator_class(feature_extractor=lambda: extractor, max_iter=3, random_state=0)
-    model.fit(X, y)
+    params = dict(trend="linear", max_iter=3, random_state=0)
+    model = estimator_class(feature_extractor=lambda: extractor, **params).fit(X, y)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name])  # trained as copies
     one, other = model._bank.network.feature_extractors

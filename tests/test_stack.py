@@ -66,6 +66,22 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
             assert_allclose(stacked[m], buffer, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [nn.NONA, nn.SoftStepKNN])
+def test_a_head_whose_trend_is_off_beside_one_whose_is_on(kind):
+    heads = [head(kind).eval() for _ in range(2)]
+    heads[1].turn_off_trend()
+    without = kind(D, K, temperature=0.7).double().eval()
+    state = heads[1].state_dict().items()
+    without.load_state_dict({name: v for name, v in state if not name.startswith("trend")})
+    z, y = torch.randn(N, D).double(), torch.randn(N, K).double()
+    stack = nn.stack_modules(heads)
+    both = z.repeat(2, 1, 1)
+    y_hat = stack(both[:, :B], both, y[None])
+    assert_allclose(y_hat.detach(), [h(z[:B], z, y).tolist() for h in (heads[0], without)])
+    y_hat.square().sum().backward()
+    assert [bool(g.any()) for g in stack.trend.weight.grad] == [True, False]
+
+
 def test_the_modules_are_left_alone():
     modules = [embedder(), embedder()]
     stack = nn.stack_modules(modules)

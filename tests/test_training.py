@@ -16,7 +16,13 @@ from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors._schedule import learning_rate_factor
 from skneighbors._training import TrainingSettings, train_network
-from skneighbors._validation import EpochResult, has_harmed, overfits, weighted_mse
+from skneighbors._validation import (
+    EpochResult,
+    has_harmed,
+    overfits,
+    weigh_kinds,
+    weighted_mse,
+)
 from skneighbors._weights import AdamW
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -221,10 +227,13 @@ def test_interrupt_between_validations_keeps_the_best_validated_epoch():
     assert_allclose(score, max(history.scores), rtol=1e-4)
 
 
+def tensors(*arrays):
+    return [None if a is None else torch.tensor(a, dtype=torch.float64) for a in arrays]
+
+
 def result(errors, weight=None):
-    errors = torch.tensor(errors, dtype=torch.float64).unsqueeze(0)
-    weight = None if weight is None else torch.tensor(weight, dtype=torch.float64).unsqueeze(0)
-    return EpochResult(0.0, float(errors.mean()), 0.0, errors, weight)
+    weight = None if weight is None else weight[None]
+    return EpochResult(0.0, float(errors.mean()), 0.0, *tensors(errors[None], weight))
 
 
 def test_harm_must_exceed_the_standard_error():
@@ -257,6 +266,22 @@ def test_harm_of_weighted_rows_is_that_of_copies():
         weight = rng.randint(1, 4, size=9)
         copies = has_harmed(result(now.repeat(weight)), result(best.repeat(weight)))
         assert has_harmed(result(now, weight), result(best, weight)) == copies
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kinds_of_members_weigh_by_their_errors(weighted):
+    errors = np.random.RandomState(0).uniform(size=(6, 9))
+    weight = np.random.RandomState(1).uniform(size=(6, 9)) if weighted else None
+    mse = np.average(errors, axis=1, weights=weight).reshape(3, 2).mean(1)
+    shares = weigh_kinds(EpochResult(0.0, 0.0, 0.0, *tensors(errors, weight)), 3)
+    assert_allclose(shares, mse**-1 / (mse**-1).sum())
+    assert weigh_kinds(EpochResult(0.0, 0.0), 1).tolist() == [1.0]
+
+
+def test_shares_of_kinds_without_errors():
+    for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
+        now = EpochResult(0.0, 0.0, 0.0, torch.tensor(errors).unsqueeze(1))
+        assert_allclose(weigh_kinds(now, 2), expected, atol=1e-9)
 
 
 @pytest.fixture
@@ -292,6 +317,7 @@ def test_validation_rows_join_the_last_cycle_if_it_is_safe(
         assert counts_of_rows == [90, 120]
         assert len(history.scores) == 14
         assert history.best_epoch == 30
+    assert history.judged.score == max(history.scores)
 
 
 def harm_noisy_targets(monkeypatch):

@@ -32,7 +32,7 @@ def expected(model, X, y, weight, queries):
     X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     y = model._y_scaler.transform(y.reshape(len(y), -1))
     rows = (torch.from_numpy(a) for a in (model._x_scaler.transform(X), y, weight))
-    bank = NeighborBank(model._bank.network, *rows)
+    bank = NeighborBank(model._bank.network, *rows, model._bank.member_weight)
     y_hat = bank.predict(torch.from_numpy(model._x_scaler.transform(queries))).numpy()
     y_hat = model._y_scaler.inverse_transform(y_hat)
     return y_hat.ravel() if model.n_outputs_ == 1 else y_hat

@@ -16,6 +16,17 @@ from ._stack import Linear
 TRENDS = ("linear", None)
 
 
+class _Trend(Linear):
+    """Linear trend that can be turned off, as heads with and without one would not stack."""
+
+    def __init__(self, embedding_dim, n_targets):
+        super().__init__(embedding_dim, n_targets)
+        self.register_buffer("on", torch.ones(()))
+
+    def forward(self, z):
+        return super().forward(z) * self.on[..., None, None]
+
+
 class NeighborHead(nn.Module):
     """What the heads share: neighbour weights, exclusion of self, trend."""
 
@@ -31,7 +42,7 @@ class NeighborHead(nn.Module):
             self.register_parameter("log_temperature", None)
         else:
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
-        self.trend = Linear(embedding_dim, n_targets) if trend == "linear" else None
+        self.trend = _Trend(embedding_dim, n_targets) if trend == "linear" else None
 
     def _tempered(self, s):
         if self.log_temperature is None:
@@ -170,6 +181,10 @@ class NeighborHead(nn.Module):
         See :meth:`log_weights`. Returns (..., b, 1), -inf where there is none.
         """
         return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
+
+    def turn_off_trend(self):
+        """Average targets as if there were no trend, which then learns nothing."""
+        self.trend.on.zero_()
 
     def subtract_trend(self, z_n, y_n):
         """Leave of targets y_n (..., N, k) what to average: residuals of the trend, if any."""
