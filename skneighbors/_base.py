@@ -67,7 +67,7 @@ class BaseNeighborRegressor(
         "similarity": [StrOptions(set(SIMILARITIES))],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
-        "trend": [StrOptions({"auto", "linear"}), None],
+        "trend": [StrOptions({"linear"}), None],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_layer_sizes": [
             StrOptions({"auto"}),

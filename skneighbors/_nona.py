@@ -281,6 +281,7 @@ class NONARegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
+        "trend": [StrOptions({"auto", "linear"}), None],
         "context_neighbors": [Interval(Integral, 1, _MAX_NEAR, closed="both"), None],
     }
 

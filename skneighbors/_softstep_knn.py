@@ -37,13 +37,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         the mean gap between a row's similarities; None for a fixed one of 1.
         Used with ``rank="soft"``.
 
-    trend : {"auto", "linear"} or None, default="linear"
+    trend : {"linear"} or None, default="linear"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 1,000
-        rows distinct in X or y, some of which are set aside for validation, as many
-        networks without a trend are trained beside; see `estimator_weights_`.
+        weighted mean of targets.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
@@ -109,9 +107,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own; twice as many where ``trend="auto"`` adds
-        some without a trend. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        batches and validation rows of its own. Predictions are their mean.
 
     n_candidates : int or None, default=None
         Number of rows that a prediction looks at: those nearest in the embedding,
@@ -193,10 +189,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         instead, the best epoch before, whose number of steps they then took.
 
     estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal, or, where
-        ``trend="auto"`` has trained two kinds, those with a trend come first, and the
-        kinds weigh inversely as the mean squared errors of their validation rows, at
-        the best epoch before any of these are trained on.
+        Weight of each network in a prediction: one over `n_estimators`.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
