@@ -67,10 +67,7 @@ def weigh_kinds(result, n_kinds):
     if n_kinds == 1:
         return torch.ones(1, dtype=torch.float64)
     errors, weight = result.row_errors.double(), result.row_weight
-    if weight is None:
-        errors = errors.mean(1)
-    else:
-        errors = (weight * errors).sum(1) / weight.sum(1)
+    errors = errors.mean(1) if weight is None else (weight * errors).sum(1) / weight.sum(1)
     shares = 1 / errors.view(n_kinds, -1).mean(1).clamp(min=torch.finfo(torch.float32).tiny)
     return shares / shares.sum()
 

@@ -10,7 +10,6 @@ from skneighbors._bank import NeighborBank
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-
 SHARES = torch.tensor([0.5, 0.3, 0.2]).double()
 
 
