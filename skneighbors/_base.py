@@ -42,7 +42,7 @@ _MIN_ROWS_TO_HOLD_OUT = 2000
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
 # With fewer rows than this, networks without a trend differ enough from those with one to pay.
-_MIN_ROWS_FOR_ONE_KIND = 1000
+_MIN_ROWS_FOR_ONE_KIND = 500
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite

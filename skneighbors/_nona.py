@@ -51,7 +51,7 @@ class NONARegressor(BaseNeighborRegressor):
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 1,000
+        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 500
         rows distinct in X or y, some of which are set aside for validation, as many
         networks without a trend are trained beside; see `estimator_weights_`.
 

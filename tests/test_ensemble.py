@@ -73,10 +73,10 @@ def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
     ("n_rows", "params", "n_members"),
     [
         (100, {}, 4),
-        (999, {}, 4),
-        (999, {"n_estimators": 1}, 2),
+        (499, {}, 4),
+        (499, {"n_estimators": 1}, 2),
         (99, {}, 2),  # nothing is held out to weigh them by
-        (1000, {}, 2),
+        (500, {}, 2),
         (300, {"early_stopping": False}, 2),
         (300, {"trend": "linear"}, 2),
         (300, {"trend": None}, 2),
