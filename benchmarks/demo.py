@@ -35,6 +35,7 @@ EXPLAINED = "NONA + SoftStep"
 SETTINGS = {
     "max_iter": 60,
     "n_estimators": 1,
+    "trend": "linear",
     "hidden_layer_sizes": (64, 64),
     "embedding_dim": 16,
     "device": "cpu",
