@@ -69,6 +69,14 @@ def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
     assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)
 
 
+def test_the_first_share_is_that_of_the_members_with_a_trend(friedman, monkeypatch):
+    monkeypatch.setattr(_base, "weigh_kinds", lambda *args: torch.tensor([0.9, 0.1]).double())
+    X, _, y, _ = friedman
+    model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
+    assert_allclose(model.estimator_weights_, [0.45, 0.45, 0.05, 0.05])
+    assert model._bank.network.head.trend.on.tolist() == [1, 1, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("n_rows", "params", "n_members"),
     [
