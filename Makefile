@@ -32,7 +32,8 @@ benchmark: $(VENV)/installed-benchmarks
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
-# The same on sets that one default alone was chosen on: how far predictions may go.
+# The same on sets that two defaults alone were chosen on: how far predictions may go and,
+# where rows are few, networks without a trend.
 FURTHER = benchmarks/results/further/tabular.jsonl
 benchmark-further: $(VENV)/installed-benchmarks
 	rm -rf further_sets

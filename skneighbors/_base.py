@@ -200,7 +200,7 @@ class BaseNeighborRegressor(
         validated = members.validation is not None
         self.validation_scores_ = history.scores if validated else None
         self.validation_iters_ = history.validated_epochs if validated else None
-        self.estimator_weights_ = bank.member_weight.cpu().numpy()
+        self.estimator_weights_ = bank.member_weight.cpu().numpy().copy()
         self.n_iter_ = len(history.losses)
         self.best_iter_ = history.best_epoch
         return self

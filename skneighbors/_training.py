@@ -321,8 +321,8 @@ def _run_epochs(team, settings, history, report):
             history.validated_epochs.append(epoch)
         # Once nothing is held out, the last epoch is the one to keep.
         if epoch == settings.max_iter if joined else result.error < best.error:
-            best, history.best_epoch = result, epoch
             history.judged = history.judged if joined else result
+            best, history.best_epoch = result, epoch
             team.take_snapshot()
         if report is not None:
             report(result.loss, result.score, joined)

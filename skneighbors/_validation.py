@@ -66,8 +66,7 @@ def weigh_kinds(result, n_kinds):
     """
     if n_kinds == 1:
         return torch.ones(1, dtype=torch.float64)
-    errors, weight = result.row_errors.double(), result.row_weight
-    errors = errors.mean(1) if weight is None else (weight * errors).sum(1) / weight.sum(1)
+    errors = _mean_over_rows(result.row_errors.double(), result.row_weight)
     shares = 1 / errors.view(n_kinds, -1).mean(1).clamp(min=torch.finfo(torch.float32).tiny)
     return shares / shares.sum()
 
@@ -93,8 +92,11 @@ def set_mode(network, training):
 
 def weighted_mse(y, y_hat, weight):
     """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
-    loss = (y - y_hat).square().mean(-1)
-    return loss.mean(-1) if weight is None else (weight * loss).sum(-1) / weight.sum(-1)
+    return _mean_over_rows((y - y_hat).square().mean(-1), weight)
+
+
+def _mean_over_rows(values, weight):
+    return values.mean(-1) if weight is None else (weight * values).sum(-1) / weight.sum(-1)
 
 
 @torch.no_grad()

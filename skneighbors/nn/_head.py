@@ -183,8 +183,9 @@ class NeighborHead(nn.Module):
         return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
 
     def turn_off_trend(self):
-        """Average targets as if there were no trend, which then learns nothing."""
-        self.trend.on.zero_()
+        """Average targets as if there were no trend; if there is one, it learns nothing."""
+        if self.trend is not None:
+            self.trend.on.zero_()
 
     def subtract_trend(self, z_n, y_n):
         """Leave of targets y_n (..., N, k) what to average: residuals of the trend, if any."""
