@@ -174,7 +174,7 @@ class NeighborBank:
 
         def top(members, batch):
             triples = zip(self.member_weight, members, z, strict=True)
-            weights = sum(share * member.weights(own[batch]) for share, member, own in triples)
+            weights = sum(member.weights(own[batch]).mul_(share) for share, member, own in triples)
             return weights.topk(n_neighbors)
 
         tops = self._attend(top, z)

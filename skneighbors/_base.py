@@ -168,8 +168,7 @@ class BaseNeighborRegressor(
         data = LabelledRows.from_numpy(scaled, y_scaler.transform(y), weight, device)
 
         random_state = check_random_state(self.random_state)
-        members, n_kinds = self._split(len(data.X), random_state)
-        members = members.to(device)
+        members = self._split(len(data.X), random_state, device)
         settings = self._training_settings(members.train.shape[1], len(data.X))
         # Embeddings are trained in float32; the bank is float64.
         if hidden_layer_sizes is None:
@@ -179,6 +178,7 @@ class BaseNeighborRegressor(
             data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
         )
 
+        n_kinds = len(members.train) // self.n_estimators
         shares = weigh_kinds(history.judged, n_kinds).repeat_interleave(self.n_estimators)
         bank = NeighborBank(network, *data, shares.to(device) / self.n_estimators)
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
@@ -241,10 +241,11 @@ class BaseNeighborRegressor(
         check_total_weight(sample_weight)
         return X, y, sample_weight
 
-    def _split(self, n_rows, random_state):
-        """Training and validation rows of every member, None for no validation; kinds of members.
+    def _split(self, n_rows, random_state, device):
+        """Training and validation rows of every member; None for no validation.
 
-        Of two kinds the second has no trend. Rows set aside tell how they weigh.
+        There may be `n_estimators` members more, a second kind, without a trend. Rows set
+        aside tell how the kinds weigh.
         """
         early_stopping = self.early_stopping
         if early_stopping == "auto":
@@ -257,7 +258,7 @@ class BaseNeighborRegressor(
         few = early_stopping and n_rows < _MIN_ROWS_FOR_ONE_KIND
         n_kinds = 2 if few and self.trend == "auto" else 1
         n_members = n_kinds * self.n_estimators
-        return MemberRows.drawn(n_rows, n_members, fraction, random_state), n_kinds
+        return MemberRows.drawn(n_rows, n_members, fraction, random_state).to(device)
 
     def _count_context_neighbors(self, n_rows):
         """Of how many near rows a query brings one; None for uniform draws alone."""
