@@ -2,6 +2,8 @@
 
 import copy
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ._attempts import train_attempts
 from ._bank import NeighborBank
 from ._candidates import ALGORITHMS, check_algorithm
 from ._context import count_batches, count_predictions
@@ -41,8 +44,11 @@ _MIN_ROWS_TO_HOLD_OUT = 2000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
-# With fewer rows than this, networks without a trend differ enough from those with one to pay.
-_MIN_ROWS_FOR_ONE_KIND = 500
+# With fewer rows than this, networks without a trend differ enough from those with one to
+# pay, and so does a second training, with dropout, where the first has harmed.
+_FEW_ROWS = 500
+# Dropout of such a training.
+_DROPOUT = 0.2
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
@@ -79,7 +85,7 @@ class BaseNeighborRegressor(
         "batch_norm": ["boolean"],
         "numerical_embedding": [StrOptions({"periodic"}), None],
         "feature_extractor": [callable, None],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "dropout": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "learning_rate": [StrOptions(set(LEARNING_RATES))],
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
@@ -174,8 +180,17 @@ class BaseNeighborRegressor(
         if hidden_layer_sizes is None:
             many = len(data.X) >= _MIN_ROWS_FOR_MORE
             hidden_layer_sizes = _MORE_LAYERS if many else _FEW_LAYERS
-        history, network = self._train(
-            data.float(), members, settings, hidden_layer_sizes, random_state, n_threads
+        train = partial(
+            self._train,
+            data.float(),
+            members,
+            settings,
+            hidden_layer_sizes,
+            random_state,
+            n_threads,
+        )
+        dropout, history, network = train_attempts(
+            train, *self._dropouts(len(data.X), hidden_layer_sizes)
         )
 
         n_kinds = len(members.train) // self.n_estimators
@@ -194,6 +209,7 @@ class BaseNeighborRegressor(
         self._y_scaler = y_scaler
         self._y_ndim = y_ndim
         self.hidden_layer_sizes_ = hidden_layer_sizes
+        self.dropout_ = dropout
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses
@@ -255,7 +271,7 @@ class BaseNeighborRegressor(
                 f"early_stopping=True needs at least 3 distinct samples; got {n_rows}."
             )
         fraction = self.validation_fraction if early_stopping else None
-        few = early_stopping and n_rows < _MIN_ROWS_FOR_ONE_KIND
+        few = early_stopping and n_rows < _FEW_ROWS
         n_kinds = 2 if few and self.trend == "auto" else 1
         n_members = n_kinds * self.n_estimators
         return MemberRows.drawn(n_rows, n_members, fraction, random_state).to(device)
@@ -277,6 +293,12 @@ class BaseNeighborRegressor(
     def _repeats_on_all(self, n_rows):
         """Whether to train again on all rows where the last cycle gained nothing."""
         return True
+
+    def _dropouts(self, n_rows, hidden_layer_sizes):
+        """Dropouts of the first training and of a second one, where the first harms."""
+        if self.dropout != "auto":
+            return (self.dropout,)
+        return (0.0, _DROPOUT) if n_rows < _FEW_ROWS and hidden_layer_sizes else (0.0,)
 
     def _training_settings(self, n_train, n_rows):
         n_predictions = self._count_predictions(n_train)
@@ -301,24 +323,23 @@ class BaseNeighborRegressor(
             ema_decay=self.ema_decay,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
-            separable=not self._draws_globally(),
             stop_if_harmful=stop_if_harmful,
             join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
             repeat_on_all=stop_if_harmful and self._repeats_on_all(n_rows),
         )
 
-    def _draws_globally(self):
-        """Whether training draws from torch's global generator."""
-        return self.dropout > 0 or self.feature_extractor is not None
-
-    def _train(self, data, members, settings, hidden_layer_sizes, random_state, n_threads):
+    def _train(self, data, members, settings, hidden_layer_sizes, random_state, n_threads, dropout):
         device = data.X.device
         seed = int(random_state.randint(_MAX_SEED))
         generator = torch.Generator().manual_seed(int(random_state.randint(_MAX_SEED)))
+        # Whether training draws from torch's global generator.
+        draws_globally = dropout > 0 or self.feature_extractor is not None
+        settings = replace(settings, separable=not draws_globally)
         with ExitStack() as block:
             block.enter_context(reproducible(seed, device))
-            network = self._make_network(data, hidden_layer_sizes, len(members.train)).to(device)
-            if not self._draws_globally():
+            network = self._make_network(data, hidden_layer_sizes, dropout, len(members.train))
+            network.to(device)
+            if not draws_globally:
                 block.close()
             block.enter_context(torch.autocast(device.type, enabled=False))
             with progress_bar(self.verbose, settings.max_iter) as report:
@@ -327,7 +348,7 @@ class BaseNeighborRegressor(
                 )
         return history, network
 
-    def _make_network(self, data, hidden_layer_sizes, n_members):
+    def _make_network(self, data, hidden_layer_sizes, dropout, n_members):
         feature_extractors, numerical_embedding = None, self.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
         members = range(n_members)
@@ -346,7 +367,7 @@ class BaseNeighborRegressor(
                 activation=self.activation,
                 numerical_embedding=numerical_embedding,
                 batch_norm=self.batch_norm,
-                dropout=self.dropout,
+                dropout=dropout,
             )
             for _ in members
         ]

@@ -94,8 +94,10 @@ class NONARegressor(BaseNeighborRegressor):
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
-    dropout : float, default=0.0
-        Share of the hidden units dropped in training, in [0, 1).
+    dropout : float or "auto", default="auto"
+        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0, and
+        where the rows set aside stop that training because it harms, another one with
+        0.2; the one that predicts these rows better is kept.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimiser; one
@@ -211,6 +213,9 @@ class NONARegressor(BaseNeighborRegressor):
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
 
+    dropout_ : float
+        Share of the hidden units dropped: what ``"auto"`` came to.
+
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
 
@@ -301,7 +306,7 @@ class NONARegressor(BaseNeighborRegressor):
         batch_norm=True,
         numerical_embedding="periodic",
         feature_extractor=None,
-        dropout=0.0,
+        dropout="auto",
         batch_size=256,
         learning_rate="cycles",
         learning_rate_init=1e-2,

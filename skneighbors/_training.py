@@ -64,6 +64,8 @@ class TrainingHistory:
     validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best_epoch: int = 0  # counted from 1; 0: none yet
     judged: EpochResult | None = None  # the best epoch, of those before all rows were trained on
+    harmed: bool = False  # whether it was stopped because training on harmed
+    interrupted: bool = False  # whether by the user
 
 
 class _Trainer:
@@ -273,7 +275,7 @@ def train_network(network, data, members, settings, generator, report=None, n_th
         except KeyboardInterrupt:
             if not history.best_epoch:
                 raise
-            again = _warn_interrupted(history)
+            again = warn_interrupted(history)
     team.finish()
     if again:
         try:
@@ -281,13 +283,15 @@ def train_network(network, data, members, settings, generator, report=None, n_th
                 untrained, data, members, settings, history, generator, report, n_threads
             )
         except KeyboardInterrupt:
-            trained = _warn_interrupted(history)
+            trained = warn_interrupted(history)
         if trained:
             copy_weights(untrained, network)
     return history
 
 
-def _warn_interrupted(history):
+def warn_interrupted(history):
+    """Tell that a training was ended by the user; returns False."""
+    history.interrupted = True
     warnings.warn(
         f"Training interrupted; the weights of epoch {history.best_epoch}, the best one judged "
         f"of {len(history.losses)}, are kept.",
@@ -335,6 +339,7 @@ def _run_epochs(team, settings, history, report):
             harmed = has_harmed(result, best)
             noisy = result.score < (_SOME_NOISE if epoch == third else _MUCH_NOISE)
             if harmed and noisy and overfits(result):
+                history.harmed = True
                 break
             may_join = settings.join_validation and epoch == third
             joined = may_join and not harmed and result.score >= _SOME_NOISE

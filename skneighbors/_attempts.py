@@ -1,0 +1,43 @@
+"""Trainings of one fit: another, with more dropout, where the first has harmed."""
+
+from typing import NamedTuple
+
+from ._network import NeighborNetwork
+from ._training import TrainingHistory, warn_interrupted
+
+
+class Attempt(NamedTuple):
+    """A training: what it was told, what happened and what it made."""
+
+    dropout: float
+    history: TrainingHistory
+    network: NeighborNetwork
+
+
+def train_attempts(train, dropout, more_dropout=None):
+    """Train once, or, where that harms, once more.
+
+    Parameters
+    ----------
+    train : callable
+        Called with a dropout, trains a new network; returns history and network.
+    dropout : float
+    more_dropout : float or None, default=None
+        For another training if the first stops because it has harmed; None for no other.
+
+    Returns
+    -------
+    attempt : Attempt
+        That of lower error on the validation rows.
+    """
+    first = Attempt(dropout, *train(dropout))
+    if more_dropout is None or not first.history.harmed or first.history.interrupted:
+        return first
+    try:
+        second = Attempt(more_dropout, *train(more_dropout))
+    except FloatingPointError:
+        return first
+    except KeyboardInterrupt:
+        warn_interrupted(first.history)
+        return first
+    return min(first, second, key=lambda attempt: attempt.history.judged.error)
