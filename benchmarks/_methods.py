@@ -99,6 +99,7 @@ ABLATIONS = {
     "NONA, no SoftStep": _ours(softstep=None),
     "NONA, linear trend": _ours(trend="linear"),
     "NONA, no trend": _ours(trend=None),
+    "NONA, no dropout": _ours(dropout=0.0),
     "NONA, one member": _ours(n_estimators=1),
     "NONA, two hidden layers": _ours(hidden_layer_sizes=(256, 256)),
     "NONA, uniform context": _ours(context_neighbors=None),

@@ -85,9 +85,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         with the rest. X may then have more than two dimensions and is not scaled.
 
     dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0, and
-        where the rows set aside stop that training because it harms, another one with
-        0.2; the one that predicts these rows better is kept.
+        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; where
+        fewer than 500 distinct rows are given and that training is stopped because it
+        harms (see the Notes of :class:`NONARegressor`), 0.2 in another one, if this
+        predicts the rows set aside better.
 
     batch_size : int, default=256
         Largest number of rows predicted in one step of the optimiser; one more
