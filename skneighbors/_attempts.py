@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ._network import NeighborNetwork
-from ._training import TrainingHistory, warn_interrupted
+from ._training import TrainingHistory
 
 
 class Attempt(NamedTuple):
@@ -28,7 +28,8 @@ def train_attempts(train, dropout, more_dropout=None):
     Returns
     -------
     attempt : Attempt
-        That of lower error on the validation rows.
+        That of lower error on the validation rows; its history tells of an interrupt of
+        either.
     """
     first = Attempt(dropout, *train(dropout))
     if more_dropout is None or not first.history.harmed or first.history.interrupted:
@@ -38,6 +39,7 @@ def train_attempts(train, dropout, more_dropout=None):
     except FloatingPointError:
         return first
     except KeyboardInterrupt:
-        warn_interrupted(first.history)
+        first.history.interrupted = True
         return first
+    first.history.interrupted = second.history.interrupted
     return min(first, second, key=lambda attempt: attempt.history.judged.error)

@@ -1,6 +1,7 @@
 """What both estimators share: fit and predict in named stages."""
 
 import copy
+import warnings
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -52,6 +53,7 @@ _DROPOUT = 0.2
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
+_OF_FIT = 4  # stacklevel in `_fit`, past scikit-learn's wrapper, of the line that calls fit
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -131,6 +133,8 @@ class BaseNeighborRegressor(
         ------
         ValueError
             If data or parameters are not usable; the message names them.
+        TypeError
+            If X or y is sparse, or `feature_extractor` returns no module.
         FloatingPointError
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.
@@ -192,6 +196,12 @@ class BaseNeighborRegressor(
         dropout, history, network = train_attempts(
             train, *self._dropouts(len(data.X), hidden_layer_sizes)
         )
+        if history.interrupted:
+            warnings.warn(
+                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
+                f"judged in {len(history.losses)} epochs, are kept.",
+                stacklevel=_OF_FIT,
+            )
 
         n_kinds = len(members.train) // self.n_estimators
         shares = weigh_kinds(history.judged, n_kinds).repeat_interleave(self.n_estimators)

@@ -97,15 +97,15 @@ class BankQueryMixin(TransformerMixin):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If `n_neighbors` is not between 1 and the number of distinct
-            training rows.
+            If `n_neighbors` is not between 1 and the number of distinct rows
+            among the neighbours.
         """
         bank, X = self._check_queries(X)
         n_rows = len(bank)
         if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
             raise ValueError(
-                f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct "
-                f"training rows; got {n_neighbors!r}."
+                f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct rows "
+                f"among the neighbours; got {n_neighbors!r}."
             )
         weights, rows = bank.top_weights(X, int(n_neighbors))
         return weights.cpu().numpy(), self._bank_rows[rows.cpu().numpy()]

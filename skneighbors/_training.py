@@ -65,7 +65,7 @@ class TrainingHistory:
     best_epoch: int = 0  # counted from 1; 0: none yet
     judged: EpochResult | None = None  # the best epoch, of those before all rows were trained on
     harmed: bool = False  # whether it was stopped because training on harmed
-    interrupted: bool = False  # whether by the user
+    interrupted: bool = False  # whether by an interrupt from the keyboard
 
 
 class _Trainer:
@@ -259,6 +259,7 @@ def train_network(network, data, members, settings, generator, report=None, n_th
     Returns
     -------
     history : TrainingHistory
+        An interrupt from the keyboard after an epoch ends the training, and is told here.
 
     Raises
     ------
@@ -275,7 +276,7 @@ def train_network(network, data, members, settings, generator, report=None, n_th
         except KeyboardInterrupt:
             if not history.best_epoch:
                 raise
-            again = warn_interrupted(history)
+            history.interrupted, again = True, False
     team.finish()
     if again:
         try:
@@ -283,21 +284,10 @@ def train_network(network, data, members, settings, generator, report=None, n_th
                 untrained, data, members, settings, history, generator, report, n_threads
             )
         except KeyboardInterrupt:
-            trained = warn_interrupted(history)
+            history.interrupted, trained = True, False
         if trained:
             copy_weights(untrained, network)
     return history
-
-
-def warn_interrupted(history):
-    """Tell that a training was ended by the user; returns False."""
-    history.interrupted = True
-    warnings.warn(
-        f"Training interrupted; the weights of epoch {history.best_epoch}, the best one judged "
-        f"of {len(history.losses)}, are kept.",
-        stacklevel=3,
-    )
-    return False
 
 
 def _pays_apart(data, members):

@@ -16,6 +16,7 @@ ORDER = [
     {"__init__"},
     {"_nona", "_softstep_knn"},
     {"_base"},
+    {"_attempts"},
     {"_training"},
     {"_updates", "_validation"},
     {

@@ -58,10 +58,24 @@ def test_one_attempt_is_enough(state, more_dropout):
 def test_a_second_attempt_that_fails_leaves_the_first():
     train, dropouts = trainer(fault=FloatingPointError("not finite"))
     assert train_attempts(train, 0.0, WITH).network == "network 1"
-    train, _ = trainer(fault=KeyboardInterrupt)
-    with pytest.warns(UserWarning, match="interrupted; the weights of epoch 1"):
-        assert train_attempts(train, 0.0, WITH).network == "network 1"
     assert dropouts == [0.0, WITH]
+
+
+@pytest.mark.parametrize("errors", [(2.0, 1.0), (1.0, 2.0)])
+@pytest.mark.parametrize("after_an_epoch", [False, True])
+def test_an_interrupt_of_the_second_attempt_is_told(errors, after_an_epoch):
+    fault = None if after_an_epoch else KeyboardInterrupt
+    train, dropouts = trainer(errors=errors, fault=fault)
+
+    def interrupted(dropout):
+        history, network = train(dropout)
+        history.interrupted = len(dropouts) == 2
+        return history, network
+
+    _, history, network = train_attempts(interrupted, 0.0, WITH)
+    assert history.interrupted
+    second_is_better = after_an_epoch and errors[1] < errors[0]
+    assert network == ("network 2" if second_is_better else "network 1")
 
 
 @pytest.fixture
@@ -127,8 +141,10 @@ def test_the_second_training_is_interrupted_alone(noisy, harmful, monkeypatch):
         step(self, *args)
 
     monkeypatch.setattr(AdamW, "step", breaking)
-    with pytest.warns(UserWarning, match=f"weights of epoch {without.best_iter_}, the best"):
+    kept = f"weights of epoch {without.best_iter_}, the best one judged in 6 epochs, are kept"
+    with pytest.warns(UserWarning, match=kept) as warned:
         model = NONARegressor(random_state=0, **SMALL).fit(X, y)
+    assert warned[0].filename == __file__
     assert (model.dropout_, len(harmful)) == (0.0, 3)
     assert_array_equal(model.predict(X_test), without.predict(X_test))
 

@@ -1,5 +1,6 @@
 """The training loop by itself."""
 
+import contextlib
 import itertools
 import math
 
@@ -159,8 +160,8 @@ def interrupt_at(epoch, error):
 
 
 def test_interrupt_keeps_the_best_epoch():
-    with pytest.warns(UserWarning, match="interrupted; the weights of epoch"):
-        _, history, score = train(report=interrupt_at(4, KeyboardInterrupt))
+    _, history, score = train(report=interrupt_at(4, KeyboardInterrupt))
+    assert history.interrupted
     assert len(history.scores) == 4
     assert_allclose(score, max(history.scores), rtol=1e-4)
 
@@ -218,10 +219,10 @@ def test_epochs_of_a_high_learning_rate_are_never_the_best():
 
 def test_interrupt_between_validations_keeps_the_best_validated_epoch():
     epoch = 45  # near the peak of the last cycle
-    with pytest.warns(UserWarning, match="interrupted; the weights of epoch"):
-        _, history, score = train(
-            max_iter=64, learning_rate="cycles", report=interrupt_at(epoch, KeyboardInterrupt)
-        )
+    _, history, score = train(
+        max_iter=64, learning_rate="cycles", report=interrupt_at(epoch, KeyboardInterrupt)
+    )
+    assert history.interrupted
     assert len(history.losses) == epoch
     assert history.best_epoch < epoch - 5
     assert_allclose(score, max(history.scores), rtol=1e-4)
@@ -409,10 +410,14 @@ def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fau
 
     monkeypatch.setattr(NeighborNetwork, "forward", breaking)
     monkeypatch.setattr(_training, "_train_on_all", recording)
-    match = "interrupted; the weights of epoch" if fault else "training stopped and the weights"
-    with pytest.warns(UserWarning, match=match):
+    said = contextlib.nullcontext()
+    if not fault:
+        said = pytest.warns(ConvergenceWarning, match="training stopped and the weights")
+    with said:
         network, history, score = train(**FINISH)
     assert breaks
+    assert history.harmed
+    assert history.interrupted == (fault is KeyboardInterrupt)
     assert_allclose(score, max(history.scores), rtol=1e-4)
     assert not network.training
 
@@ -441,8 +446,8 @@ def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monk
         if next(epochs) == 19:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="Training interrupted"):
-        _, history, _ = train(**FINISH, report=report)
+    _, history, _ = train(**FINISH, report=report)
+    assert history.interrupted
     assert len(history.losses) == 20
     assert history.best_epoch == 1 + np.argmax(history.scores) <= 14
 
