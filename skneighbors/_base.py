@@ -20,8 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._attempts import train_attempts
-from ._bank import NeighborBank
+from ._attempts import make_bank, train_attempts
 from ._candidates import ALGORITHMS, check_algorithm
 from ._context import count_batches, count_predictions
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
@@ -33,7 +32,6 @@ from ._schedule import LEARNING_RATES, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
 from ._training import TrainingSettings, train_network
 from ._updates import BankUpdateMixin
-from ._validation import weigh_kinds
 from .nn import MLPEmbedder
 from .nn._embedder import ACTIVATIONS
 from .nn._similarity import SIMILARITIES
@@ -52,7 +50,6 @@ _FEW_ROWS = 500
 _DROPOUT = 0.2
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
-_N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _OF_FIT = 4  # stacklevel in `_fit`, past scikit-learn's wrapper, of the line that calls fit
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -193,23 +190,14 @@ class BaseNeighborRegressor(
             random_state,
             n_threads,
         )
-        dropout, history, network = train_attempts(
-            train, *self._dropouts(len(data.X), hidden_layer_sizes)
-        )
-        if history.interrupted:
+        attempts = train_attempts(train, *self._dropouts(len(data.X), hidden_layer_sizes))
+        bank = make_bank(attempts, data, len(members.train) // self.n_estimators)
+        history, last = attempts[0].history, attempts[-1].history
+        if last.interrupted:
             warnings.warn(
-                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
-                f"judged in {len(history.losses)} epochs, are kept.",
+                f"Training interrupted; the weights of epoch {last.best_epoch}, the best one "
+                f"judged in {len(last.losses)} epochs, are kept.",
                 stacklevel=_OF_FIT,
-            )
-
-        n_kinds = len(members.train) // self.n_estimators
-        shares = weigh_kinds(history.judged, n_kinds).repeat_interleave(self.n_estimators)
-        bank = NeighborBank(network, *data, shares.to(device) / self.n_estimators)
-        if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
-            raise FloatingPointError(
-                f"Predictions with the weights of epoch {history.best_epoch}, which are kept, are "
-                "not finite. Lower learning_rate_init or check the scale of sample_weight."
             )
 
         self._bank = bank.to(torch.device("cpu"))
@@ -219,7 +207,7 @@ class BaseNeighborRegressor(
         self._y_scaler = y_scaler
         self._y_ndim = y_ndim
         self.hidden_layer_sizes_ = hidden_layer_sizes
-        self.dropout_ = dropout
+        self.dropout_ = np.repeat([own.dropout for own in attempts], len(members.train))
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses

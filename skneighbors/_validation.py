@@ -49,25 +49,27 @@ def has_harmed(now, best):
     return bool(mean > _HARM * (variance / total.clamp(min=len(gain))).sqrt())
 
 
-def weigh_kinds(result, n_kinds):
+def weigh_kinds(results, n_kinds):
     """Shares of the kinds of members in a prediction, inverse to their mean squared errors.
 
     Parameters
     ----------
-    result : EpochResult
-        Of as many members of each kind, one kind after the other; of a single kind
-        without validation rows, too.
+    results : list of EpochResult
+        One for each training, of as many members of each kind, one kind after the other.
+        Of a single kind in a single training without validation rows, too.
     n_kinds : int
+        Kinds in each of them.
 
     Returns
     -------
-    share : Tensor of shape (n_kinds,)
+    share : Tensor of shape (n_results * n_kinds,)
         Sums to 1; float64.
     """
-    if n_kinds == 1:
+    if len(results) == n_kinds == 1:
         return torch.ones(1, dtype=torch.float64)
-    errors = _mean_over_rows(result.row_errors.double(), result.row_weight)
-    shares = 1 / errors.view(n_kinds, -1).mean(1).clamp(min=torch.finfo(torch.float32).tiny)
+    errors = [_mean_over_rows(result.row_errors.double(), result.row_weight) for result in results]
+    errors = torch.cat([own.view(n_kinds, -1).mean(1) for own in errors])
+    shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny)
     return shares / shares.sum()
 
 

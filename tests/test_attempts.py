@@ -1,11 +1,9 @@
 """A second training, with dropout, where one without has harmed."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor, _base, _nona, _training
 from skneighbors._attempts import train_attempts
@@ -14,7 +12,7 @@ from skneighbors._weights import AdamW
 WITH = _base._DROPOUT
 
 
-def trainer(harmed=True, interrupted=False, errors=(2.0, 1.0), fault=None):
+def trainer(harmed=True, interrupted=False, fault=None):
     """Trainings that come to this, the second to a fault if one is given, and their dropouts."""
     dropouts = []
 
@@ -22,65 +20,43 @@ def trainer(harmed=True, interrupted=False, errors=(2.0, 1.0), fault=None):
         dropouts.append(dropout)
         if fault is not None and len(dropouts) == 2:
             raise fault
-        judged = SimpleNamespace(error=errors[len(dropouts) - 1])
-        history = _training.TrainingHistory(
-            losses=[1.0], best_epoch=1, judged=judged, harmed=harmed, interrupted=interrupted
-        )
+        history = _training.TrainingHistory(harmed=harmed, interrupted=interrupted)
         return history, f"network {len(dropouts)}"
 
     return train, dropouts
 
 
-@pytest.mark.parametrize("errors", [(2.0, 1.0), (1.0, 2.0)])
-def test_the_better_of_two_attempts_is_kept(errors):
-    train, dropouts = trainer(errors=errors)
-    dropout, history, network = train_attempts(train, 0.0, WITH)
-    assert dropouts == [0.0, WITH]
-    best = int(np.argmin(errors))
-    assert (dropout, network) == (dropouts[best], f"network {best + 1}")
-    assert history.judged.error == min(errors)
+def test_harm_is_followed_by_a_second_attempt():
+    train, dropouts = trainer()
+    first, second = train_attempts(train, 0.0, WITH)
+    assert dropouts == [first.dropout, second.dropout] == [0.0, WITH]
+    assert [first.network, second.network] == ["network 1", "network 2"]
+    assert not second.history.interrupted
 
 
 @pytest.mark.parametrize(
     ("state", "more_dropout"),
-    [
-        (dict(harmed=False), WITH),
-        (dict(interrupted=True), WITH),
-        (dict(), None),
-    ],
+    [(dict(harmed=False), WITH), (dict(interrupted=True), WITH), (dict(), None)],
 )
 def test_one_attempt_is_enough(state, more_dropout):
     train, dropouts = trainer(**state)
-    assert train_attempts(train, 0.0, more_dropout).network == "network 1"
+    (only,) = train_attempts(train, 0.0, more_dropout)
+    assert only.network == "network 1"
     assert dropouts == [0.0]
 
 
-def test_a_second_attempt_that_fails_leaves_the_first():
-    train, dropouts = trainer(fault=FloatingPointError("not finite"))
-    assert train_attempts(train, 0.0, WITH).network == "network 1"
+@pytest.mark.parametrize("fault", [FloatingPointError, KeyboardInterrupt])
+def test_a_second_attempt_that_fails_leaves_the_first(fault):
+    train, dropouts = trainer(fault=fault)
+    (first,) = train_attempts(train, 0.0, WITH)
+    assert first.network == "network 1"
+    assert first.history.interrupted == (fault is KeyboardInterrupt)
     assert dropouts == [0.0, WITH]
-
-
-@pytest.mark.parametrize("errors", [(2.0, 1.0), (1.0, 2.0)])
-@pytest.mark.parametrize("after_an_epoch", [False, True])
-def test_an_interrupt_of_the_second_attempt_is_told(errors, after_an_epoch):
-    fault = None if after_an_epoch else KeyboardInterrupt
-    train, dropouts = trainer(errors=errors, fault=fault)
-
-    def interrupted(dropout):
-        history, network = train(dropout)
-        history.interrupted = len(dropouts) == 2
-        return history, network
-
-    _, history, network = train_attempts(interrupted, 0.0, WITH)
-    assert history.interrupted
-    second_is_better = after_an_epoch and errors[1] < errors[0]
-    assert network == ("network 2" if second_is_better else "network 1")
 
 
 @pytest.fixture
 def harmful(monkeypatch):
-    """Trainings of 30 epochs that harm as soon as it is asked; how many there were so far."""
+    """Trainings of 30 epochs that harm as soon as it is asked; the dropouts of each so far."""
     monkeypatch.setattr(_base, "_MIN_EPOCHS", 30)
     monkeypatch.setattr(_nona, "_LEAST_EPOCHS", 30)
     monkeypatch.setattr(_base, "_MIN_STEPS", 30)
@@ -90,7 +66,7 @@ def harmful(monkeypatch):
     train, made = _base.train_network, []
 
     def counting(network, *args):
-        made.append(network)
+        made.append([m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)])
         return train(network, *args)
 
     monkeypatch.setattr(_base, "train_network", counting)
@@ -108,26 +84,58 @@ def noisy():
 SMALL = dict(hidden_layer_sizes=32, embedding_dim=4, n_estimators=1)
 
 
-@pytest.mark.parametrize("seed", range(3))
+def networks_alone(model, X):
+    """Predictions of each network by itself, (m, n)."""
+    shares, alone = model._bank.member_weight.clone(), []
+    for i in range(len(shares)):
+        model._bank.member_weight = torch.eye(len(shares), dtype=torch.float64)[i]
+        alone.append(model.predict(X))
+    model._bank.member_weight = shares
+    return np.stack(alone)
+
+
+@pytest.mark.parametrize("n_estimators", [1, 2])
 def test_a_training_that_harms_is_followed_by_one_with_dropout(
-    estimator_class, noisy, harmful, seed
+    estimator_class, noisy, harmful, n_estimators
 ):
     X, X_test, y = noisy
-    model = estimator_class(random_state=seed, **SMALL).fit(X, y)
-    assert [len(model.loss_curve_), len(harmful)] == [6, 2]  # 3 / 15 of 30
-    rates = [
-        [m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)] for network in harmful
-    ]
-    assert rates == [[], [WITH]]
-    without = estimator_class(random_state=seed, dropout=0.0, **SMALL).fit(X, y)
-    assert len(harmful) == 3
-    best, other = max(model.validation_scores_), max(without.validation_scores_)
-    assert (model.dropout_, without.dropout_) == (WITH if best > other else 0.0, 0.0)
-    assert best >= other
-    same = np.array_equal(model.predict(X_test), without.predict(X_test))
-    assert same == (model.dropout_ == 0.0)
-    again = estimator_class(random_state=seed, **SMALL).fit(X, y)
+    settings = SMALL | dict(random_state=0, n_estimators=n_estimators)
+    model = estimator_class(**settings).fit(X, y)
+    dropouts, networks = harmful[:], 4 if estimator_class is NONARegressor else 2
+    assert dropouts == [[], [WITH]]
+    assert len(model.loss_curve_) == 6  # 3 / 15 of 30
+    n_first = networks * n_estimators // 2
+    assert_array_equal(model.dropout_, np.repeat([0.0, WITH], n_first))
+    assert model.transform(X_test).shape == (len(X_test), 2 * n_first * 4)
+
+    # The first are those of a fit without dropout.
+    without = estimator_class(dropout=0.0, **settings).fit(X, y)
+    assert_array_equal(without.dropout_, np.zeros(n_first))
+    assert without.loss_curve_ == model.loss_curve_
+    alone = networks_alone(model, X_test)
+    assert_allclose(alone[:n_first], networks_alone(without, X_test), rtol=1e-12)
+    first, second = np.split(model.estimator_weights_, 2)
+    assert_allclose(first / first.sum(), without.estimator_weights_)
+    assert first.sum() + second.sum() == pytest.approx(1)
+    assert not np.isclose(first.sum(), 0.5)
+    assert_allclose(model.predict(X_test), model.estimator_weights_ @ alone)
+
+    again = estimator_class(**settings).fit(X, y)
     assert_array_equal(model.predict(X_test), again.predict(X_test))
+
+
+def test_feature_extractors_of_both_trainings_are_kept(estimator_class, noisy, harmful):
+    X, X_test, y = noisy
+
+    def extractor():
+        return torch.nn.Linear(10, 3)
+
+    model = estimator_class(feature_extractor=extractor, random_state=0, **SMALL).fit(X, y)
+    n_networks = len(model.dropout_)
+    assert len(model._bank.network.feature_extractors) == n_networks
+    alone = networks_alone(model, X_test)
+    assert len(np.unique(alone[:, 0])) == n_networks
+    assert_allclose(model.predict(X_test), model.estimator_weights_ @ alone)
 
 
 def test_the_second_training_is_interrupted_alone(noisy, harmful, monkeypatch):
@@ -145,7 +153,8 @@ def test_the_second_training_is_interrupted_alone(noisy, harmful, monkeypatch):
     with pytest.warns(UserWarning, match=kept) as warned:
         model = NONARegressor(random_state=0, **SMALL).fit(X, y)
     assert warned[0].filename == __file__
-    assert (model.dropout_, len(harmful)) == (0.0, 3)
+    assert_array_equal(model.dropout_, without.dropout_)
+    assert len(harmful) == 3
     assert_array_equal(model.predict(X_test), without.predict(X_test))
 
 
@@ -165,5 +174,5 @@ def test_one_training_where_another_has_no_cause(
         monkeypatch.setattr(_training, "overfits", lambda now: False)
     model = estimator_class(**settings).fit(X, y)
     assert len(harmful) == 1
-    assert model.dropout_ == (0.1 if case == "dropout given" else 0.0)
+    assert set(model.dropout_) == {0.1 if case == "dropout given" else 0.0}
     assert len(model.loss_curve_) == (30 if case == "no harm" else 6)

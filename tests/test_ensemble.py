@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
-from skneighbors import NONARegressor, _base, _nona, _training
+from skneighbors import NONARegressor, _attempts, _base, _nona, _training
 from skneighbors._context import Batch
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
@@ -71,7 +71,7 @@ def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
 
 
 def test_the_first_share_is_that_of_the_members_with_a_trend(friedman, monkeypatch):
-    monkeypatch.setattr(_base, "weigh_kinds", lambda *args: torch.tensor([0.9, 0.1]).double())
+    monkeypatch.setattr(_attempts, "weigh_kinds", lambda *args: torch.tensor([0.9, 0.1]).double())
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
     assert_allclose(model.estimator_weights_, [0.45, 0.45, 0.05, 0.05])

@@ -9,7 +9,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from skneighbors import _base
 from skneighbors._weights import AdamW
 
-INTERRUPTED = "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"
+INTERRUPTED = (
+    "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"
+)
 
 
 @pytest.fixture

@@ -270,19 +270,23 @@ def test_harm_of_weighted_rows_is_that_of_copies():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kinds_of_members_weigh_by_their_errors(weighted):
-    errors = np.random.RandomState(0).uniform(size=(6, 9))
-    weight = np.random.RandomState(1).uniform(size=(6, 9)) if weighted else None
-    mse = np.average(errors, axis=1, weights=weight).reshape(3, 2).mean(1)
-    shares = weigh_kinds(EpochResult(0.0, 0.0, 0.0, *tensors(errors, weight)), 3)
-    assert_allclose(shares, mse**-1 / (mse**-1).sum())
-    assert weigh_kinds(EpochResult(0.0, 0.0), 1).tolist() == [1.0]
+@pytest.mark.parametrize("n_results", [1, 2])
+def test_kinds_of_members_weigh_by_their_errors(weighted, n_results):
+    errors = np.random.RandomState(0).uniform(size=(n_results, 6, 9))
+    weight = np.random.RandomState(1).uniform(size=errors.shape) if weighted else None
+    mse = np.average(errors, axis=2, weights=weight).reshape(3 * n_results, 2).mean(1)
+    weights = weight if weighted else [None] * n_results
+    results = [
+        EpochResult(0.0, 0.0, 0.0, *tensors(*own)) for own in zip(errors, weights, strict=True)
+    ]
+    assert_allclose(weigh_kinds(results, 3), mse**-1 / (mse**-1).sum())
+    assert weigh_kinds([EpochResult(0.0, 0.0)], 1).tolist() == [1.0]
 
 
 def test_shares_of_kinds_without_errors():
     for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
         now = EpochResult(0.0, 0.0, 0.0, torch.tensor(errors).unsqueeze(1))
-        assert_allclose(weigh_kinds(now, 2), expected, atol=1e-9)
+        assert_allclose(weigh_kinds([now], 2), expected, atol=1e-9)
 
 
 @pytest.fixture
