@@ -95,9 +95,10 @@ class NONARegressor(BaseNeighborRegressor):
         with the rest. X may then have more than two dimensions and is not scaled.
 
     dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; where
+        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; and where
         fewer than 500 distinct rows are given and that training is stopped because it
-        harms (see Notes), 0.2 in another one, if this predicts the rows set aside better.
+        harms (see Notes), 0.2 in another one, whose networks
+        join those of the first.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimiser; one
@@ -121,8 +122,8 @@ class NONARegressor(BaseNeighborRegressor):
     n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own; twice as many where ``trend="auto"`` adds
-        some without a trend. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        some without a trend, and twice as many again where ``dropout="auto"`` adds a
+        training. Predictions are their mean, weighted by `estimator_weights_`.
 
     n_candidates : int or None, default=None
         Number of rows nearest in the embedding, found through an index, that a
@@ -196,8 +197,8 @@ class NONARegressor(BaseNeighborRegressor):
         half of its peak.
 
     n_iter_ : int
-        Number of epochs run; those of a training repeated on all rows are counted
-        neither here nor in the curves.
+        Number of epochs run; those of a training repeated on all rows and of one that
+        ``dropout="auto"`` adds are counted neither here nor in the curves.
 
     best_iter_ : int
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
@@ -205,16 +206,17 @@ class NONARegressor(BaseNeighborRegressor):
         instead, the best epoch before, whose number of steps they then took.
 
     estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal, or, where
-        ``trend="auto"`` has trained two kinds, those with a trend come first, and the
-        kinds weigh inversely as the mean squared errors of their validation rows, at
-        the best epoch before any of these are trained on.
+        Weight of each network in a prediction; they sum to 1. All are equal unless
+        there are several kinds: where ``trend="auto"`` has trained two, those with a
+        trend come first, and where ``dropout="auto"`` has trained twice, the kinds of
+        the first training do. Kinds weigh inversely as the mean squared errors of their
+        validation rows, at the best epoch before any of these are trained on.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
 
-    dropout_ : float
-        Share of the hidden units dropped: what ``"auto"`` came to.
+    dropout_ : ndarray of shape (n_networks,)
+        Share of the hidden units dropped in the training of each network.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

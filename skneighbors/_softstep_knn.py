@@ -85,10 +85,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         with the rest. X may then have more than two dimensions and is not scaled.
 
     dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; where
+        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; and where
         fewer than 500 distinct rows are given and that training is stopped because it
-        harms (see the Notes of :class:`NONARegressor`), 0.2 in another one, if this
-        predicts the rows set aside better.
+        harms (see the Notes of :class:`NONARegressor`), 0.2 in another one, whose networks
+        join those of the first.
 
     batch_size : int, default=256
         Largest number of rows predicted in one step of the optimiser; one more
@@ -110,7 +110,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     n_estimators : int, default=2
         Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own. Predictions are their mean.
+        batches and validation rows of its own; twice as many in the end where
+        ``dropout="auto"`` adds a training. Predictions are their mean, weighted by
+        `estimator_weights_`.
 
     n_candidates : int or None, default=None
         Number of rows that a prediction looks at: those nearest in the embedding,
@@ -183,8 +185,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         half of its peak.
 
     n_iter_ : int
-        Number of epochs run; those of a training repeated on all rows are counted
-        neither here nor in the curves.
+        Number of epochs run; those of a training repeated on all rows and of one that
+        ``dropout="auto"`` adds are counted neither here nor in the curves.
 
     best_iter_ : int
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
@@ -192,13 +194,16 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         instead, the best epoch before, whose number of steps they then took.
 
     estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction: one over `n_estimators`.
+        Weight of each network in a prediction; they sum to 1. All are equal, or, where
+        ``dropout="auto"`` has trained twice, those of the first training come first,
+        and trainings weigh inversely as the mean squared errors of their validation
+        rows, at the best epoch before any of these are trained on.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.
 
-    dropout_ : float
-        Share of the hidden units dropped: what ``"auto"`` came to.
+    dropout_ : ndarray of shape (n_networks,)
+        Share of the hidden units dropped in the training of each network.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
