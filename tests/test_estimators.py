@@ -368,7 +368,7 @@ def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
 def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     X, _, _, _ = friedman
     noise = np.random.RandomState(0).normal(size=len(X))
-    model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
+    model = NONARegressor(dropout=0.0, verbose=1, n_estimators=1, random_state=0).fit(X, noise)
     assert model.n_iter_ < 1500  # stopped, and trained again
     last = capfd.readouterr().err.rstrip().split("\r")[-1]
     assert "on all rows" in last
