@@ -30,12 +30,12 @@ def embed_in_batches(network, X):
 
 
 def attend_in_batches(head, z, z_n, y_n, sample_weight=None):
-    """Predict z (m, n, d), to (m, n, k), the similarities of a bounded number of rows at once."""
+    """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once."""
 
     def attend(batch):
         return head(z[:, batch], z_n, y_n, sample_weight=sample_weight)
 
-    return torch.cat(map_batches(attend, gen_batches(z.shape[1], rows_at_once(z_n))), 1)
+    return torch.cat(map_batches(attend, gen_batches(z.shape[1], rows_at_once(z_n))), -2)
 
 
 def rows_at_once(z_n):

@@ -201,6 +201,7 @@ class BaseNeighborRegressor(
             )
 
         self._bank = bank.to(torch.device("cpu"))
+        self._tell_of_head(self._bank.network.head)
         self._x_shape = X.shape[1:]
         self._row_of, self._weight_of = row_of, sample_weight.copy()
         self._x_scaler = x_scaler
@@ -298,6 +299,13 @@ class BaseNeighborRegressor(
             return (self.dropout,)
         return (0.0, _DROPOUT) if n_rows < _FEW_ROWS and hidden_layer_sizes else (0.0,)
 
+    def _tell_of_head(self, head):
+        """Set attributes for what the networks' heads have learnt."""
+
+    def _sharpnesses(self):
+        """Values of the head's sharpness that validation is to choose among, if any."""
+        return ()
+
     def _training_settings(self, n_train, n_rows):
         n_predictions = self._count_predictions(n_train)
         least = self._least_epochs_and_steps(n_train)
@@ -321,6 +329,7 @@ class BaseNeighborRegressor(
             ema_decay=self.ema_decay,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
+            sharpnesses=self._sharpnesses(),
             stop_if_harmful=stop_if_harmful,
             join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
             repeat_on_all=stop_if_harmful and self._repeats_on_all(n_rows),

@@ -1,11 +1,16 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from sklearn.utils._param_validation import StrOptions
+from numbers import Real
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import BaseNeighborRegressor
 from .nn import SoftStepKNN
 from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
+
+# Powers of the square root of 2; the first where validation rows don't tell them apart.
+_SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
@@ -53,6 +58,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Scale on which a rank enters the mask. Among more neighbours than it was
         learnt on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
+
+    sharpness : float or "auto", default="auto"
+        How many times as fast the mask falls with the rank in prediction as in training,
+        where ranks are soft and among some hundred rows, which makes masks wide.
+        ``"auto"``: for each network, of the powers of the square root of 2 from 0.5 to 8,
+        the one that predicts its validation rows best, whenever these are predicted; 1
+        without any. 1: as in the papers. See :class:`skneighbors.nn.SoftStepKNN`.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
@@ -205,6 +217,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     dropout_ : ndarray of shape (n_networks,)
         Share of the hidden units dropped in the training of each network.
 
+    sharpness_ : ndarray of shape (n_networks,)
+        Sharpness of each network's mask.
+
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
 
@@ -253,6 +268,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
+        "sharpness": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -265,6 +281,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         trend="linear",
         rank="soft",
         rank_scale="log",
+        sharpness="auto",
         context_size=256,
         hidden_layer_sizes="auto",
         embedding_dim=64,
@@ -297,6 +314,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.trend = trend
         self.rank = rank
         self.rank_scale = rank_scale
+        self.sharpness = sharpness
         self.context_size = context_size
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
@@ -322,6 +340,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _sharpnesses(self):
+        return _SHARPNESSES if self.sharpness == "auto" else ()
+
+    def _tell_of_head(self, head):
+        self.sharpness_ = head.sharpness.numpy().copy()
+
     def _make_head(self, n_targets, trend):
         return SoftStepKNN(
             self.embedding_dim,
@@ -333,4 +357,5 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
             trend=trend,
             rank=self.rank,
             rank_scale=self.rank_scale,
+            sharpness=1.0 if self.sharpness == "auto" else self.sharpness,
         )

@@ -49,6 +49,7 @@ class TrainingSettings:
     ema_decay: float | None
     n_iter_no_change: int | None
     tol: float
+    sharpnesses: tuple[float, ...] = ()  # among which validation chooses, if there are any
     separable: bool = False  # whether no two members draw from one generator
     stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
     join_validation: bool = False  # whether rows held out may join the last cycle
@@ -128,7 +129,11 @@ class _Trainer:
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        errors, weight, mse, r2 = validate(self.result, self.data, self.members)
+        sharpnesses = self.settings.sharpnesses
+        errors, weight, mse, r2 = validate(self.result, self.data, self.members, sharpnesses)
+        if sharpnesses:
+            # Lest the moving average mixes another one in.
+            self.network.head.sharpness.copy_(self.result.head.sharpness)
         error = mse.mean().item()
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, r2.mean().item(), errors, weight)
@@ -286,6 +291,8 @@ def train_network(network, data, members, settings, generator, report=None, n_th
         except KeyboardInterrupt:
             history.interrupted, trained = True, False
         if trained:
+            if settings.sharpnesses:
+                untrained.head.sharpness.copy_(network.head.sharpness)
             copy_weights(untrained, network)
     return history
 

@@ -102,24 +102,40 @@ def _mean_over_rows(values, weight):
 
 
 @torch.no_grad()
-def validate(network, data, members):
+def validate(network, data, members, sharpnesses=()):
     """Find the validation rows' errors (m, n) and weights, each member's error and R2, (m,).
 
-    A member's training rows are the neighbours.
+    A member's training rows are the neighbours. If there are `sharpnesses` to try, its
+    head is left with the one of lowest error.
     """
     set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
     y_n, weight = data.take_labels(members.train)
-    y_hat = attend_in_batches(
-        network.head,
-        take_rows(z, members.validation),
-        take_rows(z, members.train),
-        y_n,
-        None if weight is None else weight.unsqueeze(-2),
-    )
+    neighbors = take_rows(z, members.train), y_n, None if weight is None else weight.unsqueeze(-2)
+    queries = take_rows(z, members.validation)
     y, weight = data.take_labels(members.validation)
-    mse = weighted_mse(y, y_hat, weight)
-    return (y - y_hat).square().mean(-1), weight, mse, _r2(mse, y, weight)
+    errors = _row_errors(network.head, queries, neighbors, y, sharpnesses)
+    if sharpnesses:
+        best = _mean_over_rows(errors, weight).argmin(0, keepdim=True)
+        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=z.dtype)[best[0]])
+        errors = errors.take_along_dim(best.unsqueeze(-1), 0).squeeze(0)
+    mse = _mean_over_rows(errors, weight)
+    return errors, weight, mse, _r2(mse, y, weight)
+
+
+def _row_errors(head, z, neighbors, y, sharpnesses):
+    """Squared errors of queries z, (m, n), or (l, m, n) for each of l sharpnesses."""
+    if not sharpnesses:
+        y_hat = attend_in_batches(head, z, *neighbors)
+    else:
+        kept = head.sharpness
+        try:
+            # Against all of them at once, as ranks are the same.
+            head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
+            y_hat = attend_in_batches(head, z, *neighbors)
+        finally:
+            head.sharpness = kept
+    return (y - y_hat).square().mean(-1)
 
 
 def take_rows(z, rows):

@@ -23,6 +23,8 @@ HEADS = [
     *[(SoftStepKNN, {"softstep": softstep}) for softstep in ("s1", "s2")],
     *[(SoftStepKNN, {"rank": None, "softstep": softstep}) for softstep in ("s1", "s2")],
     (SoftStepKNN, {"rank_scale": "linear", "softstep_parameters": "global"}),
+    (SoftStepKNN, {"sharpness": 4.0}),
+    (SoftStepKNN, {"rank": None, "softstep": "s2", "sharpness": 0.5}),
 ]
 EXACT = {"rtol": 1e-8, "atol": 1e-8}
 

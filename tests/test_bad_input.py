@@ -98,6 +98,7 @@ BAD_PARAMETERS = {
     "trend": ["quadratic", True],
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
+    "sharpness": [0.0, -1.0, np.inf, np.nan, "soft", None],
     "context_size": [0, -1, 3.5, "all"],
     "context_neighbors": [0, 1001, -1, 3.5, "all"],
     "n_estimators": [0, 2.5, None],

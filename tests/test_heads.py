@@ -94,6 +94,30 @@ def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, sca
     assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
 
 
+@pytest.mark.parametrize("sharpness", [0.4, 1.7, 30.0])
+@pytest.mark.parametrize(("rank", "scale"), [("soft", "log"), ("hard", "linear"), (None, "log")])
+@pytest.mark.parametrize("function", ["s1", "s2"])
+def test_knn_of_another_sharpness_agrees_with_the_formula(function, rank, scale, sharpness, data):
+    z, z_n, y_n = data
+    # The nearest of some queries are several that share a rank.
+    z_n = torch.cat([z_n, z_n[:3], z_n[:3], z_n[:3]])
+    y_n = torch.cat([y_n, y_n + 1])[: len(z_n)]
+    head = make(SoftStepKNN, softstep=function, rank=rank, rank_scale=scale, sharpness=sharpness)
+    raw = raw_of(head)
+    weights_of = oracles.knn_weights("l2", function, raw, rank, scale, sharpness=sharpness)
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+
+
+@pytest.mark.parametrize("rank", ["soft", "hard", None])
+def test_sharpness_makes_no_difference_in_training(rank, data):
+    z, z_n, y_n = data
+    sharp, plain = (make(SoftStepKNN, rank=rank, sharpness=by).train() for by in (5.0, 1.0))
+    assert_array_equal(sharp(z, z_n, y_n).detach(), plain(z, z_n, y_n).detach())
+    assert not np.allclose(
+        sharp.eval()(z, z_n, y_n).detach(), plain.eval()(z, z_n, y_n).detach(), rtol=1e-3
+    )
+
+
 @pytest.mark.parametrize("with_self", [False, True])
 @pytest.mark.parametrize("scale", ["log", "linear"])
 @pytest.mark.parametrize("function", ["s1", "s2"])
@@ -364,7 +388,9 @@ def test_unknown_option(head, option):
         head(4, **option)
 
 
-@pytest.mark.parametrize("option", [{"rank": "softest"}, {"rank_scale": "sqrt"}])
+@pytest.mark.parametrize(
+    "option", [{"rank": "softest"}, {"rank_scale": "sqrt"}, {"sharpness": 0.0}, {"sharpness": -1.0}]
+)
 def test_unknown_option_of_softstep_knn(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 from torch.autograd import gradcheck
 
-from skneighbors.nn import hard_rank, soft_rank
+from skneighbors.nn import _softrank, hard_rank, soft_rank
 
 
 def scores(b, n, seed=0, dtype=torch.float64):
@@ -157,3 +157,13 @@ def test_round_trip_from_a_gpu():
     soft_rank(here, 0.3, weight).square().sum().backward()
     assert_allclose(there.grad.cpu(), here.grad, atol=1e-8)
     assert_array_equal(hard_rank(s.cuda(), weight.cuda()).cpu(), hard_rank(s, weight))
+
+
+@given(
+    hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(width=32))
+)
+def test_order_in_single_precision_is_numpys(s):
+    s = np.where(np.isnan(s), np.float32(0), s)
+    order = _softrank._argsort_single(s)
+    assert_array_equal(np.sort(order), np.broadcast_to(np.arange(s.shape[1]), s.shape))
+    assert_array_equal(np.take_along_axis(s, order, 1), np.sort(s, axis=1))

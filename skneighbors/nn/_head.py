@@ -58,11 +58,12 @@ class NeighborHead(nn.Module):
 
     def _log_mask(self, x, z, presence):
         """Mask scaled similarities x, never rejecting a row's largest x."""
-        x_top = 1.0
-        if self.softstep.function == "s1":
-            top = argmax(x if presence.absence is None else x + presence.absence)
-            x_top = x.gather(-1, top)
+        x_top = self._largest(x, presence) if self.softstep.function == "s1" else 1.0
         return self.softstep(x, z, x_top)
+
+    def _largest(self, x, presence):
+        """Each row's largest x (..., b, 1) among the neighbours that are present."""
+        return x.gather(-1, argmax(x if presence.absence is None else x + presence.absence))
 
     def _logits(self, z, s, presence):
         raise NotImplementedError

@@ -130,6 +130,11 @@ class SoftStepKNN(NeighborHead):
         ``x = 1 - log(rank) / log(N)``, under which ``x >= b`` are the nearest
         ``N ** (1 - b)`` neighbours, a number that grows slowly with N, or
         ``x = 1 - (rank - 1) / (N - 1)``, under which they are a fraction of N.
+    sharpness : float, default=1.0
+        In evaluation mode, what is masked is ``x_top - sharpness (x_top - x)``, no less
+        than 0, where `x_top` is the largest `x` of a row; in training mode `x` itself.
+        Above 1 fewer neighbours count: ``N ** ((1 - b) / sharpness)`` on the logarithmic
+        scale. A buffer of the module.
     self_in_range : bool, default=False
         See :class:`NONA`; used with ``rank=None``.
     eps : float, default=1e-6
@@ -162,6 +167,7 @@ class SoftStepKNN(NeighborHead):
         trend=None,
         rank="soft",
         rank_scale="log",
+        sharpness=1.0,
         self_in_range=False,
         eps=1e-6,
     ):
@@ -172,6 +178,9 @@ class SoftStepKNN(NeighborHead):
         check_option("rank_scale", rank_scale, RANK_SCALES)
         self.rank = rank
         self.rank_scale = rank_scale
+        if not 0 < sharpness < math.inf:
+            raise ValueError(f"sharpness must be positive and finite; got {sharpness!r}.")
+        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
         self.softstep = SoftStep(
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
@@ -181,7 +190,14 @@ class SoftStepKNN(NeighborHead):
             x = self._scaled_similarity(s, presence)
         else:
             x = self._scaled_rank(s, presence)
-        return self._log_mask(x, z, presence)
+        x_top = self._largest(x, presence)
+        return self.softstep(self._sharpened(x, x_top), z, x_top)
+
+    def _sharpened(self, x, x_top):
+        """Let x fall faster below the row's largest, outside of training."""
+        if self.training:
+            return x
+        return (x - (self.sharpness[..., None, None] - 1) * (x_top - x)).clamp_(0, 1)
 
     def _scaled_rank(self, s, presence):
         if presence.weight is None:
@@ -211,7 +227,7 @@ class SoftStepKNN(NeighborHead):
         return self.rank is not None
 
     def log_weights(self, z, s, low, high):
-        return self.softstep(scale_to_range(s, low, high), z)
+        return self.softstep(self._sharpened(scale_to_range(s, low, high), 1.0), z)
 
     def last_rank(self, z, total, depth):
         """Rank at which a weight is at most ``exp(-depth)`` of the largest possible.
@@ -232,7 +248,7 @@ class SoftStepKNN(NeighborHead):
         nearest = total.new_zeros(*z.shape[:-1], 1)
         furthest = nearest - total.clamp(min=1).log()
         minus_log_rank = last_below(
-            lambda s: self.softstep(self._from_rank(torch.exp(-s), total), z),
+            lambda s: self.softstep(self._sharpened(self._from_rank(torch.exp(-s), total), 1.0), z),
             furthest,
             nearest,
             depth,
