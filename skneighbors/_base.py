@@ -40,6 +40,8 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
+# With fewer rows, those held out are too few to choose a sharpness in every epoch.
+_MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
@@ -318,6 +320,7 @@ class BaseNeighborRegressor(
             and self.n_iter_no_change is None
             and n_steps * n_predictions >= least[1]
         )
+        sharpnesses = self._sharpnesses()
         return TrainingSettings(
             max_iter=max_iter,
             batch_size=self.batch_size,
@@ -329,7 +332,8 @@ class BaseNeighborRegressor(
             ema_decay=self.ema_decay,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
-            sharpnesses=self._sharpnesses(),
+            sharpnesses=sharpnesses,
+            sharpen_in_the_end=bool(sharpnesses) and n_rows < _MIN_ROWS_TO_SHARPEN_BY_EPOCH,
             stop_if_harmful=stop_if_harmful,
             join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
             repeat_on_all=stop_if_harmful and self._repeats_on_all(n_rows),

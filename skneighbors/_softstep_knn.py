@@ -62,9 +62,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     sharpness : float or "auto", default="auto"
         How many times as fast the mask falls with the rank in prediction as in training,
         where ranks are soft and among some hundred rows, which makes masks wide.
-        ``"auto"``: for each network, of the powers of the square root of 2 from 0.5 to 8,
-        the one that predicts its validation rows best, whenever these are predicted; 1
-        without any. 1: as in the papers. See :class:`skneighbors.nn.SoftStepKNN`.
+        ``"auto"``: of the powers of the square root of 2 from 0.5 to 8 the one that
+        predicts the validation rows best, for each network, whenever these are predicted;
+        below 1,000 distinct rows in the end, one for all networks, and 1 unless another
+        gains more than a standard error. Without validation rows 1, as in the papers.
+        See :class:`skneighbors.nn.SoftStepKNN`.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the

@@ -19,6 +19,7 @@ from ._validation import (
     has_harmed,
     overfits,
     set_mode,
+    sharpen,
     take_rows,
     validate,
     weighted_mse,
@@ -50,6 +51,7 @@ class TrainingSettings:
     n_iter_no_change: int | None
     tol: float
     sharpnesses: tuple[float, ...] = ()  # among which validation chooses, if there are any
+    sharpen_in_the_end: bool = False  # whether it does so once, for all members
     separable: bool = False  # whether no two members draw from one generator
     stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
     join_validation: bool = False  # whether rows held out may join the last cycle
@@ -106,8 +108,20 @@ class _Trainer:
             self.data.X.device,
         )
 
+    def _share_sharpness(self):
+        """Give the trained network the result's sharpness, lest the average mixes another in."""
+        self.network.head.sharpness.copy_(self.result.head.sharpness)
+
+    def sharpen(self, network):
+        """Choose the sharpness of a network, the trained one or the result, if it is time to."""
+        if self.settings.sharpen_in_the_end and self.members.validation is not None:
+            sharpen(network, self.data, self.members, self.settings.sharpnesses)
+
     def join_validation(self):
         """Train on all rows from now on."""
+        if self.settings.sharpen_in_the_end:
+            self.sharpen(self.result)
+            self._share_sharpness()
         self.members = self.members.joined(len(self.data.X))
         self._make_sampler()
         if self.sampler.n_near and self.n_epochs % self.refresh:
@@ -129,11 +143,10 @@ class _Trainer:
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        sharpnesses = self.settings.sharpnesses
+        sharpnesses = () if self.settings.sharpen_in_the_end else self.settings.sharpnesses
         errors, weight, mse, r2 = validate(self.result, self.data, self.members, sharpnesses)
         if sharpnesses:
-            # Lest the moving average mixes another one in.
-            self.network.head.sharpness.copy_(self.result.head.sharpness)
+            self._share_sharpness()
         error = mse.mean().item()
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, r2.mean().item(), errors, weight)
@@ -233,6 +246,7 @@ class _Team:
         """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
             snapshot.restore(trainer.weights)
+            trainer.sharpen(trainer.network)
         if self._apart:
             self._network.join(self._networks)
         self._network.eval()

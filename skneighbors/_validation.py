@@ -38,10 +38,13 @@ def has_harmed(now, best):
     ----------
     now, best : EpochResult
     """
-    gain = (now.row_errors - best.row_errors).double().flatten()
-    weight = torch.ones_like(gain)
-    if now.row_weight is not None:
-        weight = now.row_weight.double().flatten()
+    return _exceed(now.row_errors, best.row_errors, now.row_weight)
+
+
+def _exceed(errors, others, weight):
+    """Whether errors (m, n) exceed others by more than a standard error; see above."""
+    gain = (errors - others).double().flatten()
+    weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
     total = weight.sum()
     mean = (weight * gain).sum() / total
     variance = (weight * (gain - mean).square()).sum() / total
@@ -108,34 +111,51 @@ def validate(network, data, members, sharpnesses=()):
     A member's training rows are the neighbours. If there are `sharpnesses` to try, its
     head is left with the one of lowest error.
     """
-    set_mode(network, training=False)
-    z = embed_in_batches(network, data.X)
-    y_n, weight = data.take_labels(members.train)
-    neighbors = take_rows(z, members.train), y_n, None if weight is None else weight.unsqueeze(-2)
-    queries = take_rows(z, members.validation)
-    y, weight = data.take_labels(members.validation)
-    errors = _row_errors(network.head, queries, neighbors, y, sharpnesses)
+    errors, y, weight = _row_errors(network, data, members, sharpnesses)
     if sharpnesses:
         best = _mean_over_rows(errors, weight).argmin(0, keepdim=True)
-        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=z.dtype)[best[0]])
+        network.head.sharpness.copy_(errors.new_tensor(sharpnesses)[best[0]])
         errors = errors.take_along_dim(best.unsqueeze(-1), 0).squeeze(0)
     mse = _mean_over_rows(errors, weight)
     return errors, weight, mse, _r2(mse, y, weight)
 
 
-def _row_errors(head, z, neighbors, y, sharpnesses):
-    """Squared errors of queries z, (m, n), or (l, m, n) for each of l sharpnesses."""
+@torch.no_grad()
+def sharpen(network, data, members, sharpnesses):
+    """Give all heads the sharpness that the validation rows of all members tell to.
+
+    It is that of lowest error, or the first of them if that error is not lower by more
+    than a standard error.
+    """
+    errors, _, weight = _row_errors(network, data, members, sharpnesses)
+    best = _mean_over_rows(errors, weight).mean(1).argmin()
+    pays = _exceed(errors[0], errors[best], weight)
+    network.head.sharpness.fill_(sharpnesses[best] if pays else sharpnesses[0])
+
+
+def _row_errors(network, data, members, sharpnesses):
+    """Squared errors of the validation rows, their targets and weights.
+
+    The errors are (m, n), or (l, m, n) if there are l sharpnesses to try.
+    """
+    set_mode(network, training=False)
+    z = embed_in_batches(network, data.X)
+    queries, z_n = take_rows(z, members.validation), take_rows(z, members.train)
+    y, weight = data.take_labels(members.validation)
+    y_n, weight_n = data.take_labels(members.train)
+    neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2)
+    head = network.head
     if not sharpnesses:
-        y_hat = attend_in_batches(head, z, *neighbors)
+        y_hat = attend_in_batches(head, queries, *neighbors)
     else:
         kept = head.sharpness
         try:
             # Against all of them at once, as ranks are the same.
             head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
-            y_hat = attend_in_batches(head, z, *neighbors)
+            y_hat = attend_in_batches(head, queries, *neighbors)
         finally:
             head.sharpness = kept
-    return (y - y_hat).square().mean(-1)
+    return (y - y_hat).square().mean(-1), y, weight
 
 
 def take_rows(z, rows):

@@ -8,41 +8,54 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skneighbors import SoftStepKNNRegressor, _softstep_knn
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._validation import validate
+from skneighbors._validation import sharpen, validate
 from skneighbors.nn import MLPEmbedder, SoftStepKNN
 
 TRIED = _softstep_knn._SHARPNESSES
 
 
-@pytest.fixture
-def rows():
+def make_rows(n):
     """Targets that only the nearest know."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(400, 2))
+    X = np.random.default_rng(0).uniform(-1, 1, size=(n, 2))
     return X, np.sin(9 * X[:, 0]) * np.cos(9 * X[:, 1])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_validation_leaves_the_sharpness_of_lowest_error(weighted):
+@pytest.fixture
+def rows():
+    return make_rows(400)
+
+
+def untrained(weighted, noise=0.0):
+    """A network of two members, data and the members' rows."""
+    X, y = (torch.tensor(array, dtype=torch.float32) for array in make_rows(400))
     torch.manual_seed(0)
-    X = torch.randn(150, 2)
-    y = torch.sin(4 * X[:, :1]) * X
-    weight = torch.rand(150) if weighted else None
+    y = y.unsqueeze(1) * torch.tensor([1.0, -2.0]) + noise * torch.randn(400, 2)
+    weight = torch.rand(400) if weighted else None
     network = NeighborNetwork(
         None,
         [MLPEmbedder(2, (16,), 4) for _ in range(2)],
         [SoftStepKNN(4, 2, softstep="s1", trend="linear") for _ in range(2)],
     )
     data = LabelledRows(X, y, weight)
-    train, held_out = torch.stack([torch.randperm(150) for _ in range(2)]).split([100, 50], dim=1)
-    members = MemberRows(train, held_out)
+    train, held_out = torch.stack([torch.randperm(400) for _ in range(2)]).split([300, 100], dim=1)
+    return network, data, MemberRows(train, held_out)
 
+
+def errors_of_each(network, data, members):
+    """Row errors (l, m, n), their means (l, m) and R2 (l, m) of each sharpness by itself."""
     alone = []
     for sharpness in TRIED:
         network.head.sharpness.fill_(sharpness)
         alone.append(validate(network, data, members))
     errors, _, mse, scores = zip(*alone, strict=True)
-    errors, mse, scores = torch.stack(errors), torch.stack(mse), torch.stack(scores)
+    network.head.sharpness.fill_(1)
+    return torch.stack(errors), torch.stack(mse), torch.stack(scores)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_validation_leaves_the_sharpness_of_lowest_error(weighted):
+    network, data, members = untrained(weighted)
+    errors, mse, scores = errors_of_each(network, data, members)
     best, member = mse.argmin(0), torch.arange(2)
     assert len(set(mse[:, 0].tolist())) > 5
 
@@ -55,12 +68,32 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted):
     assert_allclose(own_scores, scores[best, member], rtol=1e-4)
 
 
-# Few rows are trained as one, more apart; noisy and clean ones are trained on in the end
-# in ways of their own.
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_rows_choose_one_sharpness_for_all_members(weighted):
+    network, data, members = untrained(weighted)
+    _, mse, _ = errors_of_each(network, data, members)
+    sharpen(network, data, members, TRIED)
+    assert_allclose(network.head.sharpness, TRIED[mse.mean(1).argmin()], rtol=1e-6)
+    assert network.head.sharpness[0] > 1
+
+
+def test_few_rows_keep_masks_as_trained_unless_another_surely_pays():
+    network, data, members = untrained(False, noise=2.5)
+    errors, mse, _ = errors_of_each(network, data, members)
+    best = mse.mean(1).argmin()
+    gain = (errors[0] - errors[best]).double().flatten()
+    assert 0 < gain.mean() < gain.std() / len(gain) ** 0.5
+    network.head.sharpness.fill_(3.0)
+    sharpen(network, data, members, TRIED)
+    assert_array_equal(network.head.sharpness, 1.0)
+
+
+# Few rows are trained as one and choose once, more are trained apart and choose by epoch;
+# noisy and clean ones are trained on in the end in ways of their own.
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-@pytest.mark.parametrize("n_estimators", [1, 3])
-def test_what_was_chosen_stays_to_the_end(n_estimators, noise, rows):
-    X, y = rows
+@pytest.mark.parametrize(("n", "n_estimators"), [(400, 1), (400, 3), (1300, 2)])
+def test_what_was_chosen_stays_to_the_end(n, n_estimators, noise):
+    X, y = make_rows(n)
     y = y + noise * np.random.default_rng(1).normal(size=len(y))
     model = SoftStepKNNRegressor(
         max_iter=40, n_estimators=n_estimators, hidden_layer_sizes=(32,), random_state=0
@@ -72,15 +105,15 @@ def test_what_was_chosen_stays_to_the_end(n_estimators, noise, rows):
     assert_array_equal(model.sharpness_, model._bank.network.head.sharpness)
 
 
-def test_it_pays(rows):
-    X, y = rows
-    scores = [
-        SoftStepKNNRegressor(sharpness=sharpness, max_iter=60, random_state=0)
-        .fit(X[:300], y[:300])
-        .score(X[300:], y[300:])
-        for sharpness in (1.0, "auto")
+@pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 15)])
+def test_it_pays(n, max_iter):
+    X, y = make_rows(n + 300)
+    settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)
+    errors = [
+        1 - SoftStepKNNRegressor(sharpness=by, **settings).fit(X[:n], y[:n]).score(X[n:], y[n:])
+        for by in (1.0, "auto")
     ]
-    assert 1 - scores[1] < 0.8 * (1 - scores[0])
+    assert errors[1] < 0.9 * errors[0]
 
 
 def test_a_given_sharpness_is_used(rows):
