@@ -29,19 +29,22 @@ def embed_in_batches(network, X):
     return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
 
 
-def attend_in_batches(head, z, z_n, y_n, sample_weight=None):
-    """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once."""
+def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_heads=1):
+    """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once.
+
+    The leading dimensions are those of a head that stands for `n_heads`.
+    """
 
     def attend(batch):
         return head(z[:, batch], z_n, y_n, sample_weight=sample_weight)
 
-    return torch.cat(map_batches(attend, gen_batches(z.shape[1], rows_at_once(z_n))), -2)
+    return torch.cat(map_batches(attend, gen_batches(z.shape[1], rows_at_once(z_n, n_heads))), -2)
 
 
-def rows_at_once(z_n):
+def rows_at_once(z_n, n_heads=1):
     """Count the queries whose work fits ``working_memory`` and, on a CPU, its cache."""
     row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
-    n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES
+    n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES / n_heads
     if z_n.is_cpu:
         n_bytes = min(n_bytes, _CACHED_BYTES)
     return max(1, int(n_bytes // row_bytes))

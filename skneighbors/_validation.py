@@ -152,7 +152,7 @@ def _row_errors(network, data, members, sharpnesses):
         try:
             # Against all of them at once, as ranks are the same.
             head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
-            y_hat = attend_in_batches(head, queries, *neighbors)
+            y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
         finally:
             head.sharpness = kept
     return (y - y_hat).square().mean(-1), y, weight
