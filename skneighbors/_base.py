@@ -28,9 +28,9 @@ from ._preprocessing import FeatureScaler, TargetScaler, check_total_weight, mer
 from ._progress import progress_bar
 from ._queries import BankQueryMixin
 from ._rows import LabelledRows, MemberRows
-from ._schedule import LEARNING_RATES, resolve_max_iter
+from ._schedule import LEARNING_RATES, TrainingSettings, resolve_max_iter
 from ._torch_utils import reproducible, resolve_device, single_threaded
-from ._training import TrainingSettings, train_network
+from ._training import train_network
 from ._updates import BankUpdateMixin
 from .nn import MLPEmbedder
 from .nn._embedder import ACTIVATIONS

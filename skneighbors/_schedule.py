@@ -1,6 +1,7 @@
-"""When a training ends, validates and takes which learning rate."""
+"""How to train: when a training ends, validates and takes which learning rate."""
 
 import math
+from dataclasses import dataclass
 
 # From so many epochs on, those above this share of the peak learning rate aren't validated,
 # and, of more, not all others either.
@@ -13,6 +14,28 @@ _RESOLUTION = 16
 _CYCLE_ENDS = 3 / 15, 7 / 15
 
 LEARNING_RATES = ("cycles", "constant")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train; see the estimators for the meaning of each."""
+
+    max_iter: int
+    batch_size: int
+    context_size: int | None
+    context_neighbors: int | None
+    learning_rate: str
+    learning_rate_init: float
+    weight_decay: float
+    ema_decay: float | None
+    n_iter_no_change: int | None
+    tol: float
+    sharpnesses: tuple[float, ...] = ()  # among which validation chooses, if there are any
+    sharpen_in_the_end: bool = False  # whether it does so once, for all members
+    separable: bool = False  # whether no two members draw from one generator
+    stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
+    join_validation: bool = False  # whether rows held out may join the last cycle
+    repeat_on_all: bool = False  # whether to train again if the last cycle gained nothing
 
 
 def resolve_max_iter(max_iter, n_rows, batch_size, least, n_predictions=1.0):

@@ -64,8 +64,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         where ranks are soft and among some hundred rows, which makes masks wide.
         ``"auto"``: of the powers of the square root of 2 from 0.5 to 8 the one that
         predicts the validation rows best, for each network, whenever these are predicted;
-        below 1,000 distinct rows in the end, one for all networks, and 1 unless another
-        gains more than a standard error. Without validation rows 1, as in the papers.
+        below 1,000 distinct rows in the end, one for all networks of a training, and 1
+        unless another gains more than a standard error. Without validation rows 1, as in
+        the papers.
         See :class:`skneighbors.nn.SoftStepKNN`.
 
     context_size : int or None, default=256
@@ -211,7 +212,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Weight of each network in a prediction; they sum to 1. All are equal, or, where
         ``dropout="auto"`` has trained twice, those of the first training come first,
         and trainings weigh inversely as the mean squared errors of their validation
-        rows, at the best epoch before any of these are trained on.
+        rows, at the best epoch before any of these are trained on, with a sharpness of 1.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.

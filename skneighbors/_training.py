@@ -36,28 +36,6 @@ _MIN_ROWS_APART = 1000
 _MUCH_NOISE, _SOME_NOISE = 0.85, 0.95
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train; see the estimators for the meaning of each."""
-
-    max_iter: int
-    batch_size: int
-    context_size: int | None
-    context_neighbors: int | None
-    learning_rate: str
-    learning_rate_init: float
-    weight_decay: float
-    ema_decay: float | None
-    n_iter_no_change: int | None
-    tol: float
-    sharpnesses: tuple[float, ...] = ()  # among which validation chooses, if there are any
-    sharpen_in_the_end: bool = False  # whether it does so once, for all members
-    separable: bool = False  # whether no two members draw from one generator
-    stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
-    join_validation: bool = False  # whether rows held out may join the last cycle
-    repeat_on_all: bool = False  # whether to train again if the last cycle gained nothing
-
-
 @dataclass
 class TrainingHistory:
     """What happened: a loss for every epoch, a score for every one validated."""
@@ -88,6 +66,7 @@ class _Trainer:
         self.n_epochs = 0
         self._make_sampler()
         self.stopped = False
+        self._sharpness = None
         self.weights = FlatWeights(network)
         self.average = None
         self.result, self.result_weights = network, self.weights
@@ -114,8 +93,13 @@ class _Trainer:
 
     def sharpen(self, network):
         """Choose the sharpness of a network, the trained one or the result, if it is time to."""
-        if self.settings.sharpen_in_the_end and self.members.validation is not None:
+        if not self.settings.sharpen_in_the_end:
+            return
+        if self.members.validation is not None:
             sharpen(network, self.data, self.members, self.settings.sharpnesses)
+            self._sharpness = network.head.sharpness.clone()
+        elif self._sharpness is not None:  # chosen before all rows were trained on
+            network.head.sharpness.copy_(self._sharpness)
 
     def join_validation(self):
         """Train on all rows from now on."""
@@ -246,10 +230,14 @@ class _Team:
         """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
             snapshot.restore(trainer.weights)
-            trainer.sharpen(trainer.network)
         if self._apart:
             self._network.join(self._networks)
         self._network.eval()
+
+    def sharpen(self):
+        """Choose the sharpness of the weights that are kept, if it is time to."""
+        for trainer in self.trainers:
+            trainer.sharpen(trainer.network)
 
 
 def train_network(network, data, members, settings, generator, report=None, n_threads=1):
@@ -297,17 +285,19 @@ def train_network(network, data, members, settings, generator, report=None, n_th
                 raise
             history.interrupted, again = True, False
     team.finish()
-    if again:
-        try:
+    trained = False
+    try:
+        team.sharpen()
+        if again:
             trained = _train_on_all(
                 untrained, data, members, settings, history, generator, report, n_threads
             )
-        except KeyboardInterrupt:
-            history.interrupted, trained = True, False
-        if trained:
-            if settings.sharpnesses:
-                untrained.head.sharpness.copy_(network.head.sharpness)
-            copy_weights(untrained, network)
+    except KeyboardInterrupt:
+        history.interrupted = True
+    if trained:
+        if settings.sharpnesses:
+            untrained.head.sharpness.copy_(network.head.sharpness)
+        copy_weights(untrained, network)
     return history
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors import SoftStepKNNRegressor, _softstep_knn
+from skneighbors import SoftStepKNNRegressor, _base, _softstep_knn, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors._validation import sharpen, validate
@@ -88,21 +88,91 @@ def test_few_rows_keep_masks_as_trained_unless_another_surely_pays():
     assert_array_equal(network.head.sharpness, 1.0)
 
 
-# Few rows are trained as one and choose once, more are trained apart and choose by epoch;
-# noisy and clean ones are trained on in the end in ways of their own.
-@pytest.mark.parametrize("noise", [0.0, 1.0])
-@pytest.mark.parametrize(("n", "n_estimators"), [(400, 1), (400, 3), (1300, 2)])
-def test_what_was_chosen_stays_to_the_end(n, n_estimators, noise):
-    X, y = make_rows(n)
-    y = y + noise * np.random.default_rng(1).normal(size=len(y))
-    model = SoftStepKNNRegressor(
-        max_iter=40, n_estimators=n_estimators, hidden_layer_sizes=(32,), random_state=0
-    )
-    model.fit(X, y)
-    assert model.sharpness_.shape == model.estimator_weights_.shape
-    # A moving average would lie between them.
+@pytest.fixture
+def chosen(monkeypatch):
+    """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
+    monkeypatch.setattr(_base, "_MIN_EPOCHS", 30)
+    monkeypatch.setattr(_base, "_MIN_STEPS", 30)
+    monkeypatch.setattr(_training, "_SOME_NOISE", -9.0)
+    values = []
+
+    def recording(function):
+        def recorded(network, *args):
+            out = function(network, *args)
+            if args[-1]:
+                values.append(network.head.sharpness.tolist())
+            return out
+
+        return recorded
+
+    for name in ("sharpen", "validate"):
+        monkeypatch.setattr(_training, name, recording(getattr(_training, name)))
+    return values
+
+
+SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, dropout=0.0, random_state=0)
+
+
+@pytest.mark.parametrize("n", [400, 1200])
+def test_the_choice_outlives_a_last_cycle_on_all_rows(n, chosen, monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(n))
+    assert model.best_iter_ == 30 > model.validation_iters_[-1]
+    assert_array_equal(model.sharpness_, chosen[-1])
+    assert model.sharpness_ > 1
+
+
+def test_the_choice_outlives_an_interrupt_of_the_last_cycle(chosen, monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    train = _training._Trainer._pass_over_rows
+
+    def interrupted(trainer):
+        if trainer.members.validation is None:
+            raise KeyboardInterrupt
+        return train(trainer)
+
+    monkeypatch.setattr(_training._Trainer, "_pass_over_rows", interrupted)
+    with pytest.warns(UserWarning, match="Training interrupted"):
+        model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(400))
+    assert len(chosen) == 1
+    assert_array_equal(model.sharpness_, chosen[0])
+    assert model.sharpness_ > 1
+
+
+@pytest.mark.parametrize("n", [400, 1200])
+def test_the_choice_outlives_a_training_on_all_rows(n, chosen, monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
+    monkeypatch.setattr(_training, "overfits", lambda now: True)
+    repeat, repeated = _training._train_on_all, []
+
+    def counting(*args):
+        repeated.append(repeat(*args))
+        return repeated[-1]
+
+    monkeypatch.setattr(_training, "_MUCH_NOISE", 2.0)
+    monkeypatch.setattr(_training, "_train_on_all", counting)
+    model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(n))
+    assert repeated == [True]
+    best = model.validation_iters_.index(model.best_iter_) if n > 1000 else -1
+    assert_array_equal(model.sharpness_, chosen[best])
+    assert model.sharpness_ > 1
+
+
+def test_an_interrupt_of_the_choice_keeps_masks_as_trained(monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_training, "sharpen", interrupted)
+    with pytest.warns(UserWarning, match="Training interrupted"):
+        model = SoftStepKNNRegressor(max_iter=5, **SMALL).fit(*make_rows(400))
+    assert_array_equal(model.sharpness_, 1.0)
+    assert model.score(*make_rows(400)) > 0
+
+
+def test_no_average_mixes_choices():
+    model = SoftStepKNNRegressor(max_iter=20, random_state=0).fit(*make_rows(1200))
     assert_allclose(np.abs(model.sharpness_[:, None] - TRIED).min(1), 0, atol=1e-6)
-    assert_array_equal(model.sharpness_, model._bank.network.head.sharpness)
+    assert (model.sharpness_ > 1).all()
 
 
 @pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 15)])

@@ -15,8 +15,8 @@ from sklearn.metrics import mean_squared_error
 from skneighbors import _schedule, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._schedule import learning_rate_factor
-from skneighbors._training import TrainingSettings, train_network
+from skneighbors._schedule import TrainingSettings, learning_rate_factor
+from skneighbors._training import train_network
 from skneighbors._validation import (
     EpochResult,
     has_harmed,

@@ -190,7 +190,9 @@ class SoftStepKNN(NeighborHead):
             x = self._scaled_similarity(s, presence)
         else:
             x = self._scaled_rank(s, presence)
-        x_top = self._largest(x, presence)
+        x_top = 1.0
+        if self.softstep.function == "s1" or not self.training:
+            x_top = self._largest(x, presence)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
     def _sharpened(self, x, x_top):
