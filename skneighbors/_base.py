@@ -40,8 +40,6 @@ from .nn._similarity import SIMILARITIES
 _MIN_ROWS_TO_VALIDATE = 100
 # From so many rows on, a share of them more is worth less than the time it takes.
 _MIN_ROWS_TO_HOLD_OUT = 2000
-# With fewer rows, those held out are too few to choose a sharpness in every epoch.
-_MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
 # More hidden layers pay with many rows and harm with few.
 _FEW_LAYERS, _MORE_LAYERS = (256,) * 2, (256,) * 4
 _MIN_ROWS_FOR_MORE = 5000
@@ -50,6 +48,8 @@ _MIN_ROWS_FOR_MORE = 5000
 _FEW_ROWS = 500
 # Dropout of such a training.
 _DROPOUT = 0.2
+# Powers of the square root of 2; the first where validation rows don't tell them apart.
+_SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
 # Of a training, however many and however few the rows.
 _MIN_EPOCHS, _MIN_STEPS = 128, 1500
 _OF_FIT = 4  # stacklevel in `_fit`, past scikit-learn's wrapper, of the line that calls fit
@@ -75,6 +75,7 @@ class BaseNeighborRegressor(
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "trend": [StrOptions({"linear"}), None],
+        "sharpness": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "context_size": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_layer_sizes": [
             StrOptions({"auto"}),
@@ -203,7 +204,6 @@ class BaseNeighborRegressor(
             )
 
         self._bank = bank.to(torch.device("cpu"))
-        self._tell_of_head(self._bank.network.head)
         self._x_shape = X.shape[1:]
         self._row_of, self._weight_of = row_of, sample_weight.copy()
         self._x_scaler = x_scaler
@@ -211,6 +211,7 @@ class BaseNeighborRegressor(
         self._y_ndim = y_ndim
         self.hidden_layer_sizes_ = hidden_layer_sizes
         self.dropout_ = np.repeat([own.dropout for own in attempts], len(members.train))
+        self.sharpness_ = self._bank.network.head.sharpness.numpy().copy()
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
         self.loss_curve_ = history.losses
@@ -301,12 +302,9 @@ class BaseNeighborRegressor(
             return (self.dropout,)
         return (0.0, _DROPOUT) if n_rows < _FEW_ROWS and hidden_layer_sizes else (0.0,)
 
-    def _tell_of_head(self, head):
-        """Set attributes for what the networks' heads have learnt."""
-
-    def _sharpnesses(self):
-        """Values of the head's sharpness that validation is to choose among, if any."""
-        return ()
+    def _sharpens_by_epoch(self, n_rows):
+        """Whether to choose the sharpness whenever rows are validated, not just in the end."""
+        return False
 
     def _training_settings(self, n_train, n_rows):
         n_predictions = self._count_predictions(n_train)
@@ -320,7 +318,7 @@ class BaseNeighborRegressor(
             and self.n_iter_no_change is None
             and n_steps * n_predictions >= least[1]
         )
-        sharpnesses = self._sharpnesses()
+        sharpnesses = _SHARPNESSES if self.sharpness == "auto" else ()
         return TrainingSettings(
             max_iter=max_iter,
             batch_size=self.batch_size,
@@ -333,7 +331,7 @@ class BaseNeighborRegressor(
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             sharpnesses=sharpnesses,
-            sharpen_in_the_end=bool(sharpnesses) and n_rows < _MIN_ROWS_TO_SHARPEN_BY_EPOCH,
+            sharpen_in_the_end=bool(sharpnesses) and not self._sharpens_by_epoch(n_rows),
             stop_if_harmful=stop_if_harmful,
             join_validation=stop_if_harmful and n_rows < _MIN_ROWS_TO_HOLD_OUT,
             repeat_on_all=stop_if_harmful and self._repeats_on_all(n_rows),

@@ -31,7 +31,7 @@ class TrainingSettings:
     n_iter_no_change: int | None
     tol: float
     sharpnesses: tuple[float, ...] = ()  # among which validation chooses, if there are any
-    sharpen_in_the_end: bool = False  # whether it does so once, for all members
+    sharpen_in_the_end: bool = False  # whether it does so once, and with caution
     separable: bool = False  # whether no two members draw from one generator
     stop_if_harmful: bool = False  # whether to stop after a cycle that has harmed
     join_validation: bool = False  # whether rows held out may join the last cycle

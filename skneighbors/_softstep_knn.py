@@ -1,16 +1,14 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from numbers import Real
-
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from ._base import BaseNeighborRegressor
 from .nn import SoftStepKNN
 from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
-# Powers of the square root of 2; the first where validation rows don't tell them apart.
-_SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
+# With fewer rows, those held out are too few to choose a sharpness in every epoch.
+_MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
@@ -63,10 +61,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         How many times as fast the mask falls with the rank in prediction as in training,
         where ranks are soft and among some hundred rows, which makes masks wide.
         ``"auto"``: of the powers of the square root of 2 from 0.5 to 8 the one that
-        predicts the validation rows best, for each network, whenever these are predicted;
-        below 1,000 distinct rows in the end, one for all networks of a training, and 1
-        unless another gains more than a standard error. Without validation rows 1, as in
-        the papers.
+        predicts a network's validation rows best, whenever these are predicted;
+        below 1,000 distinct rows in the end, and 1 unless it gains more than a standard
+        error. Without validation rows 1, as in the papers.
         See :class:`skneighbors.nn.SoftStepKNN`.
 
     context_size : int or None, default=256
@@ -271,7 +268,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
-        "sharpness": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -343,11 +339,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _sharpnesses(self):
-        return _SHARPNESSES if self.sharpness == "auto" else ()
-
-    def _tell_of_head(self, head):
-        self.sharpness_ = head.sharpness.numpy().copy()
+    def _sharpens_by_epoch(self, n_rows):
+        return n_rows >= _MIN_ROWS_TO_SHARPEN_BY_EPOCH
 
     def _make_head(self, n_targets, trend):
         return SoftStepKNN(

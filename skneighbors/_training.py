@@ -230,14 +230,18 @@ class _Team:
         """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
             snapshot.restore(trainer.weights)
-        if self._apart:
-            self._network.join(self._networks)
+        self._join()
         self._network.eval()
 
     def sharpen(self):
         """Choose the sharpness of the weights that are kept, if it is time to."""
         for trainer in self.trainers:
             trainer.sharpen(trainer.network)
+        self._join()
+
+    def _join(self):
+        if self._apart:
+            self._network.join(self._networks)
 
 
 def train_network(network, data, members, settings, generator, report=None, n_threads=1):

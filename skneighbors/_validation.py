@@ -42,7 +42,7 @@ def has_harmed(now, best):
 
 
 def _exceed(errors, others, weight):
-    """Whether errors (m, n) exceed others by more than a standard error; see above."""
+    """Whether errors exceed others by more than a standard error; see above."""
     gain = (errors - others).double().flatten()
     weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
     total = weight.sum()
@@ -122,15 +122,15 @@ def validate(network, data, members, sharpnesses=()):
 
 @torch.no_grad()
 def sharpen(network, data, members, sharpnesses):
-    """Give all heads the sharpness that the validation rows of all members tell to.
+    """Give each head the sharpness of lowest validation error.
 
-    It is that of lowest error, or the first of them if that error is not lower by more
-    than a standard error.
+    Or the first of them, if that error is not lower by more than a standard error.
     """
     errors, _, weight = _row_errors(network, data, members, sharpnesses)
-    best = _mean_over_rows(errors, weight).mean(1).argmin()
-    pays = _exceed(errors[0], errors[best], weight)
-    network.head.sharpness.fill_(sharpnesses[best] if pays else sharpnesses[0])
+    for member, best in enumerate(_mean_over_rows(errors, weight).argmin(0)):
+        own_weight = None if weight is None else weight[member]
+        pays = _exceed(errors[0, member], errors[best, member], own_weight)
+        network.head.sharpness[member] = sharpnesses[best if pays else 0]
 
 
 def _row_errors(network, data, members, sharpnesses):

@@ -108,10 +108,28 @@ def test_knn_of_another_sharpness_agrees_with_the_formula(function, rank, scale,
     assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
 
 
-@pytest.mark.parametrize("rank", ["soft", "hard", None])
-def test_sharpness_makes_no_difference_in_training(rank, data):
+@pytest.mark.parametrize("sharpness", [0.375, 1.75, 30.0])
+@pytest.mark.parametrize("temperature", [None, 0.3])
+@pytest.mark.parametrize("function", ["s1", "s2", None])
+def test_nona_of_another_sharpness_agrees_with_the_formula(function, temperature, sharpness, data):
     z, z_n, y_n = data
-    sharp, plain = (make(SoftStepKNN, rank=rank, sharpness=by).train() for by in (5.0, 1.0))
+    head = make(NONA, softstep=function, temperature=temperature, sharpness=sharpness)
+    temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
+    raw = raw_of(head) if function else None
+    weights_of = oracles.nona_weights("l2", function, raw, temperature / sharpness)
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        *[(SoftStepKNN, {"rank": rank}) for rank in ("soft", "hard", None)],
+        *[(NONA, {"temperature": temperature}) for temperature in (0.3, None)],
+    ],
+)
+def test_sharpness_makes_no_difference_in_training(kind, params, data):
+    z, z_n, y_n = data
+    sharp, plain = (make(kind, **params, sharpness=by).train() for by in (5.0, 1.0))
     assert_array_equal(sharp(z, z_n, y_n).detach(), plain(z, z_n, y_n).detach())
     assert not np.allclose(
         sharp.eval()(z, z_n, y_n).detach(), plain.eval()(z, z_n, y_n).detach(), rtol=1e-3
@@ -388,13 +406,18 @@ def test_unknown_option(head, option):
         head(4, **option)
 
 
-@pytest.mark.parametrize(
-    "option", [{"rank": "softest"}, {"rank_scale": "sqrt"}, {"sharpness": 0.0}, {"sharpness": -1.0}]
-)
+@pytest.mark.parametrize("option", [{"rank": "softest"}, {"rank_scale": "sqrt"}])
 def test_unknown_option_of_softstep_knn(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):
         SoftStepKNN(4, **option)
+
+
+@pytest.mark.parametrize("sharpness", [0.0, -1.0, np.inf, np.nan, 1e39, 1e-46])
+@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+def test_sharpness_that_single_precision_does_not_hold(head, sharpness):
+    with pytest.raises(ValueError, match=r"sharpness must be positive and finite .* got"):
+        head(4, sharpness=sharpness)
 
 
 def test_self_index_of_a_wrong_shape(data):

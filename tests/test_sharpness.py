@@ -1,17 +1,17 @@
-"""How sharp the masks of ranks are: what validation chooses, and what comes of it."""
+"""How sharp the weights are: what validation chooses, and what comes of it."""
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors import SoftStepKNNRegressor, _base, _softstep_knn, _training
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _nona, _training
 from skneighbors._network import NeighborNetwork
 from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors._validation import sharpen, validate
-from skneighbors.nn import MLPEmbedder, SoftStepKNN
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-TRIED = _softstep_knn._SHARPNESSES
+TRIED = _base._SHARPNESSES
 
 
 def make_rows(n):
@@ -25,7 +25,11 @@ def rows():
     return make_rows(400)
 
 
-def untrained(weighted, noise=0.0):
+both_heads = pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+both = pytest.mark.parametrize("estimator", [NONARegressor, SoftStepKNNRegressor])
+
+
+def untrained(weighted, noise=0.0, head=SoftStepKNN):
     """A network of two members, data and the members' rows."""
     X, y = (torch.tensor(array, dtype=torch.float32) for array in make_rows(400))
     torch.manual_seed(0)
@@ -34,7 +38,7 @@ def untrained(weighted, noise=0.0):
     network = NeighborNetwork(
         None,
         [MLPEmbedder(2, (16,), 4) for _ in range(2)],
-        [SoftStepKNN(4, 2, softstep="s1", trend="linear") for _ in range(2)],
+        [head(4, 2, softstep="s1", trend="linear") for _ in range(2)],
     )
     data = LabelledRows(X, y, weight)
     train, held_out = torch.stack([torch.randperm(400) for _ in range(2)]).split([300, 100], dim=1)
@@ -52,9 +56,10 @@ def errors_of_each(network, data, members):
     return torch.stack(errors), torch.stack(mse), torch.stack(scores)
 
 
+@both_heads
 @pytest.mark.parametrize("weighted", [False, True])
-def test_validation_leaves_the_sharpness_of_lowest_error(weighted):
-    network, data, members = untrained(weighted)
+def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
+    network, data, members = untrained(weighted, head=head)
     errors, mse, scores = errors_of_each(network, data, members)
     best, member = mse.argmin(0), torch.arange(2)
     assert len(set(mse[:, 0].tolist())) > 5
@@ -68,31 +73,40 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted):
     assert_allclose(own_scores, scores[best, member], rtol=1e-4)
 
 
+@both_heads
 @pytest.mark.parametrize("weighted", [False, True])
-def test_few_rows_choose_one_sharpness_for_all_members(weighted):
-    network, data, members = untrained(weighted)
-    _, mse, _ = errors_of_each(network, data, members)
-    sharpen(network, data, members, TRIED)
-    assert_allclose(network.head.sharpness, TRIED[mse.mean(1).argmin()], rtol=1e-6)
-    assert network.head.sharpness[0] > 1
-
-
-def test_few_rows_keep_masks_as_trained_unless_another_surely_pays():
-    network, data, members = untrained(False, noise=2.5)
+@pytest.mark.parametrize("noise", [0.0, 2.5])
+def test_another_sharpness_must_gain_more_than_a_standard_error(noise, weighted, head):
+    network, data, members = untrained(weighted, noise, head)
     errors, mse, _ = errors_of_each(network, data, members)
-    best = mse.mean(1).argmin()
-    gain = (errors[0] - errors[best]).double().flatten()
-    assert 0 < gain.mean() < gain.std() / len(gain) ** 0.5
+    expected = []
+    for member, rows in enumerate(members.validation):
+        weight = data.weight[rows] if weighted else torch.ones(len(rows))
+        best = mse[:, member].argmin()
+        gain = errors[0, member] - errors[best, member]
+        mean = np.average(gain, weights=weight)
+        variance = np.average((gain - mean) ** 2, weights=weight)
+        pays = mean > (variance / len(rows)) ** 0.5
+        expected.append(TRIED[best] if pays else 1.0)
     network.head.sharpness.fill_(3.0)
     sharpen(network, data, members, TRIED)
-    assert_array_equal(network.head.sharpness, 1.0)
+    assert_allclose(network.head.sharpness, expected, rtol=1e-6)
+    assert noise or max(expected) > 1
 
 
 @pytest.fixture
-def chosen(monkeypatch):
+def far_from_one(monkeypatch):
+    """Let validation choose between what is surely too little and more than 1."""
+    monkeypatch.setattr(_base, "_SHARPNESSES", (0.1, 2.0, 3.0, 4.0))
+
+
+@pytest.fixture
+def chosen(far_from_one, monkeypatch):
     """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
-    monkeypatch.setattr(_base, "_MIN_EPOCHS", 30)
-    monkeypatch.setattr(_base, "_MIN_STEPS", 30)
+    for name in ("_MIN_EPOCHS", "_MIN_STEPS"):
+        monkeypatch.setattr(_base, name, 30)
+    for name in ("_LEAST_EPOCHS", "_FEWER_STEPS"):
+        monkeypatch.setattr(_nona, name, 30)
     monkeypatch.setattr(_training, "_SOME_NOISE", -9.0)
     values = []
 
@@ -111,18 +125,21 @@ def chosen(monkeypatch):
 
 
 SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, dropout=0.0, random_state=0)
+SMALL |= dict(trend="linear")
 
 
+@both
 @pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_last_cycle_on_all_rows(n, chosen, monkeypatch):
+def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(n))
+    model = estimator(**SMALL).fit(*make_rows(n))
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
     assert_array_equal(model.sharpness_, chosen[-1])
     assert model.sharpness_ > 1
 
 
-def test_the_choice_outlives_an_interrupt_of_the_last_cycle(chosen, monkeypatch):
+@both
+def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
     train = _training._Trainer._pass_over_rows
 
@@ -133,14 +150,15 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(chosen, monkeypatch)
 
     monkeypatch.setattr(_training._Trainer, "_pass_over_rows", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
-        model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(400))
+        model = estimator(**SMALL).fit(*make_rows(400))
     assert len(chosen) == 1
     assert_array_equal(model.sharpness_, chosen[0])
     assert model.sharpness_ > 1
 
 
+@both
 @pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_training_on_all_rows(n, chosen, monkeypatch):
+def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
     monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
     monkeypatch.setattr(_training, "overfits", lambda now: True)
     repeat, repeated = _training._train_on_all, []
@@ -151,32 +169,35 @@ def test_the_choice_outlives_a_training_on_all_rows(n, chosen, monkeypatch):
 
     monkeypatch.setattr(_training, "_MUCH_NOISE", 2.0)
     monkeypatch.setattr(_training, "_train_on_all", counting)
-    model = SoftStepKNNRegressor(**SMALL).fit(*make_rows(n))
+    model = estimator(**SMALL).fit(*make_rows(n))
     assert repeated == [True]
-    best = model.validation_iters_.index(model.best_iter_) if n > 1000 else -1
+    by_epoch = len(chosen) > 1
+    assert by_epoch == (n > 1000 and estimator is SoftStepKNNRegressor)
+    best = model.validation_iters_.index(model.best_iter_) if by_epoch else -1
     assert_array_equal(model.sharpness_, chosen[best])
     assert model.sharpness_ > 1
 
 
-def test_an_interrupt_of_the_choice_keeps_masks_as_trained(monkeypatch):
+@both
+def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_training, "sharpen", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
-        model = SoftStepKNNRegressor(max_iter=5, **SMALL).fit(*make_rows(400))
+        model = estimator(max_iter=5, **SMALL).fit(*make_rows(400))
     assert_array_equal(model.sharpness_, 1.0)
     assert model.score(*make_rows(400)) > 0
 
 
-def test_no_average_mixes_choices():
-    model = SoftStepKNNRegressor(max_iter=20, random_state=0).fit(*make_rows(1200))
-    assert_allclose(np.abs(model.sharpness_[:, None] - TRIED).min(1), 0, atol=1e-6)
-    assert (model.sharpness_ > 1).all()
+@both
+def test_members_trained_apart_keep_what_they_chose(estimator, far_from_one):
+    model = estimator(max_iter=20, random_state=0).fit(*make_rows(1200))
+    assert set(model.sharpness_) <= {2.0, 3.0, 4.0}
 
 
 @pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 15)])
-def test_it_pays(n, max_iter):
+def test_it_pays_where_only_the_nearest_know(n, max_iter):
     X, y = make_rows(n + 300)
     settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)
     errors = [
@@ -186,16 +207,19 @@ def test_it_pays(n, max_iter):
     assert errors[1] < 0.9 * errors[0]
 
 
-def test_a_given_sharpness_is_used(rows):
-    model = SoftStepKNNRegressor(sharpness=3, max_iter=5, random_state=0).fit(*rows)
+@both
+def test_a_given_sharpness_is_used(estimator, rows):
+    settings = dict(trend="linear", max_iter=5, random_state=0)
+    model = estimator(sharpness=3, **settings).fit(*rows)
     assert_array_equal(model.sharpness_, [3.0, 3.0])
-    mild = SoftStepKNNRegressor(sharpness=0.5, max_iter=5, random_state=0).fit(*rows)
+    mild = estimator(sharpness=0.5, **settings).fit(*rows)
     (sharp_weights, _), (mild_weights, _) = (m.top_neighbors(rows[0], 20) for m in (model, mild))
     assert (sharp_weights.sum(1) > mild_weights.sum(1)).all()
 
 
+@both
 @pytest.mark.parametrize(("n", "early_stopping"), [(60, "auto"), (200, False)])
-def test_without_validation_rows_masks_are_as_trained(n, early_stopping, rows):
+def test_without_validation_rows_weights_are_as_trained(n, early_stopping, estimator, rows):
     X, y = rows
-    model = SoftStepKNNRegressor(max_iter=5, early_stopping=early_stopping).fit(X[:n], y[:n])
+    model = estimator(max_iter=5, early_stopping=early_stopping).fit(X[:n], y[:n])
     assert_array_equal(model.sharpness_, 1.0)

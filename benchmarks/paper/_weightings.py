@@ -102,7 +102,7 @@ def weighted_regressor(**params):
 
 
 def _knn(softstep, **params):
-    return SoftStepKNNRegressor, {"softstep": softstep, "sharpness": 1.0, **params}
+    return SoftStepKNNRegressor, {"softstep": softstep, **params}
 
 
 # Estimator class and parameters beside the papers' setting.

@@ -30,7 +30,9 @@ class _Trend(Linear):
 class NeighborHead(nn.Module):
     """What the heads share: neighbour weights, exclusion of self, trend."""
 
-    def __init__(self, embedding_dim, n_targets, similarity, temperature, trend, self_in_range):
+    def __init__(
+        self, embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
+    ):
         super().__init__()
         check_option("similarity", similarity, SIMILARITIES)
         check_option("trend", trend, TRENDS)
@@ -43,6 +45,11 @@ class NeighborHead(nn.Module):
         else:
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
         self.trend = _Trend(embedding_dim, n_targets) if trend == "linear" else None
+        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
+        if not 0 < self.sharpness < math.inf:
+            raise ValueError(
+                f"sharpness must be positive and finite in single precision; got {sharpness!r}."
+            )
 
     def _tempered(self, s):
         if self.log_temperature is None:

@@ -41,6 +41,9 @@ class NONA(NeighborHead):
         Initial value of a learnt temperature; None for a fixed one of 1.
     trend : {"linear"} or None, default=None
         Whether to average targets or residuals of a linear trend.
+    sharpness : float, default=1.0
+        In evaluation mode the temperature is divided by it, so that above 1 fewer
+        neighbours count. A buffer of the module.
     self_in_range : bool, default=False
         Whether a query that is left out by `self_index` still counts for its
         row's range of similarities, as in the authors' code. The mask's input
@@ -74,15 +77,26 @@ class NONA(NeighborHead):
         softstep_parameters="pointwise",
         temperature=None,
         trend=None,
+        sharpness=1.0,
         self_in_range=False,
         eps=1e-6,
     ):
-        super().__init__(embedding_dim, n_targets, similarity, temperature, trend, self_in_range)
+        super().__init__(
+            embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
+        )
         self.softstep = None
         if softstep is not None:
             self.softstep = SoftStep(
                 embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
             )
+
+    def _tempered(self, s):
+        if self.training:
+            return super()._tempered(s)
+        rate = self.sharpness
+        if self.log_temperature is not None:
+            rate = rate * torch.exp(-self.log_temperature)
+        return s * rate[..., None, None]
 
     def _logits(self, z, s, presence):
         logits = self._tempered(s)
@@ -173,14 +187,13 @@ class SoftStepKNN(NeighborHead):
     ):
         if rank != "soft":
             temperature = None
-        super().__init__(embedding_dim, n_targets, similarity, temperature, trend, self_in_range)
+        super().__init__(
+            embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
+        )
         check_option("rank", rank, RANKS)
         check_option("rank_scale", rank_scale, RANK_SCALES)
         self.rank = rank
         self.rank_scale = rank_scale
-        if not 0 < sharpness < math.inf:
-            raise ValueError(f"sharpness must be positive and finite; got {sharpness!r}.")
-        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
         self.softstep = SoftStep(
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
