@@ -222,7 +222,7 @@ def test_queries_beyond_single_precision_see_all_rows(algorithm):
 @pytest.fixture(scope="module", params=[NONARegressor, SoftStepKNNRegressor])
 def model(request):
     X, y = make_friedman1(500, random_state=0)
-    return request.param(max_iter=12, random_state=0).fit(X, y)
+    return request.param(max_iter=12, sharpness=1.0, random_state=0).fit(X, y)
 
 
 @pytest.fixture
