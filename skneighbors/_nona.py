@@ -58,9 +58,9 @@ class NONARegressor(BaseNeighborRegressor):
     sharpness : float or "auto", default="auto"
         What the temperature is divided by in prediction, where more rows are near than
         among the some hundred of a batch. ``"auto"``: of the powers of the square root of 2
-        from 0.5 to 8 the one that predicts a network's validation rows best, in the end;
-        1 unless it gains more than a standard error. Without validation rows 1, as in the
-        papers.
+        from 0.5 to 8 the one that predicts a network's validation rows best, when its
+        training ends or goes on with them; 1 unless it gains more than a standard error.
+        Without validation rows 1, as in the papers.
 
     context_size : int or None, default=256
         Number of training rows drawn for every batch as neighbours beside the
@@ -195,7 +195,8 @@ class NONARegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, after each epoch that
-        was validated, as long as rows are set aside. None without validation.
+        was validated, as long as rows are set aside, before ``sharpness="auto"`` is chosen.
+        None without validation.
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
@@ -217,8 +218,8 @@ class NONARegressor(BaseNeighborRegressor):
         there are several kinds: where ``trend="auto"`` has trained two, those with a
         trend come first, and where ``dropout="auto"`` has trained twice, the kinds of
         the first training do. Kinds weigh inversely as the mean squared errors of their
-        validation rows, at the best epoch before any of these are trained on, with a
-        sharpness of 1.
+        validation rows, at the best epoch before any of these are trained on and before
+        ``sharpness="auto"`` is chosen.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.

@@ -62,8 +62,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         where ranks are soft and among some hundred rows, which makes masks wide.
         ``"auto"``: of the powers of the square root of 2 from 0.5 to 8 the one that
         predicts a network's validation rows best, whenever these are predicted;
-        below 1,000 distinct rows in the end, and 1 unless it gains more than a standard
-        error. Without validation rows 1, as in the papers.
+        below 1,000 distinct rows when its training ends or goes on with them, and 1 unless
+        it gains more than a standard error. Without validation rows 1, as in the papers.
         See :class:`skneighbors.nn.SoftStepKNN`.
 
     context_size : int or None, default=256
@@ -188,7 +188,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the members, after each epoch that
-        was validated, as long as rows are set aside. None without validation.
+        was validated, as long as rows are set aside, before ``sharpness="auto"`` is chosen
+        in the end. None without validation.
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if `n_iter_no_change` is given or
@@ -209,7 +210,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Weight of each network in a prediction; they sum to 1. All are equal, or, where
         ``dropout="auto"`` has trained twice, those of the first training come first,
         and trainings weigh inversely as the mean squared errors of their validation
-        rows, at the best epoch before any of these are trained on, with a sharpness of 1.
+        rows, at the best epoch before any of these are trained on and before
+        ``sharpness="auto"`` is chosen in the end.
 
     hidden_layer_sizes_ : tuple of int
         Widths of the hidden layers: what ``"auto"`` came to.

@@ -103,9 +103,8 @@ class _Trainer:
 
     def join_validation(self):
         """Train on all rows from now on."""
-        if self.settings.sharpen_in_the_end:
-            self.sharpen(self.result)
-            self._share_sharpness()
+        self.sharpen(self.result)
+        self._share_sharpness()
         self.members = self.members.joined(len(self.data.X))
         self._make_sampler()
         if self.sampler.n_near and self.n_epochs % self.refresh:

@@ -42,7 +42,7 @@ def has_harmed(now, best):
 
 
 def _exceed(errors, others, weight):
-    """Whether errors exceed others by more than a standard error; see above."""
+    """Whether errors exceed others, of rows as if independent, by a standard error."""
     gain = (errors - others).double().flatten()
     weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
     total = weight.sum()
@@ -129,7 +129,8 @@ def sharpen(network, data, members, sharpnesses):
     errors, _, weight = _row_errors(network, data, members, sharpnesses)
     for member, best in enumerate(_mean_over_rows(errors, weight).argmin(0)):
         own_weight = None if weight is None else weight[member]
-        pays = _exceed(errors[0, member], errors[best, member], own_weight)
+        # A single row has no spread to tell of a standard error.
+        pays = errors.shape[-1] > 1 and _exceed(errors[0, member], errors[best, member], own_weight)
         network.head.sharpness[member] = sharpnesses[best if pays else 0]
 
 
@@ -155,7 +156,11 @@ def _row_errors(network, data, members, sharpnesses):
             y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
         finally:
             head.sharpness = kept
-    return (y - y_hat).square().mean(-1), y, weight
+    errors = (y - y_hat).square().mean(-1)
+    if sharpnesses:
+        # Of a head that does not read its sharpness there is one set of errors.
+        errors = errors.expand(len(sharpnesses), -1, -1)
+    return errors, y, weight
 
 
 def take_rows(z, rows):

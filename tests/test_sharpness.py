@@ -124,8 +124,7 @@ def chosen(far_from_one, monkeypatch):
     return values
 
 
-SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, dropout=0.0, random_state=0)
-SMALL |= dict(trend="linear")
+SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, dropout=0.0, trend="linear", random_state=0)
 
 
 @both
@@ -136,6 +135,27 @@ def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, monk
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
     assert_array_equal(model.sharpness_, chosen[-1])
     assert model.sharpness_ > 1
+
+
+@both
+def test_the_choice_before_the_last_cycle_is_that_of_the_average(estimator, chosen, monkeypatch):
+    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+    choose, join = _training.sharpen, _training._Trainer.join_validation
+    sharpened, averages = [], []
+
+    def recorded(network, *args):
+        sharpened.append(network)
+        choose(network, *args)
+
+    def joining(trainer):
+        averages.append(trainer.average.network)
+        join(trainer)
+
+    monkeypatch.setattr(_training, "sharpen", recorded)
+    monkeypatch.setattr(_training._Trainer, "join_validation", joining)
+    estimator(**SMALL).fit(*make_rows(400))
+    assert len(averages) == 1
+    assert sharpened == averages
 
 
 @both
@@ -191,8 +211,18 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
 
 
 @both
-def test_members_trained_apart_keep_what_they_chose(estimator, far_from_one):
-    model = estimator(max_iter=20, random_state=0).fit(*make_rows(1200))
+def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch):
+    values = iter((2.0, 3.0, 4.0) * 99)
+    in_turn = _training.sharpen
+
+    def sharpen_in_turn(network, data, members, sharpnesses):
+        in_turn(network, data, members, (0.1, next(values)))
+
+    monkeypatch.setattr(_training, "sharpen", sharpen_in_turn)
+    model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
+    if estimator is NONARegressor:
+        assert_array_equal(chosen, [[2.0], [3.0], [4.0]])
+        assert_array_equal(model.sharpness_, [2.0, 3.0, 4.0])
     assert set(model.sharpness_) <= {2.0, 3.0, 4.0}
 
 
@@ -215,6 +245,30 @@ def test_a_given_sharpness_is_used(estimator, rows):
     mild = estimator(sharpness=0.5, **settings).fit(*rows)
     (sharp_weights, _), (mild_weights, _) = (m.top_neighbors(rows[0], 20) for m in (model, mild))
     assert (sharp_weights.sum(1) > mild_weights.sum(1)).all()
+
+
+@both
+def test_one_validation_row_is_not_enough(estimator, far_from_one):
+    model = estimator(early_stopping=True, max_iter=2, random_state=0).fit(*make_rows(6))
+    assert_allclose(model.sharpness_, 0.1)
+
+
+def test_a_head_may_ignore_its_sharpness():
+    class Mean(NONA):
+        def weights_of(self, z, s, self_index=None, sample_weight=None):
+            return torch.full_like(s, 1 / s.shape[-1])
+
+    network, data, members = untrained(False, head=Mean)
+    network.head.sharpness.fill_(3.0)
+    sharpen(network, data, members, TRIED)
+    assert_array_equal(network.head.sharpness, 1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_heads_without_parameters_take_any_precision(dtype):
+    head = NONA(4, similarity="dot", softstep=None, sharpness=2.0).eval()
+    z = torch.randn(9, 4, dtype=dtype)
+    assert head(z, z, z[:, 0]).dtype == dtype
 
 
 @both

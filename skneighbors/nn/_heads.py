@@ -93,7 +93,7 @@ class NONA(NeighborHead):
     def _tempered(self, s):
         if self.training:
             return super()._tempered(s)
-        rate = self.sharpness
+        rate = self.sharpness.to(s)
         if self.log_temperature is not None:
             rate = rate * torch.exp(-self.log_temperature)
         return s * rate[..., None, None]
