@@ -278,6 +278,9 @@ class BaseNeighborRegressor(
         n_members = n_kinds * self.n_estimators
         return MemberRows.drawn(n_rows, n_members, fraction, random_state).to(device)
 
+    def _resolve_context_size(self, n_rows):
+        return self.context_size
+
     def _count_context_neighbors(self, n_rows):
         """Of how many near rows a query brings one; None for uniform draws alone."""
         return
@@ -322,7 +325,7 @@ class BaseNeighborRegressor(
         return TrainingSettings(
             max_iter=max_iter,
             batch_size=self.batch_size,
-            context_size=self.context_size,
+            context_size=self._resolve_context_size(n_rows),
             context_neighbors=self._count_context_neighbors(n_train),
             learning_rate=self.learning_rate,
             learning_rate_init=self.learning_rate_init,

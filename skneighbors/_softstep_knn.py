@@ -1,6 +1,8 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from sklearn.utils._param_validation import StrOptions
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import BaseNeighborRegressor
 from .nn import SoftStepKNN
@@ -9,6 +11,9 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 # With fewer rows, those held out are too few to choose a sharpness in every epoch.
 _MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
+# Ranks among more rows are nearer to those among all; with few rows, fewer do as well or better.
+_CONTEXT_SIZE, _LARGER_CONTEXT_SIZE = 256, 512
+_MIN_ROWS_FOR_LARGER_CONTEXT = 5000
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
@@ -66,10 +71,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         it gains more than a standard error. Without validation rows 1, as in the papers.
         See :class:`skneighbors.nn.SoftStepKNN`.
 
-    context_size : int or None, default=256
+    context_size : int, "auto" or None, default="auto"
         Number of training rows drawn for every batch as neighbours beside the
-        batch itself; all rows if there are no more than that. None: the batch
-        alone, as in the papers.
+        batch itself; all rows if there are no more than that. ``"auto"``: 256, or 512
+        from 5,000 distinct rows on. None: the batch alone, as in the papers.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding.
@@ -268,6 +273,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
+        "context_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
     }
@@ -283,7 +289,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         rank="soft",
         rank_scale="log",
         sharpness="auto",
-        context_size=256,
+        context_size="auto",
         hidden_layer_sizes="auto",
         embedding_dim=64,
         activation="silu",
@@ -340,6 +346,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def _resolve_context_size(self, n_rows):
+        if self.context_size != "auto":
+            return self.context_size
+        many = n_rows >= _MIN_ROWS_FOR_LARGER_CONTEXT
+        return _LARGER_CONTEXT_SIZE if many else _CONTEXT_SIZE
 
     def _sharpens_by_epoch(self, n_rows):
         return n_rows >= _MIN_ROWS_TO_SHARPEN_BY_EPOCH

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -13,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _softstep_knn
 
 PAPER = dict(
     similarity="l2",
@@ -125,6 +126,19 @@ def test_auto_depth_grows_with_the_distinct_rows(
     given = estimator_class(hidden_layer_sizes=list(sizes), max_iter=2, random_state=0).fit(X, y)
     assert auto.hidden_layer_sizes_ == given.hidden_layer_sizes_ == sizes
     assert_allclose(twice, given.predict(X_test), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("larger_from", "size"), [(81, 16), (80, 32)])
+def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger_from, size):
+    X, X_test, y, _ = (part[:80] for part in friedman)
+    monkeypatch.setattr(_softstep_knn, "_CONTEXT_SIZE", 16)
+    monkeypatch.setattr(_softstep_knn, "_LARGER_CONTEXT_SIZE", 32)
+    monkeypatch.setattr(_softstep_knn, "_MIN_ROWS_FOR_LARGER_CONTEXT", larger_from)
+    auto = SoftStepKNNRegressor(batch_size=8, max_iter=2, random_state=0)
+    given = clone(auto).set_params(context_size=size).fit(X, y)
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5))
+    assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
+    assert twice.loss_curve_ == pytest.approx(given.loss_curve_, rel=1e-4)
 
 
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
