@@ -1,6 +1,6 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -39,6 +39,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether every query has its own mask, a function of its embedding, or
         all share one.
+
+    eps : float, default=1e-2
+        How close to 0 and 1 the mask's parameters may come and how close to the row's largest
+        scaled rank it may reject, below 0.5; see :class:`skneighbors.nn.SoftStep`. The
+        papers' 1e-6 makes steps so steep that single gradients can undo a training. With
+        ``rank_scale="linear"`` no fewer than about a share `eps` of the neighbours count.
 
     temperature : float or None, default=1.0
         Initial value of the learnt strength of the soft rank, as a multiple of
@@ -273,6 +279,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
+        "eps": [Interval(Real, 0, 0.5, closed="neither")],
         "context_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
@@ -284,6 +291,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         similarity="l2",
         softstep="s1",
         softstep_parameters="pointwise",
+        eps=1e-2,
         temperature=1.0,
         trend="linear",
         rank="soft",
@@ -317,6 +325,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
+        self.eps = eps
         self.temperature = temperature
         self.trend = trend
         self.rank = rank
@@ -368,4 +377,5 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
             rank=self.rank,
             rank_scale=self.rank_scale,
             sharpness=1.0 if self.sharpness == "auto" else self.sharpness,
+            eps=self.eps,
         )

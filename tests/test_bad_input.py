@@ -94,6 +94,7 @@ BAD_PARAMETERS = {
     "similarity": ["L2", None, 2],
     "softstep": ["s3", 1, True],
     "softstep_parameters": ["local", None],
+    "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, "high", np.nan],
     "trend": ["quadratic", True],
     "rank": ["medium", True],

@@ -141,6 +141,17 @@ def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger
     assert twice.loss_curve_ == pytest.approx(given.loss_curve_, rel=1e-4)
 
 
+@torch.no_grad()
+def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
+    X, _, y, _ = friedman
+    model = SoftStepKNNRegressor(eps=0.4, n_estimators=1, max_iter=2, random_state=0).fit(X, y)
+    z = torch.from_numpy(model.transform(X))[None]
+    a, b, t = model._bank.network.head.softstep.thresholds(z)
+    assert a.max() <= 0.6
+    assert 0.4 <= t.min() <= t.max() <= 0.6
+    assert ((b - a) / (1 - a)).min() >= 0.4 - 1e-6
+
+
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
     X, X_test, y, _ = friedman
     fit = estimator_class(max_iter=3, random_state=3).fit

@@ -102,7 +102,7 @@ def weighted_regressor(**params):
 
 
 def _knn(softstep, **params):
-    return SoftStepKNNRegressor, {"softstep": softstep, **params}
+    return SoftStepKNNRegressor, {"softstep": softstep, "eps": 1e-6, **params}
 
 
 # Estimator class and parameters beside the papers' setting.
