@@ -62,7 +62,7 @@ class _LinearHead(NONA):
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, n_targets, trend):
+    def _make_head(self, n_rows, n_targets, trend):
         return _LinearHead(self.embedding_dim, n_targets, softstep=None, trend="linear")
 
 

@@ -106,7 +106,7 @@ class BaseNeighborRegressor(
         "verbose": [Options(Integral, {0, 1}), "boolean"],
     }
 
-    def _make_head(self, n_targets, trend):
+    def _make_head(self, n_rows, n_targets, trend):
         raise NotImplementedError
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -384,7 +384,7 @@ class BaseNeighborRegressor(
             for _ in members
         ]
         trend = None if self.trend is None else "linear"
-        heads = [self._make_head(n_targets, trend) for _ in members]
+        heads = [self._make_head(len(data.X), n_targets, trend) for _ in members]
         for head in heads[self.n_estimators :]:
             head.turn_off_trend()
         return NeighborNetwork(feature_extractors, embedders, heads)

@@ -384,7 +384,7 @@ class NONARegressor(BaseNeighborRegressor):
     def _repeats_on_all(self, n_rows):
         return n_rows < _MIN_ROWS_NOT_TO_REPEAT
 
-    def _make_head(self, n_targets, trend):
+    def _make_head(self, n_rows, n_targets, trend):
         return NONA(
             self.embedding_dim,
             n_targets,

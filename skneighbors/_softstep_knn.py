@@ -13,7 +13,9 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 _MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
 # Ranks among more rows are nearer to those among all; with few rows, fewer do as well or better.
 _CONTEXT_SIZE, _LARGER_CONTEXT_SIZE = 256, 512
-_MIN_ROWS_FOR_LARGER_CONTEXT = 5000
+# Trained on many rows, the steepest masks make gradients a thousand times as long as usual.
+_EPS, _LARGER_EPS = 1e-6, 1e-2
+_MANY_ROWS = 5000
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
@@ -40,11 +42,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    eps : float, default=1e-2
+    eps : float or "auto", default="auto"
         How close to 0 and 1 the mask's parameters may come and how close to the row's largest
-        scaled rank it may reject, below 0.5; see :class:`skneighbors.nn.SoftStep`. The
-        papers' 1e-6 makes steps so steep that single gradients can undo a training. With
-        ``rank_scale="linear"`` no fewer than about a share `eps` of the neighbours count.
+        scaled rank it may reject, below 0.5; see :class:`skneighbors.nn.SoftStep`.
+        ``"auto"``: 1e-6 as in the papers; from 5,000 distinct rows on, where so steep masks
+        make single gradients undo a training, 1e-2. With ``rank_scale="linear"``, where at
+        least about a share `eps` of the neighbours, over the sharpness, counts, always 1e-6.
 
     temperature : float or None, default=1.0
         Initial value of the learnt strength of the soft rank, as a multiple of
@@ -279,7 +282,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
-        "eps": [Interval(Real, 0, 0.5, closed="neither")],
+        "eps": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="neither")],
         "context_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
@@ -291,7 +294,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         similarity="l2",
         softstep="s1",
         softstep_parameters="pointwise",
-        eps=1e-2,
+        eps="auto",
         temperature=1.0,
         trend="linear",
         rank="soft",
@@ -359,13 +362,17 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     def _resolve_context_size(self, n_rows):
         if self.context_size != "auto":
             return self.context_size
-        many = n_rows >= _MIN_ROWS_FOR_LARGER_CONTEXT
-        return _LARGER_CONTEXT_SIZE if many else _CONTEXT_SIZE
+        return _LARGER_CONTEXT_SIZE if n_rows >= _MANY_ROWS else _CONTEXT_SIZE
+
+    def _resolve_eps(self, n_rows):
+        if self.eps != "auto":
+            return self.eps
+        return _LARGER_EPS if n_rows >= _MANY_ROWS and self.rank_scale == "log" else _EPS
 
     def _sharpens_by_epoch(self, n_rows):
         return n_rows >= _MIN_ROWS_TO_SHARPEN_BY_EPOCH
 
-    def _make_head(self, n_targets, trend):
+    def _make_head(self, n_rows, n_targets, trend):
         return SoftStepKNN(
             self.embedding_dim,
             n_targets,
@@ -377,5 +384,5 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
             rank=self.rank,
             rank_scale=self.rank_scale,
             sharpness=1.0 if self.sharpness == "auto" else self.sharpness,
-            eps=self.eps,
+            eps=self._resolve_eps(n_rows),
         )

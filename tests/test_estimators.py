@@ -133,7 +133,7 @@ def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger
     X, X_test, y, _ = (part[:80] for part in friedman)
     monkeypatch.setattr(_softstep_knn, "_CONTEXT_SIZE", 16)
     monkeypatch.setattr(_softstep_knn, "_LARGER_CONTEXT_SIZE", 32)
-    monkeypatch.setattr(_softstep_knn, "_MIN_ROWS_FOR_LARGER_CONTEXT", larger_from)
+    monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", larger_from)
     auto = SoftStepKNNRegressor(batch_size=8, max_iter=2, random_state=0)
     given = clone(auto).set_params(context_size=size).fit(X, y)
     twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5))
@@ -141,15 +141,34 @@ def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger
     assert twice.loss_curve_ == pytest.approx(given.loss_curve_, rel=1e-4)
 
 
-@torch.no_grad()
+def least_margin(model, X):
+    """How close to 0 or 1 the parameters of the masks of rows X come."""
+    z = torch.from_numpy(model.transform(X))[None]
+    with torch.no_grad():
+        a, b, t = model._bank.network.head.softstep.thresholds(z)
+    b = (b - a) / (1 - a)
+    return min(1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
+
+
 def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
     X, _, y, _ = friedman
-    model = SoftStepKNNRegressor(eps=0.4, n_estimators=1, max_iter=2, random_state=0).fit(X, y)
-    z = torch.from_numpy(model.transform(X))[None]
-    a, b, t = model._bank.network.head.softstep.thresholds(z)
-    assert a.max() <= 0.6
-    assert 0.4 <= t.min() <= t.max() <= 0.6
-    assert ((b - a) / (1 - a)).min() >= 0.4 - 1e-6
+    model = SoftStepKNNRegressor(n_estimators=1, max_iter=2, random_state=0)
+    assert least_margin(model.set_params(eps=0.49).fit(X, y), X) >= 0.49 - 1e-6
+    assert least_margin(model.set_params(eps=0.1).fit(X, y), X) < 0.49
+
+
+@pytest.mark.parametrize(
+    ("many", "rank_scale", "eps"), [(80, "log", 0.4), (81, "log", 0.1), (80, "linear", 0.1)]
+)
+def test_auto_eps_grows_with_the_distinct_rows(friedman, monkeypatch, many, rank_scale, eps):
+    X, X_test, y, _ = (part[:80] for part in friedman)
+    monkeypatch.setattr(_softstep_knn, "_EPS", 0.1)
+    monkeypatch.setattr(_softstep_knn, "_LARGER_EPS", 0.4)
+    monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", many)
+    auto = SoftStepKNNRegressor(context_size=16, rank_scale=rank_scale, max_iter=2, random_state=0)
+    given = clone(auto).set_params(eps=eps).fit(X, y)
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5))
+    assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
 
 
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):

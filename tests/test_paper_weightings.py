@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("paper_alone")
 def head_weights(name, z, z_n, **kwargs):
     from paper._weightings import make_model
 
-    head = make_model(name, embedding_dim=z.shape[1])._make_head(1, None).double()
+    head = make_model(name, embedding_dim=z.shape[1])._make_head(len(z_n), 1, None).double()
     with torch.no_grad():
         return head.weights(torch.from_numpy(z), torch.from_numpy(z_n), **kwargs).numpy()
 

@@ -95,7 +95,7 @@ def weighted_regressor(**params):
     """NONARegressor class whose head is a `WeightedHead` of these parameters."""
 
     class WeightedRegressor(NONARegressor):
-        def _make_head(self, n_targets, trend):
+        def _make_head(self, n_rows, n_targets, trend):
             return WeightedHead(self.embedding_dim, n_targets, **params)
 
     return WeightedRegressor
