@@ -43,8 +43,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         all share one.
 
     eps : float or "auto", default="auto"
-        How close to 0 and 1 the mask's parameters may come and how close to the row's largest
-        scaled rank it may reject, below 0.5; see :class:`skneighbors.nn.SoftStep`.
+        How close to 0 and 1 the mask's parameters may come, below 0.5; see
+        :class:`skneighbors.nn.SoftStep`.
         ``"auto"``: 1e-6 as in the papers; from 5,000 distinct rows on, where so steep masks
         make single gradients undo a training, 1e-2. With ``rank_scale="linear"``, where at
         least about a share `eps` of the neighbours, over the sharpness, counts, always 1e-6.

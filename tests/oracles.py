@@ -43,7 +43,7 @@ def softstep(x, raw, function, x_top=1.0, eps=EPS):
     a, b, t = np.clip(1 / (1 + np.exp(-raw)), eps, 1 - eps)
     if function == "s2":
         return s2(x, b, t)
-    a = min(a, x_top) - eps
+    a = min(a, x_top) - min(eps, EPS)
     return s1(x, a, a + b * (1 - a), t)
 
 

@@ -10,6 +10,10 @@ from ._stack import Linear
 
 SOFTSTEP_FUNCTIONS = ("s1", "s2")
 SOFTSTEP_PARAMETERS = ("pointwise", "global")
+# How far below a row's largest similarity the rejection threshold lies at least. Wider than
+# that, similarities close to it would count: of soft ranks, which crowd there, many more than
+# of the hard ones of prediction.
+_MAX_MARGIN = 1e-6
 
 
 def _resolution(x):
@@ -210,8 +214,9 @@ class SoftStep(nn.Module):
         ``"pointwise"``: the raw ``a, b, t`` are a linear function of the query's
         embedding. ``"global"``: three learnt numbers serve all queries.
     eps : float, default=1e-6
-        The parameters' sigmoids are kept in ``[eps, 1 - eps]``, and `a` lies by
-        `eps`, or by the dtype's resolution if that is larger, below the row's
+        The parameters' sigmoids are kept in ``[eps, 1 - eps]``: the smaller it is, the
+        steeper the mask may become, and the longer its gradients. And `a` lies by `eps`, but
+        no more than 1e-6, or by the dtype's resolution if that is larger, below the row's
         largest similarity or lower, so that no query rejects all neighbours.
 
     Examples
@@ -254,8 +259,9 @@ class SoftStep(nn.Module):
         a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=-1)
         if self.function == "s2":
             return None, b, t
-        # An eps below the dtype's resolution would not lower `a` at all.
-        a = a.clamp(max=x_top) - max(self.eps, torch.finfo(a.dtype).eps)
+        # A margin below the dtype's resolution would not lower `a` at all.
+        margin = max(min(self.eps, _MAX_MARGIN), torch.finfo(a.dtype).eps)
+        a = a.clamp(max=x_top) - margin
         return a, a + b * (1 - a), t
 
     def forward(self, x, z, x_top=1.0):
