@@ -183,22 +183,24 @@ def test_s2_rises_with_x(b, t):
     assert (mask[b <= GRID] == 1).all()
 
 
+@pytest.mark.parametrize("eps", [1e-9, 1e-6, 0.1])
 @pytest.mark.parametrize("parameters", ["global", "pointwise"])
 @pytest.mark.parametrize("function", ["s1", "s2"])
-def test_module_agrees_with_the_formula(function, parameters):
+def test_module_agrees_with_the_formula(function, parameters, eps):
     torch.manual_seed(0)
-    softstep = SoftStep(4, function=function, parameters=parameters).double()
+    softstep = SoftStep(4, function=function, parameters=parameters, eps=eps).double()
     if parameters == "global":
         torch.nn.init.normal_(softstep.raw)
-    x = torch.rand(5, 7, dtype=torch.float64)
-    x = x.index_fill(1, torch.tensor([3]), 1.0)
-    z = torch.randn(5, 4, dtype=torch.float64)
-    raw = softstep.linear(z) if parameters == "pointwise" else softstep.raw.expand(5, 3)
+    x = torch.rand(9, 7, dtype=torch.float64)
+    x_top = torch.linspace(0.2, 1, 9, dtype=torch.float64).unsqueeze(1)
+    x = x.index_fill(1, torch.tensor([3]), 1.0) * x_top
+    z = 9 * torch.randn(9, 4, dtype=torch.float64)
+    raw = softstep.linear(z) if parameters == "pointwise" else softstep.raw.expand(9, 3)
     expected = [
-        oracles.softstep(row, r, function)
-        for row, r in zip(x.numpy(), raw.detach().numpy(), strict=True)
+        oracles.softstep(row, r, function, top, eps)
+        for row, r, top in zip(x.numpy(), raw.detach().numpy(), x_top.numpy(), strict=True)
     ]
-    assert_allclose(softstep(x, z).exp().detach(), expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(softstep(x, z, x_top).exp().detach(), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
