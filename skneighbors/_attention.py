@@ -121,7 +121,7 @@ class MemberAttention:
 
     def _ranked_weights(self, z):
         """Weights (c, N) of all neighbours, for some of the queries after others."""
-        n_ranked = max(1, 2 * CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
+        n_ranked = max(1, CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
         for part in self._parts(z):
             q = part[None]
             if self.head.similarity == "l2":
@@ -135,10 +135,15 @@ class MemberAttention:
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""
-        z, chunks = z[None], cached_chunks(self.z_n, len(z))
-        parts = [(chunk, self._similarities(z, chunk)) for chunk in chunks]
-        low = torch.stack([s.amin(-1, keepdim=True) for _, s in parts]).amin(0)
-        high = torch.stack([s.amax(-1, keepdim=True) for _, s in parts]).amax(0)
+        z, parts = z[None], []
+        low = z.new_full((*z.shape[:-1], 1), torch.inf)
+        high = -low
+        for chunk in cached_chunks(self.z_n, z.shape[1]):
+            s = self._similarities(z, chunk)
+            # At once: later, similarities come from slower memory.
+            low = torch.minimum(low, s.amin(-1, keepdim=True))
+            high = torch.maximum(high, s.amax(-1, keepdim=True))
+            parts.append((chunk, s))
         top = self.head.log_weights(z, high, low, high)
         for chunk, s in parts:
             weights = exp_(self.head.log_weights(z, s, low, high).sub_(top))[0]

@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 
 from ._attention import MemberAttention, block_length
 from ._candidates import CandidateAttention
-from ._torch_utils import keep_freed_memory, map_batches
+from ._torch_utils import CACHED_BYTES, keep_freed_memory, map_batches
 from .nn import take_member
 
 # Held while indices are built, so that threads that predict at once share them.
@@ -17,8 +17,6 @@ _building = Lock()
 # Temporaries of the size of one block of similarities.
 _TEMPORARIES = 8
 _EMBED_ROWS = 2048
-# Bytes of a block of similarities that a CPU's cache can hold.
-_CACHED_BYTES = 2**21
 # Of the targets' range: how far beyond it a member's prediction may lie.
 _MARGIN = 0.1
 
@@ -46,7 +44,7 @@ def rows_at_once(z_n, n_heads=1):
     row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
     n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES / n_heads
     if z_n.is_cpu:
-        n_bytes = min(n_bytes, _CACHED_BYTES)
+        n_bytes = min(n_bytes, CACHED_BYTES)
     return max(1, int(n_bytes // row_bytes))
 
 

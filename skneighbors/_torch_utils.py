@@ -7,7 +7,7 @@ import torch
 from sklearn.utils.parallel import Parallel, delayed
 
 # Of a block that a CPU's cache can hold.
-CACHED_BYTES = 2**20
+CACHED_BYTES = 2**21
 
 _globals = Lock()
 
