@@ -45,9 +45,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     eps : float or "auto", default="auto"
         How close to 0 and 1 the mask's parameters may come, below 0.5; see
         :class:`skneighbors.nn.SoftStep`.
-        ``"auto"``: 1e-6 as in the papers; from 5,000 distinct rows on, where so steep masks
-        make single gradients undo a training, 1e-2. With ``rank_scale="linear"``, where at
-        least about a share `eps` of the neighbours, over the sharpness, counts, always 1e-6.
+        ``"auto"``: 1e-6 as in the papers' code; from 5,000 distinct rows on, where single
+        gradients of masks so steep can undo a training, 1e-2. With ``rank_scale="linear"``
+        it is 1e-6 for any number of rows: there `eps`, divided by the sharpness, is about
+        the smallest share of the neighbours that can count.
 
     temperature : float or None, default=1.0
         Initial value of the learnt strength of the soft rank, as a multiple of
