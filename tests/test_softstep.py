@@ -234,6 +234,12 @@ def test_unknown_option(option):
         SoftStep(3, **option)
 
 
+@pytest.mark.parametrize("eps", [-1e-9, 0.5, np.nan])
+def test_eps_out_of_range(eps):
+    with pytest.raises(ValueError, match=rf"eps must be in \[0, 0.5\); got {eps!r}"):
+        SoftStep(3, eps=eps)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.jit's
 @pytest.mark.parametrize("function", ["s1", "s2"])
 def test_traced_without_gradients(monkeypatch, function):

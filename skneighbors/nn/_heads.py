@@ -48,7 +48,7 @@ class NONA(NeighborHead):
         Whether a query that is left out by `self_index` still counts for its
         row's range of similarities, as in the authors' code. The mask's input
         then shifts between training and prediction.
-    eps : float, default=1e-6
+    eps : float in [0, 0.5), default=1e-6
         See :class:`SoftStep`.
 
     References
@@ -151,7 +151,7 @@ class SoftStepKNN(NeighborHead):
         scale. A buffer of the module.
     self_in_range : bool, default=False
         See :class:`NONA`; used with ``rank=None``.
-    eps : float, default=1e-6
+    eps : float in [0, 0.5), default=1e-6
         See :class:`SoftStep`.
 
     References

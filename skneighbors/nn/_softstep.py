@@ -213,7 +213,7 @@ class SoftStep(nn.Module):
     parameters : {"pointwise", "global"}, default="pointwise"
         ``"pointwise"``: the raw ``a, b, t`` are a linear function of the query's
         embedding. ``"global"``: three learnt numbers serve all queries.
-    eps : float, default=1e-6
+    eps : float in [0, 0.5), default=1e-6
         The parameters' sigmoids are kept in ``[eps, 1 - eps]``: the smaller it is, the
         steeper the mask may become, and the longer its gradients. And `a` lies by `eps`, but
         no more than 1e-6, or by the dtype's resolution if that is larger, below the row's
@@ -232,6 +232,8 @@ class SoftStep(nn.Module):
         super().__init__()
         check_option("function", function, SOFTSTEP_FUNCTIONS)
         check_option("parameters", parameters, SOFTSTEP_PARAMETERS)
+        if not 0 <= eps < 0.5:
+            raise ValueError(f"eps must be in [0, 0.5); got {eps!r}.")
         self.function = function
         self.eps = eps
         if parameters == "pointwise":
