@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "training.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "training.inc"
 ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
-# What the defaults choose from 5,000 rows on.
+# Network and context that the defaults choose from 5,000 rows on.
 OF_MANY = {
     "NONA": {"hidden_layer_sizes": (256,) * 4},
     "SoftStep k-NN": {"hidden_layer_sizes": (256,) * 4, "context_size": 512},

@@ -115,28 +115,28 @@ def test_stops_without_gain(estimator_class, friedman):
     assert model.fit(X, y).n_iter_ == 3
 
 
-@pytest.mark.parametrize(("more_from", "sizes"), [(81, (256, 256)), (80, (256,) * 4)])
+@pytest.mark.parametrize(("more_from", "sizes"), [(201, (256, 256)), (200, (256,) * 4)])
 def test_auto_depth_grows_with_the_distinct_rows(
     estimator_class, friedman, monkeypatch, more_from, sizes
 ):
-    X, X_test, y, _ = (part[:80] for part in friedman)
+    X, X_test, y, _ = friedman
     monkeypatch.setattr(_base, "_MIN_ROWS_FOR_MORE", more_from)
     auto = estimator_class(max_iter=2, random_state=0)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5)).predict(X_test)
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5)).predict(X_test)
     given = estimator_class(hidden_layer_sizes=list(sizes), max_iter=2, random_state=0).fit(X, y)
     assert auto.hidden_layer_sizes_ == given.hidden_layer_sizes_ == sizes
     assert_allclose(twice, given.predict(X_test), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("larger_from", "size"), [(81, 16), (80, 32)])
+@pytest.mark.parametrize(("larger_from", "size"), [(201, 16), (200, 32)])
 def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger_from, size):
-    X, X_test, y, _ = (part[:80] for part in friedman)
+    X, X_test, y, _ = friedman
     monkeypatch.setattr(_softstep_knn, "_CONTEXT_SIZE", 16)
     monkeypatch.setattr(_softstep_knn, "_LARGER_CONTEXT_SIZE", 32)
     monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", larger_from)
     auto = SoftStepKNNRegressor(batch_size=8, max_iter=2, random_state=0)
     given = clone(auto).set_params(context_size=size).fit(X, y)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5))
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
     assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
     assert twice.loss_curve_ == pytest.approx(given.loss_curve_, rel=1e-4)
 
@@ -147,7 +147,7 @@ def least_margin(model, X):
     with torch.no_grad():
         a, b, t = model._bank.network.head.softstep.thresholds(z)
     b = (b - a) / (1 - a)
-    return min(1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
+    return min(a.min(), 1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
 
 
 def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
@@ -158,16 +158,16 @@ def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
 
 
 @pytest.mark.parametrize(
-    ("many", "rank_scale", "eps"), [(80, "log", 0.4), (81, "log", 0.1), (80, "linear", 0.1)]
+    ("many", "rank_scale", "eps"), [(200, "log", 0.4), (201, "log", 0.1), (200, "linear", 0.1)]
 )
 def test_auto_eps_grows_with_the_distinct_rows(friedman, monkeypatch, many, rank_scale, eps):
-    X, X_test, y, _ = (part[:80] for part in friedman)
+    X, X_test, y, _ = friedman
     monkeypatch.setattr(_softstep_knn, "_EPS", 0.1)
     monkeypatch.setattr(_softstep_knn, "_LARGER_EPS", 0.4)
     monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", many)
     auto = SoftStepKNNRegressor(context_size=16, rank_scale=rank_scale, max_iter=2, random_state=0)
     given = clone(auto).set_params(eps=eps).fit(X, y)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(160, 0.5))
+    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
     assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
 
 
