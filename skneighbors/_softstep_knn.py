@@ -48,9 +48,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         ``"auto"``: 1e-6 as in the papers' code; from 5,000 distinct rows on, where single
         gradients of masks so steep can undo a training, 1e-2. With ``rank_scale="linear"``
         it is 1e-6 for any number of rows: there `eps`, divided by the sharpness, is about
-        the smallest share of the neighbours that can count. Masks ``"s2"`` with 1e-2
-        leave the second of 5,000 neighbours 0.59 of the weight of the nearest or more,
-        of more neighbours still more, unless sharpened.
+        the smallest share of the neighbours that can count. With 1e-2,
+        ``softstep="s2"`` leaves the second of 5,000 neighbours at least 0.59 of the
+        nearest's weight, and more among more, unless it is sharpened.
 
     temperature : float or None, default=1.0
         Initial value of the learnt strength of the soft rank, as a multiple of
