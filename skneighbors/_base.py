@@ -121,8 +121,8 @@ class BaseNeighborRegressor(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; a row of weight 2 is the same as a row that stands twice,
-            one of weight 0 the same as none.
+            Weights, as counts, not shares: a row of weight 2 is the same as a row that
+            stands twice, one of weight 0 the same as none. Ranks of neighbours count so.
 
         Returns
         -------

@@ -89,23 +89,24 @@ class BankQueryMixin(TransformerMixin):
             `estimator_weights_`, largest first; all weights of a prediction sum to 1.
             Networks with a trend weight the rows' residuals of their own trend.
         rows : int ndarray of shape (n_samples, n_neighbors)
-            Rows of the X given to :meth:`fit`, of which the first stands for all
-            that are equal in X and y; appended rows are numbered on from there.
+            Rows of the X given to :meth:`fit`, of which the first that is not forgotten
+            stands for all that are equal in X and y; appended rows, each for itself,
+            are numbered on from there.
 
         Raises
         ------
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If `n_neighbors` is not between 1 and the number of distinct rows
-            among the neighbours.
+            If `n_neighbors` is not between 1 and the number of neighbours, equal rows
+            given to :meth:`fit` counted once.
         """
         bank, X = self._check_queries(X)
         n_rows = len(bank)
         if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors <= n_rows:
             raise ValueError(
-                f"n_neighbors must be an int from 1 to {n_rows}, the number of distinct rows "
-                f"among the neighbours; got {n_neighbors!r}."
+                f"n_neighbors must be an int from 1 to {n_rows}, the number of neighbours "
+                f"(equal rows given to fit count once); got {n_neighbors!r}."
             )
         weights, rows = bank.top_weights(X, int(n_neighbors))
         return weights.cpu().numpy(), self._bank_rows[rows.cpu().numpy()]

@@ -37,7 +37,7 @@ class BankUpdateMixin:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights as neighbours.
+            Weights as neighbours. A row of weight 0 is numbered, but is none.
 
         Returns
         -------
@@ -51,7 +51,7 @@ class BankUpdateMixin:
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If the data don't fit those given to :meth:`fit`.
+            If the data don't fit those given to :meth:`fit`, or all weights are 0.
 
         Notes
         -----
