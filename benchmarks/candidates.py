@@ -23,9 +23,9 @@ from pathlib import Path
 import torch
 from _data import enlarge, load_split
 from sklearn.metrics import root_mean_squared_error
+from skneighbors._attention import MemberAttention
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._attention import MemberAttention
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "candidates.json"

@@ -2,8 +2,9 @@
 
 from . import nn
 from ._nona import NONARegressor
+from ._recipe import PAPER, Recipe
 from ._softstep_knn import SoftStepKNNRegressor
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["NONARegressor", "SoftStepKNNRegressor", "__version__", "nn"]
+__all__ = ["PAPER", "NONARegressor", "Recipe", "SoftStepKNNRegressor", "__version__", "nn"]

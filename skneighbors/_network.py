@@ -3,9 +3,17 @@
 import copy
 
 import torch
+from sklearn import get_config
+from sklearn.utils import gen_batches
 from torch import nn
 
+from ._utils.blocks import CACHED_BYTES
+from ._utils.threads import map_batches
 from .nn import stack_modules, take_member
+
+_EMBED_ROWS = 2048
+# Temporaries of the size of one block of similarities.
+_TEMPORARIES = 8
 
 
 class NeighborNetwork(nn.Module):
@@ -42,7 +50,7 @@ class NeighborNetwork(nn.Module):
             for whole, own in tensors:
                 whole[i : i + 1] = own
 
-    def beside(self, other):
+    def concat_members(self, other):
         """Members of this network and of another one, as a new one; without its dropout."""
         both = copy.deepcopy(self)
         for own, others in [(both.embedder, other.embedder), (both.head, other.head)]:
@@ -101,6 +109,33 @@ class NeighborNetwork(nn.Module):
         index = torch.arange(n_queries, device=z.device)
         queries = z if n_queries == z.shape[1] else z[:, :n_queries]
         return self.head(queries, z, y, self_index=index, sample_weight=weight)
+
+
+def embed_in_batches(network, X):
+    """Embed X (n, ...) for every member, to (m, n, d), a bounded number of rows at once."""
+    batches = gen_batches(len(X), _EMBED_ROWS)
+    return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
+
+
+def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_heads=1):
+    """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once.
+
+    The leading dimensions are those of a head that stands for `n_heads`.
+    """
+
+    def attend(batch):
+        return head(z[:, batch], z_n, y_n, sample_weight=sample_weight)
+
+    return torch.cat(map_batches(attend, gen_batches(z.shape[1], _rows_at_once(z_n, n_heads))), -2)
+
+
+def _rows_at_once(z_n, n_heads):
+    """Count the queries whose work fits ``working_memory`` and, on a CPU, its cache."""
+    row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
+    n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES / n_heads
+    if z_n.is_cpu:
+        n_bytes = min(n_bytes, CACHED_BYTES)
+    return max(1, int(n_bytes // row_bytes))
 
 
 def make_feature_extractor(feature_extractor):

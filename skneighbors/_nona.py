@@ -1,22 +1,9 @@
 """Nearness of neighbors attention as an estimator."""
 
-from numbers import Integral
-
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from ._base import BaseNeighborRegressor
+from ._utils.sklearn_private import StrOptions
 from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS
-
-# With fewer training rows, near rows as context harm more than they help.
-_MIN_ROWS_FOR_NEAR = 2000
-_MAX_NEAR = 1000
-# Where rows are many.
-_LEAST_EPOCHS = 104
-# From so many training rows on, fewer steps do as well and save more than seconds.
-_MIN_ROWS_FOR_FEWER_STEPS, _FEWER_STEPS = 1000, 1000
-# From so many on, those held out teach less than another training's time is worth.
-_MIN_ROWS_NOT_TO_REPEAT = 5000
 
 
 class NONARegressor(BaseNeighborRegressor):
@@ -301,7 +288,6 @@ class NONARegressor(BaseNeighborRegressor):
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
         "trend": [StrOptions({"auto", "linear"}), None],
-        "context_neighbors": [Interval(Integral, 1, _MAX_NEAR, closed="both"), None],
     }
 
     def __init__(
@@ -310,31 +296,20 @@ class NONARegressor(BaseNeighborRegressor):
         similarity="l2",
         softstep="s2",
         softstep_parameters="pointwise",
-        temperature=1.0,
         trend="auto",
-        sharpness="auto",
-        context_size=256,
-        context_neighbors=4,
         hidden_layer_sizes="auto",
         embedding_dim=64,
-        activation="silu",
-        batch_norm=True,
-        numerical_embedding="periodic",
         feature_extractor=None,
-        dropout="auto",
+        n_estimators=2,
+        max_iter="auto",
         batch_size=256,
-        learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,
-        ema_decay=0.99,
-        n_estimators=2,
-        n_candidates=None,
-        algorithm="auto",
-        max_iter="auto",
         early_stopping="auto",
         validation_fraction="auto",
-        n_iter_no_change=None,
-        tol=0.0,
+        n_candidates=None,
+        algorithm="auto",
+        recipe=None,
         device="auto",
         random_state=None,
         verbose=0,
@@ -342,56 +317,33 @@ class NONARegressor(BaseNeighborRegressor):
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
-        self.temperature = temperature
         self.trend = trend
-        self.sharpness = sharpness
-        self.context_size = context_size
-        self.context_neighbors = context_neighbors
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
-        self.activation = activation
-        self.batch_norm = batch_norm
-        self.numerical_embedding = numerical_embedding
         self.feature_extractor = feature_extractor
-        self.dropout = dropout
+        self.n_estimators = n_estimators
+        self.max_iter = max_iter
         self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
-        self.ema_decay = ema_decay
-        self.n_estimators = n_estimators
-        self.n_candidates = n_candidates
-        self.algorithm = algorithm
-        self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
+        self.n_candidates = n_candidates
+        self.algorithm = algorithm
+        self.recipe = recipe
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def _count_context_neighbors(self, n_rows):
-        if self.context_size is None or n_rows <= self.batch_size + self.context_size:
-            return None
-        return None if n_rows < _MIN_ROWS_FOR_NEAR else self.context_neighbors
-
-    def _least_epochs_and_steps(self, n_rows):
-        _, steps = super()._least_epochs_and_steps(n_rows)
-        few = n_rows < _MIN_ROWS_FOR_FEWER_STEPS
-        return _LEAST_EPOCHS, steps if few else _FEWER_STEPS
-
-    def _repeats_on_all(self, n_rows):
-        return n_rows < _MIN_ROWS_NOT_TO_REPEAT
-
-    def _make_head(self, n_rows, n_targets, trend):
+    def _make_head(self, recipe, n_targets, trend):
         return NONA(
-            self.embedding_dim,
+            recipe.embedding_dim,
             n_targets,
             similarity=self.similarity,
             softstep=self.softstep,
             softstep_parameters=self.softstep_parameters,
-            temperature=self.temperature,
+            temperature=recipe.temperature,
             trend=trend,
-            sharpness=1.0 if self.sharpness == "auto" else self.sharpness,
+            sharpness=1.0 if recipe.sharpness is None else recipe.sharpness,
+            eps=recipe.eps,
         )

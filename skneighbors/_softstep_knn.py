@@ -1,21 +1,11 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from numbers import Integral, Real
-
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from ._base import BaseNeighborRegressor
+from ._recipe import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN
+from ._utils.sklearn_private import StrOptions
 from .nn import SoftStepKNN
 from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
-
-# With fewer rows, those held out are too few to choose a sharpness in every epoch.
-_MIN_ROWS_TO_SHARPEN_BY_EPOCH = 1000
-# Ranks among more rows are nearer to those among all; with few rows, fewer do as well or better.
-_CONTEXT_SIZE, _LARGER_CONTEXT_SIZE = 256, 512
-# Trained on many rows, the steepest masks make gradients a thousand times as long as usual.
-_EPS, _LARGER_EPS = 1e-6, 1e-2
-_MANY_ROWS = 5000
 
 
 class SoftStepKNNRegressor(BaseNeighborRegressor):
@@ -285,8 +275,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
-        "eps": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="neither")],
-        "context_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
     }
@@ -297,33 +285,22 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         similarity="l2",
         softstep="s1",
         softstep_parameters="pointwise",
-        eps="auto",
-        temperature=1.0,
         trend="linear",
         rank="soft",
         rank_scale="log",
-        sharpness="auto",
-        context_size="auto",
         hidden_layer_sizes="auto",
         embedding_dim=64,
-        activation="silu",
-        batch_norm=True,
-        numerical_embedding="periodic",
         feature_extractor=None,
-        dropout="auto",
+        n_estimators=2,
+        max_iter="auto",
         batch_size=256,
-        learning_rate="cycles",
         learning_rate_init=1e-2,
         weight_decay=0.1,
-        ema_decay=0.99,
-        n_estimators=2,
-        n_candidates=None,
-        algorithm="auto",
-        max_iter="auto",
         early_stopping="auto",
         validation_fraction="auto",
-        n_iter_no_change=None,
-        tol=0.0,
+        n_candidates=None,
+        algorithm="auto",
+        recipe=None,
         device="auto",
         random_state=None,
         verbose=0,
@@ -331,61 +308,41 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
-        self.eps = eps
-        self.temperature = temperature
         self.trend = trend
         self.rank = rank
         self.rank_scale = rank_scale
-        self.sharpness = sharpness
-        self.context_size = context_size
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
-        self.activation = activation
-        self.batch_norm = batch_norm
-        self.numerical_embedding = numerical_embedding
         self.feature_extractor = feature_extractor
-        self.dropout = dropout
+        self.n_estimators = n_estimators
+        self.max_iter = max_iter
         self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
-        self.ema_decay = ema_decay
-        self.n_estimators = n_estimators
-        self.n_candidates = n_candidates
-        self.algorithm = algorithm
-        self.max_iter = max_iter
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
+        self.n_candidates = n_candidates
+        self.algorithm = algorithm
+        self.recipe = recipe
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def _resolve_context_size(self, n_rows):
-        if self.context_size != "auto":
-            return self.context_size
-        return _LARGER_CONTEXT_SIZE if n_rows >= _MANY_ROWS else _CONTEXT_SIZE
+    def _tables(self):
+        overrides = (TABLE_LINEAR_RANKS,) if self.rank_scale == "linear" else ()
+        return (*super()._tables(), TABLE_SOFTSTEP_KNN, *overrides)
 
-    def _resolve_eps(self, n_rows):
-        if self.eps != "auto":
-            return self.eps
-        return _LARGER_EPS if n_rows >= _MANY_ROWS and self.rank_scale == "log" else _EPS
-
-    def _sharpens_by_epoch(self, n_rows):
-        return n_rows >= _MIN_ROWS_TO_SHARPEN_BY_EPOCH
-
-    def _make_head(self, n_rows, n_targets, trend):
+    def _make_head(self, recipe, n_targets, trend):
         return SoftStepKNN(
-            self.embedding_dim,
+            recipe.embedding_dim,
             n_targets,
             similarity=self.similarity,
             softstep=self.softstep,
             softstep_parameters=self.softstep_parameters,
-            temperature=self.temperature,
+            temperature=recipe.temperature,
             trend=trend,
             rank=self.rank,
             rank_scale=self.rank_scale,
-            sharpness=1.0 if self.sharpness == "auto" else self.sharpness,
-            eps=self._resolve_eps(n_rows),
+            sharpness=1.0 if recipe.sharpness is None else recipe.sharpness,
+            eps=recipe.eps,
         )

@@ -7,9 +7,9 @@ from torch import nn
 
 from ._autocast import without_autocast
 from ._cutoff import last_below
+from ._neighbor_mask import MaskedSoftmax, NeighborMask, average
 from ._numpy import argmax
 from ._options import check_option
-from ._presence import MaskedSoftmax, Presence, average
 from ._similarity import SIMILARITIES, minmax_scale_present, similarity
 from ._stack import Linear
 
@@ -56,23 +56,25 @@ class NeighborHead(nn.Module):
             return s
         return s * torch.exp(-self.log_temperature)[..., None, None]
 
-    def _scaled_similarity(self, s, presence):
+    def _scaled_similarity(self, s, neighbor_mask):
         """Similarities scaled to [0, 1] over the neighbours that count for the range."""
-        absence = presence.absence
-        if self.self_in_range and presence.own is not None:
-            absence = absence * (1 - presence.own)
+        absence = neighbor_mask.absence
+        if self.self_in_range and neighbor_mask.own is not None:
+            absence = absence * (1 - neighbor_mask.own)
         return minmax_scale_present(s, absence)
 
-    def _log_mask(self, x, z, presence):
+    def _log_mask(self, x, z, neighbor_mask):
         """Mask scaled similarities x, never rejecting a row's largest x."""
-        x_top = self._largest(x, presence) if self.softstep.function == "s1" else 1.0
+        x_top = self._largest(x, neighbor_mask) if self.softstep.function == "s1" else 1.0
         return self.softstep(x, z, x_top)
 
-    def _largest(self, x, presence):
+    def _largest(self, x, neighbor_mask):
         """Each row's largest x (..., b, 1) among the neighbours that are present."""
-        return x.gather(-1, argmax(x if presence.absence is None else x + presence.absence))
+        return x.gather(
+            -1, argmax(x if neighbor_mask.absence is None else x + neighbor_mask.absence)
+        )
 
-    def _logits(self, z, s, presence):
+    def _logits(self, z, s, neighbor_mask):
         raise NotImplementedError
 
     def weights(self, z, z_n, self_index=None, sample_weight=None):
@@ -119,8 +121,8 @@ class NeighborHead(nn.Module):
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights_of, (z, s), self_index, sample_weight)
-        presence = Presence.of(s, self_index, sample_weight)
-        return MaskedSoftmax.apply(self._logits(z, s, presence), presence.log_weight)
+        neighbor_mask = NeighborMask.of(s, self_index, sample_weight)
+        return MaskedSoftmax.apply(self._logits(z, s, neighbor_mask), neighbor_mask.log_weight)
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         """Predict the queries' targets.

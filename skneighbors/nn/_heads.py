@@ -98,11 +98,11 @@ class NONA(NeighborHead):
             rate = rate * torch.exp(-self.log_temperature)
         return s * rate[..., None, None]
 
-    def _logits(self, z, s, presence):
+    def _logits(self, z, s, neighbor_mask):
         logits = self._tempered(s)
         if self.softstep is None:
             return logits
-        return logits + self._log_mask(self._scaled_similarity(s, presence), z, presence)
+        return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
     def log_weights(self, z, s, low, high):
         logits = self._tempered(s)
@@ -198,14 +198,14 @@ class SoftStepKNN(NeighborHead):
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
 
-    def _logits(self, z, s, presence):
+    def _logits(self, z, s, neighbor_mask):
         if self.rank is None:
-            x = self._scaled_similarity(s, presence)
+            x = self._scaled_similarity(s, neighbor_mask)
         else:
-            x = self._scaled_rank(s, presence)
+            x = self._scaled_rank(s, neighbor_mask)
         x_top = 1.0
         if self.softstep.function == "s1" or not self.training:
-            x_top = self._largest(x, presence)
+            x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
     def _sharpened(self, x, x_top):
@@ -214,17 +214,17 @@ class SoftStepKNN(NeighborHead):
             return x
         return (x - (self.sharpness[..., None, None] - 1) * (x_top - x)).clamp_(0, 1)
 
-    def _scaled_rank(self, s, presence):
-        if presence.weight is None:
+    def _scaled_rank(self, s, neighbor_mask):
+        if neighbor_mask.weight is None:
             total = s.new_full((1, 1), s.shape[-1])
         else:
-            total = presence.weight.sum(-1, keepdim=True)
+            total = neighbor_mask.weight.sum(-1, keepdim=True)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
-            gaps = self._tempered(minmax_scale_present(s, presence.absence) * total)
-            rank = soft_rank(gaps, 1.0, presence.weight)
+            gaps = self._tempered(minmax_scale_present(s, neighbor_mask.absence) * total)
+            rank = soft_rank(gaps, 1.0, neighbor_mask.weight)
         else:
-            rank = hard_rank(s, presence.weight)
+            rank = hard_rank(s, neighbor_mask.weight)
         return self._from_rank(rank, total)
 
     def _from_rank(self, rank, total):

@@ -1,4 +1,4 @@
-"""From arrays to arrays: merging, scaling and splitting of training rows."""
+"""Scaling of features and targets, and back."""
 
 from dataclasses import dataclass
 
@@ -8,61 +8,6 @@ import numpy as np
 _CLIP = 3.0
 # So far out a scaled input may as well be anywhere, if only it is finite.
 _FAR = 1e300
-# Of the weights of all rows: leaves room for products in float32.
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
-
-
-def check_total_weight(*sample_weights):
-    """Check that single precision can hold the sum of all weights.
-
-    Raises
-    ------
-    ValueError
-        If it is beyond 1e30, or below 1e-30.
-    """
-    with np.errstate(over="ignore"):
-        total = sum(weight.sum() for weight in sample_weights)
-    if not _LEAST_WEIGHT <= total <= _LARGEST_WEIGHT:
-        raise ValueError(
-            f"sample_weight must sum to between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, for "
-            f"training in single precision; got {total:g}."
-        )
-
-
-def merge_rows(X, y, sample_weight):
-    """Merge equal rows and bring the rest into an order of their own.
-
-    Rows that agree in X and y become one, with the sum of their weights; rows
-    of weight 0 disappear. So a row of weight 2 and a row that stands twice are
-    the same training set, in whatever order it comes.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, ...)
-        Features, float64.
-    y : ndarray of shape (n_samples, n_targets)
-        Targets, float64.
-    sample_weight : ndarray of shape (n_samples,)
-        Non-negative weights.
-
-    Returns
-    -------
-    rows : int ndarray of shape (n_rows,)
-        For each merged row the first sample that it stands for.
-    weight : ndarray of shape (n_rows,)
-        Their weights.
-    row_of : int ndarray of shape (n_samples,)
-        The merged row that each sample is part of, -1 for none.
-    """
-    present = np.flatnonzero(sample_weight > 0)
-    flat = np.column_stack([X[present].reshape(len(present), -1), y[present]])
-    flat = np.ascontiguousarray(flat + 0.0)  # -0.0 becomes 0.0: equal rows, equal bytes
-    keys = flat.view(np.dtype((np.void, flat.itemsize * flat.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    weight = np.bincount(inverse.ravel(), weights=sample_weight[present])
-    row_of = np.full(len(X), -1)
-    row_of[present] = inverse.ravel()
-    return present[first], weight, row_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ def average(weights, targets):
     return weights @ targets
 
 
-class Presence(NamedTuple):
+class NeighborMask(NamedTuple):
     """How much a neighbour counts for a query; all None if each counts once.
 
     Attributes
@@ -37,7 +37,7 @@ class Presence(NamedTuple):
 
     @classmethod
     def of(cls, s, self_index, sample_weight):
-        """Presence of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
+        """NeighborMask of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
         own = None
         if self_index is not None:
             if self_index.shape != s.shape[-2:-1]:

@@ -20,7 +20,7 @@ def product_dtype():
     return torch.float32 if exact else torch.float64
 
 
-class Screen:
+class Float32Prefilter:
     """Scores of neighbours that rise with their similarity, with a bound of their error.
 
     A score is one entry of a matrix product (or, for ``"l1"``, a distance) in

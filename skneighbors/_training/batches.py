@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import torch
 
-from .nn._stack import linear
+from .._recipe import count_batches
+from ..nn._stack import linear
 
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
 _SEARCHED_ROWS = 8192
@@ -26,16 +27,6 @@ class Batch(NamedTuple):
     n_queries: int
     weight: torch.Tensor | None = None
     query_weight: torch.Tensor | None = None
-
-
-def count_batches(n_rows, batch_size):
-    """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
-    return max(1, min(-(-n_rows // batch_size), n_rows // 2))
-
-
-def count_predictions(n_rows, batch_size, context_size):
-    """How often an epoch predicts a row, in the mean, where near rows are predicted too."""
-    return 1 + min(1.0, context_size * count_batches(n_rows, batch_size) / n_rows)
 
 
 class ContextSampler:
@@ -71,8 +62,8 @@ class ContextSampler:
         self.generator = generator
         self.device = device
         self._near = None  # (m, n_rows, n_near)
-        self._n_near_to = None  # (m, n_rows): to how many rows one is near
-        self._seat = torch.zeros((n_members, n_rows), dtype=torch.int64, device=device)
+        self._n_anchors_of = None  # (m, n_rows): to how many rows one is near
+        self._column_of_row = torch.zeros((n_members, n_rows), dtype=torch.int64, device=device)
 
     def find_near(self, z):
         """Find every row's nearest by the Euclidean distance of embeddings z (m, n_rows, d)."""
@@ -84,7 +75,7 @@ class ContextSampler:
             for member, near in zip(z, self._near, strict=True):
                 near[block] = block[_nearest(member[block], self.n_near)]
         counts = [near.flatten().bincount(minlength=self.n_rows) for near in self._near]
-        self._n_near_to = torch.stack(counts).to(z.dtype)
+        self._n_anchors_of = torch.stack(counts).to(z.dtype)
 
     def epoch(self):
         """Batches of one epoch in random order.
@@ -118,8 +109,8 @@ class ContextSampler:
             else:
                 yield Batch(torch.cat([drawn, context], 1), n_drawn)
 
-    def _add_near(self, drawn, context, n_brought):
-        """Let the first `n_brought` of the rows drawn (m, p) bring a near row, a query too.
+    def _add_near(self, drawn, context, n_partners):
+        """Give the first `n_partners` of the rows drawn (m, p), the anchors, a near row each.
 
         Let row i bring row j. Among i's neighbours, j stands for the `self.n_near`
         nearest of i; among j's, i stands for all rows that could have brought j. All
@@ -127,39 +118,39 @@ class ContextSampler:
         probability of being in the batch, and so do the queries' errors.
         """
         n_drawn = drawn.shape[1]
-        n_queries = n_drawn + n_brought
-        brings, brought = slice(n_brought), slice(n_drawn, n_queries)
-        pick = torch.randint(self.n_near, (self.n_members, n_brought, 1), generator=self.generator)
-        near = self._nearest_of(drawn[:, brings]).gather(2, pick.to(self.device)).squeeze(2)
+        n_queries = n_drawn + n_partners
+        anchors, partners = slice(n_partners), slice(n_drawn, n_queries)
+        pick = torch.randint(self.n_near, (self.n_members, n_partners, 1), generator=self.generator)
+        near = self._nearest_of(drawn[:, anchors]).gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
         # A row in several columns counts in one, its seat: whichever is written last.
         # Queries go before context, and those drawn before those brought.
-        for part in (slice(n_queries, None), brought, slice(n_drawn)):
-            self._seat.scatter_(1, rows[:, part], columns[:, part])
-        seated = self._seat.gather(1, rows) == columns
+        for part in (slice(n_queries, None), partners, slice(n_drawn)):
+            self._column_of_row.scatter_(1, rows[:, part], columns[:, part])
+        seated = self._column_of_row.gather(1, rows) == columns
 
-        n_bringing = self._n_near_to.gather(1, rows)
+        n_anchors = self._n_anchors_of.gather(1, rows)
         nearest = self._find_columns(rows, slice(n_queries), rows.shape[1])
         of_context = self._find_columns(rows, slice(n_queries, None), n_queries)
         # Rows that one column stands for, and this column and their number.
         group = torch.zeros_like(nearest)
-        group[:, brings] = nearest[:, brings]
-        group[:, brought] = torch.cat([nearest[..., brought], of_context[..., brought]], 1).mT
+        group[:, anchors] = nearest[:, anchors]
+        group[:, partners] = torch.cat([nearest[..., partners], of_context[..., partners]], 1).mT
         stand_in, n_group = columns[:, :n_queries].clone(), torch.zeros_like(nearest[:, :, 0])
-        stand_in[:, brings], n_group[:, brings] = self._seat.gather(1, near), self.n_near
-        stand_in[:, brought], n_group[:, brought] = columns[:, brings], n_bringing[:, brought]
+        stand_in[:, anchors], n_group[:, anchors] = self._column_of_row.gather(1, near), self.n_near
+        stand_in[:, partners], n_group[:, partners] = columns[:, anchors], n_anchors[:, partners]
 
         # Who was drawn and brings none, or was brought, brings none of its nearest; and
         # who brought it, no other of theirs. (The nearest of those that bring have no share.)
         spent = nearest
-        spent[:, brought] += nearest[:, brings]
+        spent[:, partners] += nearest[:, anchors]
         n_uniform = n_drawn + context.shape[1]
-        absent = self._absence(n_bringing.unsqueeze(1) - spent, n_uniform, n_brought)
+        absent = self._exclusion_probability(n_anchors.unsqueeze(1) - spent, n_uniform, n_partners)
         share = (1 - group).mul_(seated.unsqueeze(1)).div_(1 - absent)
         weight = self._complete(share, n_group, stand_in.unsqueeze(2))
         # Queries without a seat, whose weights mean nothing, have no error.
-        absent = self._absence(n_bringing[:, :n_queries], n_drawn, n_brought)
+        absent = self._exclusion_probability(n_anchors[:, :n_queries], n_drawn, n_partners)
         return Batch(rows, n_queries, weight, seated[:, :n_queries] / (1 - absent))
 
     def _complete(self, share, n_group, stand_in):
@@ -182,18 +173,18 @@ class ContextSampler:
         members = torch.arange(self.n_members, device=self.device).unsqueeze(1)
         return self._near[members, rows]
 
-    def _absence(self, n_bringing, n_uniform, n_brought):
+    def _exclusion_probability(self, n_anchors, n_uniform, n_partners):
         """Probability that a row which so many others can bring is not in a batch."""
-        kept = 1 - n_brought / (self.n_rows * self.n_near)
-        return (n_bringing * math.log(kept)).exp_().mul_(1 - n_uniform / self.n_rows)
+        kept = 1 - n_partners / (self.n_rows * self.n_near)
+        return (n_anchors * math.log(kept)).exp_().mul_(1 - n_uniform / self.n_rows)
 
     def _find_columns(self, rows, chosen, n_columns):
         """1 at [m, i, j] where one of the nearest of chosen row i has its seat in column j."""
         nearest = self._nearest_of(rows[:, chosen])
         # A seat from an earlier batch may be another row's now, or lie beyond.
-        seat = self._seat.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
+        seat = self._column_of_row.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
         present = (rows.gather(1, seat) == nearest.flatten(1)).view_as(nearest)
-        found = self._n_near_to.new_zeros(*nearest.shape[:2], n_columns)
+        found = self._n_anchors_of.new_zeros(*nearest.shape[:2], n_columns)
         # Added: where one is not present another may be.
         return found.scatter_add_(2, seat.view_as(nearest), present.to(found.dtype))
 

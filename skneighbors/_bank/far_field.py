@@ -4,16 +4,16 @@ import copy
 
 import torch
 
-from ._screen import product_dtype
-from ._torch_utils import cached_chunks
-from .nn import similarity
-from .nn._numpy import exp_
+from .._utils.blocks import cached_chunks
+from ..nn import similarity
+from ..nn._numpy import exp_
+from .prefilter import product_dtype
 
 # Queries whose sums are estimated together.
 QUERIES_AT_ONCE = 64
 
 
-class RowSample:
+class FarFieldSample:
     """Rows in single precision that stand for all others in sums over a bank.
 
     Parameters
@@ -22,7 +22,7 @@ class RowSample:
         A head of similarities, in evaluation mode, whose parameters have a leading
         dimension of 1.
     z_n, values, sample_weight : Tensor
-        The bank; see :class:`MemberAttention`.
+        The bank; see :class:`ExactAttention`.
     rows : int Tensor of shape (s,)
         A uniform sample of its rows.
     """

@@ -1,0 +1,132 @@
+"""The engines that predict from a bank, and the one place where they are chosen."""
+
+import torch
+from sklearn.utils import gen_batches
+
+from .._utils.blocks import keep_freed_memory
+from .._utils.locks import ForkSafeLock
+from .._utils.threads import map_batches
+from .candidates import CandidateAttention
+from .exact import ExactAttention, block_length
+from .prefiltered import PrefilteredAttention
+
+# Held while indices are built, so that threads that predict at once share them.
+_building = ForkSafeLock()
+
+
+def choose_engine(bank, n_candidates, algorithm):
+    """Engine for the queries to come.
+
+    Candidates are looked at alone where the user asks for fewer than there are rows: the
+    one engine that is not exact. All others look at every row; which of two attentions
+    does that faster, each member tells by the first queries.
+
+    Parameters
+    ----------
+    bank : NeighborBank
+    n_candidates : int or None
+    algorithm : {"auto", "brute", "ivf", "hnsw"}
+
+    Returns
+    -------
+    engine : CandidateEngine or ExactEngine
+        ``engine.compute(z)`` averages the bank's values for queries (m, n, d), to (m, n, k).
+    """
+    if CandidateEngine.usable_for(bank, n_candidates):
+        return CandidateEngine(bank, n_candidates, algorithm)
+    return ExactEngine(bank)
+
+
+class ExactEngine:
+    """All rows, in double precision, a block of queries at a time."""
+
+    def __init__(self, bank):
+        self._bank = bank
+
+    def compute(self, z):
+        """Averages (m, n, k) of the bank's values for queries (m, n, d)."""
+        with torch.inference_mode(False):  # in which the threads that fill it are not
+            averages = z.new_empty(*z.shape[:2], self._bank.values.shape[2])
+
+        def average(members, batch):
+            for member, own, out in zip(members, z, averages, strict=True):
+                out[batch] = member.average(own[batch])
+
+        self._map(average, z)
+        return averages
+
+    def largest_weights(self, z, n_neighbors):
+        """Largest weights, of all members together, and their rows, both (n, n_neighbors)."""
+
+        def top(members, batch):
+            triples = zip(self._bank.member_weight, members, z, strict=True)
+            weights = sum(member.weights(own[batch]).mul_(share) for share, member, own in triples)
+            return weights.topk(n_neighbors)
+
+        tops = self._map(top, z)
+        return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
+
+    def _map(self, function, z):
+        """Results of a function of the members' attentions and a batch, for all batches of z."""
+        keep_freed_memory()
+        pairs = zip(self._bank.members(), z, strict=True)
+        attentions = map_batches(lambda pair: _choose_attention(*pair), pairs)
+        batches = gen_batches(z.shape[1], block_length(len(self._bank)))
+        return map_batches(lambda batch: function(attentions, batch), batches)
+
+
+def _choose_attention(member, z):
+    """Attention of one member that is the faster one for queries (n, d)."""
+    head, z_n, *_ = member
+    if PrefilteredAttention.usable_for(head, len(z_n), len(z)):
+        prefiltered = PrefilteredAttention(*member)
+        if prefiltered.pays_for(z):
+            return prefiltered
+    return ExactAttention(*member)
+
+
+class CandidateEngine:
+    """The rows nearest to a query, found through an index, and a sample of the others."""
+
+    def __init__(self, bank, n_candidates, algorithm):
+        self._n_candidates = n_candidates
+        self._members = bank.indices.get(bank, algorithm)
+
+    @staticmethod
+    def usable_for(bank, n_candidates):
+        """Whether fewer candidates are asked for than there are rows."""
+        return n_candidates is not None and n_candidates < len(bank)
+
+    def compute(self, z):
+        """Averages (m, n, k) of the bank's values for queries (m, n, d)."""
+        pairs = zip(self._members, z, strict=True)
+        return torch.stack([member.average(own, self._n_candidates) for member, own in pairs])
+
+
+class IndexCache:
+    """Indices of one bank, built when first asked for: on each device, the last used.
+
+    A copy or a pickle of it is empty.
+    """
+
+    def __init__(self):
+        self._kept = {}
+
+    def get(self, bank, algorithm):
+        """Attention of each of the bank's members to candidates."""
+        device = bank.z_n.device
+        kept = self._kept.get(device)
+        if kept is None or kept[0] != algorithm:
+            with _building:
+                kept = self._kept.get(device)
+                if kept is None or kept[0] != algorithm:
+                    # Samples of their own, so that the members' errors differ.
+                    members = [
+                        CandidateAttention(*own, algorithm, seed)
+                        for seed, own in enumerate(bank.members())
+                    ]
+                    kept = self._kept[device] = algorithm, members
+        return kept[1]
+
+    def __reduce__(self):
+        return IndexCache, ()

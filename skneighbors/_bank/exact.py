@@ -1,0 +1,124 @@
+"""Attention over all neighbours in double precision, block by block in bounded memory."""
+
+import math
+
+import torch
+from sklearn import get_config
+
+from .._utils.blocks import CACHED_BYTES, cached_chunks, gather_rows
+from ..nn import similarity
+from ..nn._numpy import exp_
+
+# Queries at a time: enough for a matrix product, no more than pays.
+_MIN_BLOCK, _MAX_BLOCK = 8, 256
+# Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
+_BLOCK_BYTES, _TEMPORARIES = 2**25, 16
+
+
+def block_length(n_neighbors, n_bytes=2 * _BLOCK_BYTES):
+    """Count the queries whose work on all neighbours fits ``working_memory``."""
+    allowed = get_config()["working_memory"] * 2**20 / _TEMPORARIES // (8 * n_neighbors)
+    usual = max(_MIN_BLOCK, n_bytes // (8 * n_neighbors))
+    return int(max(1, min(_MAX_BLOCK, allowed, usual)))
+
+
+class ExactAttention:
+    """Attention of one member of an ensemble over all rows of its bank, in double precision.
+
+    Parameters
+    ----------
+    head : nn.Module
+        A head in evaluation mode whose parameters have a leading dimension of 1.
+    z_n : Tensor of shape (N, d)
+        Neighbour embeddings.
+    values : Tensor of shape (N, k)
+        What to average.
+    sample_weight : Tensor of shape (N,) or None
+        Positive weights of the neighbours.
+    """
+
+    def __init__(self, head, z_n, values, sample_weight):
+        self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
+        self._sq_norms = torch.linalg.vector_norm(z_n, dim=1).square_()
+
+    def weights(self, z):
+        """Weights (b, N) of all neighbours for queries (b, d)."""
+        if self.head.ranked:
+            return torch.cat(list(self._ranked_weights(z)))
+        weights = torch.cat([weights for _, weights in self._unnormalised(z)], 1)
+        return weights.div_(weights.sum(1, keepdim=True))
+
+    def average(self, z):
+        """Weighted means (b, k) of the neighbours' values for queries (b, d)."""
+        # First of all: small results between large temporaries fragment memory.
+        out = z.new_empty(len(z), self.values.shape[1])
+        if self.head.ranked:
+            begin = 0
+            for weights in self._ranked_weights(z):
+                out[begin : begin + len(weights)] = weights @ self.values
+                begin += len(weights)
+            return out
+        for part, means in zip(self._parts(z), self._parts(out), strict=True):
+            total, sums = 0, 0
+            for chunk, weights in self._unnormalised(part):
+                total = total + weights.sum(1, keepdim=True)
+                sums = sums + weights @ self.values[chunk]
+            torch.div(sums, total, out=means)
+        return out
+
+    def _parts(self, z):
+        """Equal parts of the queries, whose similarities take half of a block on a CPU."""
+        n_bytes = _BLOCK_BYTES if z.is_cpu else 2 * _BLOCK_BYTES
+        n_parts = math.ceil(len(z) / block_length(len(self.z_n), n_bytes))
+        return z.tensor_split(max(1, n_parts))
+
+    def _similarities(self, z, chunk=slice(None)):
+        """Similarities of queries (1, b, d) to a slice of the neighbours."""
+        z_n, sq_norms = self.z_n[None, chunk], self._sq_norms[None, chunk]
+        return similarity(z, z_n, self.head.similarity, sq_norms)
+
+    def _ranked_weights(self, z):
+        """Weights (c, N) of all neighbours, for some of the queries after others."""
+        n_ranked = max(1, CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
+        for part in self._parts(z):
+            q = part[None]
+            if self.head.similarity == "l2":
+                # Equal neighbours must not get other ranks, and chunks round them apart sooner.
+                s = self._similarities(q)
+            else:
+                chunks = cached_chunks(self.z_n, len(part))
+                s = torch.cat([self._similarities(q, chunk) for chunk in chunks], -1)
+            for pair in zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True):
+                yield self.head.weights_of(*pair, sample_weight=self.weight)[0]
+
+    def _unnormalised(self, z):
+        """Slices of the neighbours and their weights up to a factor of each query."""
+        z, parts = z[None], []
+        low = z.new_full((*z.shape[:-1], 1), torch.inf)
+        high = -low
+        for chunk in cached_chunks(self.z_n, z.shape[1]):
+            s = self._similarities(z, chunk)
+            # At once: later, similarities come from slower memory.
+            low = torch.minimum(low, s.amin(-1, keepdim=True))
+            high = torch.maximum(high, s.amax(-1, keepdim=True))
+            parts.append((chunk, s))
+        top = self.head.log_weights(z, high, low, high)
+        for chunk, s in parts:
+            weights = exp_(self.head.log_weights(z, s, low, high).sub_(top))[0]
+            yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
+
+
+def weight_present(sample_weight, rows, present):
+    """Take the sample weights (c, K) of the neighbours `rows`, 0 where they are not present."""
+    return present if sample_weight is None else present * sample_weight[rows]
+
+
+def weigh_rows(head, z, z_n, rows, weight):
+    """Weigh the neighbours `rows` (c, K) of queries (c, d) by a head, to (c, K)."""
+    z_rows = gather_rows(z_n, rows)
+    return head.weights(z.unsqueeze(1), z_rows, sample_weight=weight.unsqueeze(1)).squeeze(1)
+
+
+def average_rows(weights, values, rows):
+    """Sum the values of the neighbours `rows` (c, K) times their weights, to (c, k)."""
+    return (weights.unsqueeze(-1) * gather_rows(values, rows)).sum(1)

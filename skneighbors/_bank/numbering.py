@@ -1,0 +1,96 @@
+"""Which row of the bank each labelled sample is part of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class SampleNumbering:
+    """Samples given to ``fit`` are numbered first, then those appended, in their order.
+
+    Forgetting changes no number. Immutable: each method returns a new numbering.
+
+    Attributes
+    ----------
+    row_of : int ndarray of shape (n_samples,)
+        The bank's row of each sample; -1 for those of weight 0 and those forgotten.
+    weight_of : ndarray of shape (n_samples,)
+        Their weights; NaN for those forgotten.
+    """
+
+    row_of: np.ndarray
+    weight_of: np.ndarray
+
+    def __len__(self):
+        return len(self.row_of)
+
+    @property
+    def weights_left(self):
+        """Weights of the samples that are not forgotten."""
+        return self.weight_of[~np.isnan(self.weight_of)]
+
+    def append(self, weight, n_rows):
+        """Add further samples, each of a row of its own after the `n_rows` there are.
+
+        Those of weight 0 have no row.
+        """
+        present = weight > 0
+        row_of = np.where(present, n_rows + np.cumsum(present) - 1, -1)
+        return SampleNumbering(
+            np.concatenate([self.row_of, row_of]), np.concatenate([self.weight_of, weight])
+        )
+
+    def forget(self, indices, n_rows):
+        """Let samples go; those left keep their numbers, the rows left are counted anew.
+
+        Returns
+        -------
+        numbering : SampleNumbering
+        keep : bool ndarray of shape (n_rows,)
+            Rows of which samples are left.
+        weight : ndarray of shape (n_rows left,)
+            Total weight of these.
+        """
+        row_of, weight_of = self.row_of.copy(), self.weight_of.copy()
+        row_of[indices], weight_of[indices] = -1, np.nan
+        left = row_of >= 0
+        keep = np.bincount(row_of[left], minlength=n_rows) > 0
+        weight = np.bincount(row_of[left], weights=weight_of[left], minlength=n_rows)[keep]
+        place = np.where(keep, np.cumsum(keep) - 1, -1)
+        return SampleNumbering(np.where(left, place[row_of], -1), weight_of), keep, weight
+
+    def first_samples(self, n_rows):
+        """First sample that each row of the bank stands for."""
+        samples = np.flatnonzero(self.row_of >= 0)[::-1]
+        first = np.empty(n_rows, dtype=np.int64)
+        first[self.row_of[samples]] = samples  # the last to write, the first sample, stays
+        return first
+
+    def check_indices(self, indices):
+        """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
+        n_samples = len(self)
+        indices = np.atleast_1d(np.asarray(indices))
+        if indices.dtype == bool:
+            if indices.shape != (n_samples,):
+                raise ValueError(
+                    f"indices is a mask of shape {indices.shape}; it must have shape "
+                    f"({n_samples},), one entry for each sample so far."
+                )
+            indices = np.flatnonzero(indices)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise ValueError(
+                "indices must be ints or a mask, in one dimension; got an array of dtype "
+                f"{indices.dtype} and shape {indices.shape}."
+            )
+        unknown = indices[(indices < 0) | (indices >= n_samples)]
+        if unknown.size:
+            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
+        indices = indices.astype(np.int64)
+        forgotten = indices[np.isnan(self.weight_of[indices])]
+        if forgotten.size:
+            raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")
+        values, counts = np.unique(indices, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"indices holds {values[counts > 1][0]} more than once.")
+        return indices

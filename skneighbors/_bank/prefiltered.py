@@ -1,0 +1,186 @@
+"""Exact attention that looks, in double precision, at the neighbours that can matter alone.
+
+Scores in single precision tell, with a bound of their error, which neighbours can matter to a
+query and the extremes of its similarities; the head is evaluated on those. Queries to which
+many neighbours matter are computed in full.
+"""
+
+import math
+
+import numpy as np
+import torch
+
+from ..nn import similarity
+from ..nn._numpy import argmax
+from .exact import ExactAttention, average_rows, block_length, weigh_rows, weight_present
+from .prefilter import Float32Prefilter
+
+# Weights that together are a smaller share of a prediction's are left out.
+_NEGLIGIBLE = 1e-10
+# Share of the neighbours above which to look at all of them is faster.
+_MAX_SHARE = 1 / 16
+# Fewer neighbours than this, or queries, also of a head with ranks, are not worth a prefilter.
+_MIN_NEIGHBORS, _MIN_QUERIES, _MIN_RANKED_QUERIES = 2048, 128, 8
+# Queries that are looked at to see whether one pays.
+_N_PROBES = 16
+# Bytes of embeddings gathered at once.
+_GATHERED_BYTES = 2**23
+
+
+class PrefilteredAttention(ExactAttention):
+    """The same, to which few neighbours of a query matter, found in single precision.
+
+    Queries to which many matter are left to :class:`ExactAttention`.
+    """
+
+    def __init__(self, head, z_n, values, sample_weight):
+        super().__init__(head, z_n, values, sample_weight)
+        weight = torch.ones_like(z_n[:, 0]) if sample_weight is None else sample_weight
+        self._total, self._min_weight = weight.sum(), weight.min()
+        self._depth = math.log(self._total / self._min_weight / _NEGLIGIBLE)
+        self._prefilter = Float32Prefilter(z_n, head.similarity)
+
+    @staticmethod
+    def usable_for(head, n_neighbors, n_queries):
+        """Whether there are enough neighbours and queries for a prefilter to be worth it."""
+        min_queries = _MIN_RANKED_QUERIES if head.ranked else _MIN_QUERIES
+        return n_neighbors >= _MIN_NEIGHBORS and n_queries >= min_queries
+
+    def pays_for(self, z):
+        """Whether few neighbours matter to most queries (n, d), by some of them."""
+        n_probes = min(_N_PROBES, block_length(len(self.z_n)))
+        sparse, _ = self._average_sparse(z[:: math.ceil(len(z) / n_probes)])
+        return 2 * sparse.sum() >= len(sparse)
+
+    def average(self, z):
+        """Weighted means (b, k) of the neighbours' values for queries (b, d)."""
+        sparse, out = self._average_sparse(z)
+        rest = (~sparse).nonzero().squeeze(1)
+        if len(rest):
+            out[rest] = super().average(z[rest])
+        return out
+
+    def _average_sparse(self, z):
+        """Find the queries to which few neighbours matter, and average for these, (b, k)."""
+        return self._average_nearest(z) if self.head.ranked else self._average_similar(z)
+
+    def _average_similar(self, z):
+        """Do what :meth:`_average_sparse` does, for a head of similarities."""
+        prefilter = self._prefilter
+        q = prefilter.queries(z)
+        scores, error = prefilter.scores(q), prefilter.error(q)
+        lowest = scores.amin(1, keepdim=True).double()
+        low = prefilter.to_similarity(lowest - error, q)
+        nearest = self.z_n[argmax(scores)]
+        high = similarity(z.unsqueeze(1), nearest, self.head.similarity).squeeze(1)
+        cutoff = self.head.cutoff(z[None], low[None], high[None], self._depth)[0]
+        reached = prefilter.to_score(cutoff, q) - error
+        chosen = scores >= reached.to(scores.dtype)
+        # The furthest are needed too: they make the row's range.
+        chosen |= scores <= (lowest + 2 * error).to(scores.dtype)
+        few, query, row = self._select_sparse(chosen, error)
+        out = z.new_empty(len(z), self.values.shape[1])
+        for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
+            weight = weight_present(self.weight, rows, present)
+            out[queries] = self._average_of(z[queries], rows, weight)[0]
+        return few, out
+
+    def _select_sparse(self, chosen, error):
+        """Find the queries with few neighbours chosen; query and neighbour of each of these.
+
+        Scores of embeddings of norms up to 1 that may err by 1, or are NaN, tell nothing.
+        """
+        limit = _MAX_SHARE * len(self.z_n)
+        few = error.squeeze(1) < 1
+        if _count(chosen) > limit * len(chosen):
+            few &= chosen.sum(1) <= limit
+            chosen &= few.unsqueeze(1)
+        query, row = _nonzero(chosen)
+        counts = torch.bincount(query, minlength=len(few))
+        few &= (counts > 0) & (counts <= limit)
+        keep = few[query]
+        return few, query[keep], row[keep]
+
+    def _average_of(self, z, rows, weight):
+        """Averages (c, k) over the neighbours `rows` (c, K), and their weights (c, K)."""
+        weights = weigh_rows(self.head, z, self.z_n, rows, weight)
+        return average_rows(weights, self.values, rows), weights
+
+    def _average_nearest(self, z):
+        """Do what :meth:`_average_sparse` does, for a head of ranks."""
+        prefilter = self._prefilter
+        q = prefilter.queries(z)
+        scores, error = prefilter.scores(q), prefilter.error(q)
+        total = self._total.reshape(1, 1)
+        rank = self.head.last_rank(z[None], total, self._depth)[0]
+        bound = _bound_of_largest(scores, rank / self._min_weight)
+        chosen = scores >= (bound - 2 * error).to(scores.dtype)
+        few, query, row = self._select_sparse(chosen, error)
+        # One neighbour, the furthest, stands for all that are not chosen.
+        furthest = argmax(-scores)
+        out = z.new_empty(len(z), self.values.shape[1])
+        for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
+            sure = present * (scores[queries].gather(1, rows) >= bound[queries])
+            weight = weight_present(self.weight, rows, present)
+            remainder = (total - weight.sum(1, keepdim=True)).clamp(min=0)
+            rows = torch.cat([rows, furthest[queries]], 1)
+            out[queries], weights = self._average_of(
+                z[queries], rows, torch.cat([weight, remainder], 1)
+            )
+            # Surely nearer than all that are not chosen; if one of these has no
+            # weight to speak of, those have none.
+            share = (weights[:, :-1] / weight.clamp(min=self._min_weight)).masked_fill(
+                sure == 0, torch.inf
+            )
+            few[queries] = share.amin(1) * total[0] <= _NEGLIGIBLE
+        return few, out
+
+
+def _bound_of_largest(scores, count, n_sampled=4096):
+    """Scores (b, 1) that probably at least `count` (b, 1) of each row reach, from a sample."""
+    stride = max(1, scores.shape[1] // n_sampled)
+    sample = scores[:, ::stride].sort(1, descending=True).values.double()
+    expected = count / stride
+    place = (expected + 4 * expected.sqrt() + 8).clamp(max=sample.shape[1])
+    bound = sample.gather(1, place.long().clamp(max=sample.shape[1] - 1))
+    return bound.masked_fill(place >= sample.shape[1], -torch.inf)
+
+
+def _count(chosen):
+    return np.count_nonzero(chosen.numpy()) if chosen.is_cpu else chosen.sum()
+
+
+def _nonzero(chosen):
+    """Row and column of the entries chosen; on the CPU by NumPy, several times faster."""
+    if not chosen.is_cpu:
+        return chosen.nonzero(as_tuple=True)
+    flat = torch.from_numpy(np.flatnonzero(chosen.numpy()))
+    return flat // chosen.shape[1], flat % chosen.shape[1]
+
+
+def _padded(query, row, dim):
+    """Group queries that have about as many neighbours chosen.
+
+    Yields
+    ------
+    queries : Tensor of shape (c,)
+    rows : Tensor of shape (c, K)
+        Their neighbours, filled up with any.
+    present : Tensor of shape (c, K)
+        1 for neighbours, 0 for what fills up.
+    """
+    if not len(query):
+        return
+    queries, counts = torch.unique_consecutive(query, return_counts=True)
+    starts = counts.cumsum(0) - counts
+    counts, order = counts.sort(descending=True)
+    queries, starts = queries[order], starts[order]
+    begin = 0
+    while begin < len(queries):
+        width = int(counts[begin])
+        stop = begin + max(1, _GATHERED_BYTES // (8 * dim * width))
+        place = torch.arange(width, device=row.device).expand(len(queries[begin:stop]), -1)
+        present = place < counts[begin:stop, None]
+        rows = row[starts[begin:stop, None] + place * present]
+        yield queries[begin:stop], rows, present.double()
+        begin = stop

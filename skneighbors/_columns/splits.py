@@ -1,0 +1,41 @@
+"""Which samples each member of an ensemble trains on, and which are held out."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+
+class EnsembleSplit(NamedTuple):
+    """Samples that the members train on (m, n_train) and are held out (m, n_validation) or None."""
+
+    train: torch.Tensor
+    validation: torch.Tensor | None
+
+    @classmethod
+    def draw(cls, n_samples, n_validation, n_members, random_state):
+        """Hold other samples out of each member's training, at random; none if 0."""
+        if not n_validation:
+            return cls(torch.arange(n_samples).repeat(n_members, 1), None)
+        orders = [random_state.permutation(n_samples) for _ in range(n_members)]
+        parts = (
+            np.stack([np.sort(order[part]) for order in orders])
+            for part in (slice(n_validation, None), slice(n_validation))
+        )
+        return cls(*map(torch.from_numpy, parts))
+
+    def to(self, device):
+        """Split on a device."""
+        return EnsembleSplit(*(rows if rows is None else rows.to(device) for rows in self))
+
+    def train_on_all(self, n_samples):
+        """Split that holds nothing out."""
+        rows = torch.arange(n_samples, device=self.train.device)
+        return EnsembleSplit(rows.repeat(len(self.train), 1), None)
+
+    def members(self):
+        """Split of each member alone."""
+        return [
+            EnsembleSplit(*(rows if rows is None else rows[i : i + 1] for rows in self))
+            for i in range(len(self.train))
+        ]

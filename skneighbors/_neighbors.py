@@ -1,0 +1,262 @@
+"""What a fitted estimator answers, and labelled rows that join or leave it."""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+import torch
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ._bank import NeighborBank, SampleNumbering
+from ._columns import (
+    FeatureScaler,
+    TargetScaler,
+    check_appended_targets,
+    check_features,
+    check_total_weight,
+)
+from ._utils.device import resolve_device
+from ._utils.locks import ForkSafeLock
+from ._utils.memory import explain_out_of_memory
+from ._utils.sklearn_private import check_sample_weight, validate_parameter_constraints
+
+# Held while rows join or leave, so that threads that change one estimator lose none.
+_changing = ForkSafeLock()
+
+_CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """All that a fitted estimator predicts from: read once by each call, replaced whole."""
+
+    bank: NeighborBank
+    numbering: SampleNumbering
+    x_scaler: FeatureScaler | None
+    y_scaler: TargetScaler
+    x_shape: tuple
+    y_ndim: int
+
+
+class LabelledNeighborsMixin(TransformerMixin):
+    """Adds what needs a bank: predictions, embeddings, neighbours, :meth:`append`, :meth:`forget`.
+
+    `_fitted` holds the :class:`FittedState`.
+    """
+
+    def predict(self, X):
+        """Predict the targets of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. A row of the training set has itself as a neighbour here.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions, float64, of the shape of the `y` given to :meth:`fit`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is not usable, or `n_candidates`, `algorithm` or `device` has been set to
+            what :meth:`fit` would not take.
+        ImportError
+            If `algorithm` needs FAISS and it is missing.
+        MemoryError
+            If memory runs out; the message says what to lower.
+        """
+        names = ("n_candidates", "algorithm")  # they may have changed since fit
+        validate_parameter_constraints(
+            {name: self._parameter_constraints[name] for name in names},
+            {name: getattr(self, name) for name in names},
+            caller_name=type(self).__name__,
+        )
+        fitted, bank, X = self._check_queries(X)
+        n_candidates = None if self.n_candidates is None else int(self.n_candidates)
+        with explain_out_of_memory("the number of rows predicted at once"):
+            y = bank.predict(X, n_candidates, self.algorithm).cpu().numpy()
+        y = fitted.y_scaler.inverse_transform(y)
+        return y.ravel() if fitted.y_ndim == 1 else y
+
+    def transform(self, X):
+        """Embed X in the learnt space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_networks * embedding_dim)
+            Embeddings, float64; those of the ensemble's networks side by side.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        _, bank, X = self._check_queries(X)
+        return bank.embed(X).transpose(0, 1).flatten(1).cpu().numpy()
+
+    def top_neighbors(self, X, n_neighbors=5):
+        """Training rows that weigh most in the predictions of X.
+
+        All rows are compared, whatever `n_candidates` is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        n_neighbors : int, default=5
+            Number of training rows to name for each prediction.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples, n_neighbors)
+            Weights, the mean over the ensemble's networks, weighted by
+            `estimator_weights_`, largest first; all weights of a prediction sum to 1.
+            Networks with a trend weight the rows' residuals of their own trend.
+        rows : int ndarray of shape (n_samples, n_neighbors)
+            Rows of the X given to :meth:`fit`, of which the first that is not forgotten
+            stands for all that are equal in X and y; appended rows, each for itself,
+            are numbered on from there.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If `n_neighbors` is not between 1 and the number of neighbours, equal rows
+            given to :meth:`fit` counted once.
+        """
+        fitted, bank, X = self._check_queries(X)
+        n_rows = len(bank)
+        is_count = isinstance(n_neighbors, Integral) and not isinstance(n_neighbors, bool)
+        if not is_count or not 1 <= n_neighbors <= n_rows:
+            raise ValueError(
+                f"n_neighbors must be an int from 1 to {n_rows}, the number of neighbours "
+                f"(equal rows given to fit count once); got {n_neighbors!r}."
+            )
+        weights, rows = bank.largest_weights(X, int(n_neighbors))
+        samples = fitted.numbering.first_samples(n_rows)
+        return weights.cpu().numpy(), samples[rows.cpu().numpy()]
+
+    def append(self, X, y, sample_weight=None):
+        """Add labelled rows to the neighbours, without training.
+
+        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
+        those of a bank that held the rows from the start. Equal rows are not merged,
+        as they are in :meth:`fit`. The network, its scaling and its masks stay as
+        :meth:`fit` left them; the range of the targets, which bounds predictions,
+        follows the neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights as neighbours. A row of weight 0 is numbered, but is none.
+
+        Returns
+        -------
+        self : object
+            The estimator. Its next rows in :meth:`forget` and
+            :meth:`top_neighbors` are numbered from the first one after those
+            given to :meth:`fit` and appended so far.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If the data don't fit those given to :meth:`fit`, or all weights are 0.
+
+        Notes
+        -----
+        Only the new rows are embedded; the arrays of the bank are copied. Threads may
+        append and forget at once: they take turns.
+        """
+        with _changing:
+            fitted, bank, X = self._check_queries(X)
+            y = check_appended_targets(y, len(X), self.n_outputs_, fitted.y_ndim, fitted.y_scaler)
+            weight = check_sample_weight(
+                sample_weight, y, dtype=np.float64, ensure_non_negative=True
+            )
+            check_total_weight(fitted.numbering.weights_left, weight)
+            numbering = fitted.numbering.append(weight, len(bank))
+            rows = np.flatnonzero(weight > 0)
+            if len(rows):
+                y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(X.device)
+                own_weight = torch.from_numpy(weight[rows]).to(X.device)
+                bank = bank.extend(X[torch.from_numpy(rows).to(X.device)], y, own_weight)
+            self._fitted = replace(fitted, bank=bank.to(_CPU), numbering=numbering)
+        return self
+
+    def forget(self, indices):
+        """Remove rows from the neighbours, without training.
+
+        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
+        those of a bank that never held the rows. The network's weights, its scaling
+        and its masks still are what they made of them: nothing but the neighbours,
+        and the range of targets that bounds predictions, forgets. To remove all
+        traces, fit anew.
+
+        Parameters
+        ----------
+        indices : int, array-like of int or bool array-like of shape (n_samples,)
+            Rows of the X given to :meth:`fit`; rows appended later are numbered
+            on from there. Forgetting changes no number. Or a mask with an entry for
+            each of all these rows.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If there is no such row, it is forgotten already, or none would be
+            left. Nothing is forgotten then.
+
+        Notes
+        -----
+        Nothing is embedded anew; the arrays of the bank are copied.
+        """
+        check_is_fitted(self)
+        with _changing:
+            fitted = self._fitted
+            indices = fitted.numbering.check_indices(indices)
+            numbering, keep, weight = fitted.numbering.forget(indices, len(fitted.bank))
+            if not keep.any():
+                raise ValueError("indices names all rows that are left; at least one must stay.")
+            bank = fitted.bank.select(torch.from_numpy(keep), torch.from_numpy(weight))
+            self._fitted = replace(fitted, bank=bank, numbering=numbering)
+        return self
+
+    def _check_queries(self, X):
+        """Find what is fitted, its bank on the device to use, and X, scaled, beside it."""
+        check_is_fitted(self)
+        fitted = self._fitted
+        X = check_features(self, X, fitted.x_shape, allow_nd=fitted.x_scaler is None)
+        bank = fitted.bank.to(resolve_device(self.device, missing_ok=True))
+        X = X if fitted.x_scaler is None else fitted.x_scaler.transform(X)
+        return fitted, bank, torch.from_numpy(X).to(bank.z_n.device)
+
+    @property
+    def _n_features_out(self):
+        n_networks, _, embedding_dim = self._fitted.bank.z_n.shape
+        return n_networks * embedding_dim
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_fitted")

@@ -1,0 +1,427 @@
+"""What every "auto" becomes: one table, read once at the start of a fit."""
+
+import math
+from dataclasses import dataclass
+
+from sklearn.base import BaseEstimator
+
+from ._utils.sklearn_private import StrOptions, counts_from, reals
+from .nn._embedder import ACTIVATIONS
+
+LEARNING_RATES = ("cycles", "constant")
+
+# From so many distinct samples on, what "auto" becomes. A later line overrides an earlier one.
+TABLE = [
+    (
+        0,
+        dict(
+            activation="silu",
+            batch_norm=True,
+            context_neighbors=None,
+            context_size=256,
+            dropout=0.0,
+            dropout_if_harmful=0.2,
+            early_stopping=False,
+            ema_decay=0.99,
+            eps=1e-6,
+            harm_in_standard_errors=1.0,
+            hidden_layer_sizes=(256, 256),
+            join_last_cycle=True,
+            learning_rate="cycles",
+            max_validation=1024,  # more would cost time and tell little more
+            min_epochs=104,
+            min_steps=1500,
+            n_iter_no_change=None,
+            numerical_embedding="periodic",
+            overfit_below=0.75,
+            parallel=False,
+            refit=True,
+            sharpen_when_validated=False,
+            stop_below_r2=(0.85, 0.95),
+            temperature=1.0,
+            tol=0.0,
+            trends=("linear",),
+            validation_fraction=0.15,
+        ),
+    ),
+    (100, dict(early_stopping=True, trends=("linear", None))),
+    (500, dict(dropout_if_harmful=None, trends=("linear",))),
+    (1000, dict(min_steps=1000, parallel=True)),
+    (2000, dict(context_neighbors=4, join_last_cycle=False)),
+    (5000, dict(hidden_layer_sizes=(256, 256, 256, 256), refit=False)),
+]
+# What is otherwise for SoftStep k-NN.
+TABLE_SOFTSTEP_KNN = [
+    (
+        0,
+        dict(
+            context_neighbors=None, min_epochs=128, min_steps=1500, refit=True, trends=("linear",)
+        ),
+    ),
+    (1000, dict(sharpen_when_validated=True)),
+    (5000, dict(context_size=512, eps=1e-2)),
+]
+# On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
+TABLE_LINEAR_RANKS = [(0, dict(eps=1e-6))]
+# Powers of the square root of 2, among which "auto" chooses a sharpness; the first where
+# validation does not tell them apart.
+SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
+
+
+class Recipe(BaseEstimator):
+    """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
+
+    For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
+    A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
+    came to stands in the fitted estimator's `recipe_`; the table, with the number of
+    distinct samples from which each line holds, in the :ref:`User Guide <recipe>`.
+
+    Parameters
+    ----------
+    activation : {"silu", "relu", "tanh", "gelu"} or "auto", default="auto"
+        Activation of the hidden layers.
+
+    batch_norm : bool or "auto", default="auto"
+        Whether hidden layers are batch-normalised.
+
+    numerical_embedding : {"periodic"}, None or "auto", default="auto"
+        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
+        first layer, or the scaled features as they are. Not used with a
+        `feature_extractor`.
+
+    dropout : float or "auto", default="auto"
+        Share of the hidden units dropped in training, in [0, 1).
+
+    temperature : float, None or "auto", default="auto"
+        For NONA, the initial value of the learnt temperature of the softmax; for SoftStep
+        k-NN that of the soft rank's strength, as a multiple of the mean gap between a
+        row's similarities. None for a fixed one of 1.
+
+    eps : float or "auto", default="auto"
+        How close to 0 and 1 the masks' parameters may come, below 0.5; see
+        :class:`skneighbors.nn.SoftStep`. The smaller, the steeper a mask may become and
+        the longer its gradients.
+
+    context_size : int, None or "auto", default="auto"
+        Number of training rows drawn for every batch as neighbours beside the
+        batch itself; all rows if there are no more than that. None: the batch
+        alone, as in the papers.
+
+    context_neighbors : int, None or "auto", default="auto"
+        Each row drawn for a batch, or the first `context_size` of them, is joined by one of
+        this many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000), which takes a place of the context and is predicted too. Weights
+        correct for the sampling. None: uniform draws. Not with ``context_size=None``, and
+        only where more rows are trained on than `batch_size` and `context_size` together.
+
+    learning_rate : {"cycles", "constant"} or "auto", default="auto"
+        ``"cycles"``: four cosine cycles of growing length over the training.
+        ``"constant"``: `learning_rate_init` throughout.
+
+    ema_decay : float, None or "auto", default="auto"
+        Decay, for every step, of the exponential moving average of the weights
+        that is validated and kept; None to keep the weights themselves.
+
+    n_iter_no_change : int, None or "auto", default="auto"
+        Number of epochs without a gain of `tol` after which training stops; None for no
+        such end.
+
+    tol : float or "auto", default="auto"
+        Smallest gain in the mean squared error of the standardised targets, of
+        the validation rows if there are any, that `n_iter_no_change` counts.
+
+    sharpness : float or "auto", default="auto"
+        How many times as sharp the weights are in prediction as in training, where a row
+        sees some hundred neighbours: what NONA's temperature is divided by, and how many
+        times as fast SoftStep k-NN's mask falls with the rank. ``"auto"``: of the powers
+        of the square root of 2 from 0.5 to 8 the one that predicts a network's
+        validation rows best; 1 without validation rows, as in the papers.
+
+    refit : bool or "auto", default="auto"
+        Whether rows that `early_stopping` holds out are trained on in the end.
+
+    See Also
+    --------
+    NONARegressor : Takes it as `recipe`.
+    PAPER : The papers' setting, with a recipe.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skneighbors import NONARegressor, Recipe
+    >>> model = NONARegressor(recipe=Recipe(dropout=0.1))
+    >>> model.get_params()["recipe__dropout"]
+    0.1
+    >>> search = GridSearchCV(model, {"recipe__ema_decay": [None, 0.99]})
+    """
+
+    _parameter_constraints: dict = {
+        "activation": [StrOptions({"auto", *ACTIVATIONS})],
+        "batch_norm": [StrOptions({"auto"}), "boolean"],
+        "numerical_embedding": [StrOptions({"auto", "periodic"}), None],
+        "dropout": [StrOptions({"auto"}), reals(0, 1, "left")],
+        "temperature": [StrOptions({"auto"}), reals(0, None, "neither"), None],
+        "eps": [StrOptions({"auto"}), reals(0, 0.5, "neither")],
+        "context_size": [StrOptions({"auto"}), counts_from(1), None],
+        "context_neighbors": [StrOptions({"auto"}), counts_from(1, 1000), None],
+        "learning_rate": [StrOptions({"auto", *LEARNING_RATES})],
+        "ema_decay": [StrOptions({"auto"}), reals(0, 1, "left"), None],
+        "n_iter_no_change": [StrOptions({"auto"}), counts_from(1), None],
+        "tol": [StrOptions({"auto"}), reals(0, None, "left")],
+        "sharpness": [StrOptions({"auto"}), reals(0, None, "neither")],
+        "refit": [StrOptions({"auto"}), "boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        activation="auto",
+        batch_norm="auto",
+        numerical_embedding="auto",
+        dropout="auto",
+        temperature="auto",
+        eps="auto",
+        context_size="auto",
+        context_neighbors="auto",
+        learning_rate="auto",
+        ema_decay="auto",
+        n_iter_no_change="auto",
+        tol="auto",
+        sharpness="auto",
+        refit="auto",
+    ):
+        self.activation = activation
+        self.batch_norm = batch_norm
+        self.numerical_embedding = numerical_embedding
+        self.dropout = dropout
+        self.temperature = temperature
+        self.eps = eps
+        self.context_size = context_size
+        self.context_neighbors = context_neighbors
+        self.learning_rate = learning_rate
+        self.ema_decay = ema_decay
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.sharpness = sharpness
+        self.refit = refit
+
+
+@dataclass(frozen=True)
+class ResolvedRecipe:
+    """What a fit does: every ``"auto"`` resolved for the data at hand. See the estimators.
+
+    Attributes
+    ----------
+    n_samples : int
+        Distinct samples given to :meth:`fit`: rows equal in X and y count as one.
+    n_validation : int
+        How many of them each network holds out.
+    trends : tuple
+        Kinds of networks, ``"linear"`` or None for each: `n_estimators` networks a kind.
+    dropout_if_harmful : float or None
+        Dropout of a second training, where the first is stopped because it harms.
+    sharpness : float or None
+        None: one of `SHARPNESSES`, chosen by the samples held out.
+    sharpen_when_validated : bool
+        Whether it is chosen whenever these are predicted, not once, in the end.
+    stop_if_harmful : bool
+        Whether training stops after the second or third cycle of the learning rate if it
+        has harmed: if the validation error exceeds its best by `harm_in_standard_errors`,
+        R2 is below `stop_below_r2` (one for each) and the loss below `overfit_below` times
+        the validation error.
+    join_last_cycle : bool
+        Whether samples held out may be trained on in the last cycle.
+    refit : bool
+        Whether, otherwise, networks are trained again on all samples.
+    parallel : bool
+        Whether, on a CPU, each network is trained in a thread of its own.
+    """
+
+    n_samples: int
+    n_validation: int
+    trends: tuple
+    n_estimators: int
+    hidden_layer_sizes: tuple
+    embedding_dim: int
+    activation: str
+    batch_norm: bool
+    numerical_embedding: str | None
+    dropout: float
+    dropout_if_harmful: float | None
+    temperature: float | None
+    eps: float
+    sharpness: float | None
+    sharpen_when_validated: bool
+    batch_size: int
+    context_size: int | None
+    context_neighbors: int | None
+    max_iter: int
+    learning_rate: str
+    learning_rate_init: float
+    weight_decay: float
+    ema_decay: float | None
+    n_iter_no_change: int | None
+    tol: float
+    stop_if_harmful: bool
+    harm_in_standard_errors: float
+    overfit_below: float
+    stop_below_r2: tuple
+    join_last_cycle: bool
+    refit: bool
+    parallel: bool
+
+    @property
+    def sharpnesses(self):
+        """Among which the samples held out choose; none if it is given."""
+        return SHARPNESSES if self.sharpness is None else ()
+
+
+def values_for(n_samples, tables=(TABLE,)):
+    """Look up what ``"auto"`` is, for so many distinct samples, by name."""
+    values = {}
+    for table in tables:
+        for start, line in table:
+            if n_samples >= start:
+                values |= line
+    return values
+
+
+def count_batches(n_rows, batch_size):
+    """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
+    return max(1, min(-(-n_rows // batch_size), n_rows // 2))
+
+
+def resolve(estimator, n_samples, tables, hidden_layer_sizes):
+    """Resolve the parameters of an estimator and its recipe.
+
+    Parameters
+    ----------
+    estimator : NONARegressor or SoftStepKNNRegressor
+        Its parameters, validated.
+    n_samples : int
+        Distinct samples of positive weight.
+    tables : sequence of tables
+        Later ones override earlier ones.
+    hidden_layer_sizes : tuple or "auto"
+
+    Returns
+    -------
+    recipe : ResolvedRecipe
+
+    Raises
+    ------
+    ValueError
+        If rows are to be held out of fewer than three.
+    """
+    auto = values_for(n_samples, tables)
+    recipe = Recipe() if estimator.recipe is None else estimator.recipe
+    given = estimator.get_params(deep=False) | recipe.get_params(deep=False)
+    given["hidden_layer_sizes"] = hidden_layer_sizes
+    n_validation = _count_validation(given, n_samples, auto)
+    values = {
+        name: auto[name] if isinstance(value, str) and value == "auto" else value
+        for name, value in given.items()
+        if name in ResolvedRecipe.__dataclass_fields__ and name not in _DERIVED
+    }
+    values["n_samples"], values["n_validation"] = n_samples, n_validation
+    values["trends"] = (given["trend"],)
+    if given["trend"] == "auto":
+        values["trends"] = auto["trends"] if n_validation else ("linear",)
+    values["dropout_if_harmful"] = None
+    if given["dropout"] == "auto" and values["hidden_layer_sizes"]:
+        values["dropout_if_harmful"] = auto["dropout_if_harmful"]
+    values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
+    values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
+    values |= _plan_steps(given, values, auto, n_samples - n_validation)
+    return ResolvedRecipe(**values)
+
+
+# Fields whose values depend on more than a parameter, or its "auto".
+_DERIVED = {"context_neighbors", "max_iter", "refit", "sharpness"}
+# Fields that no parameter sets.
+_FROM_TABLE_ALONE = (
+    "harm_in_standard_errors",
+    "overfit_below",
+    "parallel",
+    "sharpen_when_validated",
+    "stop_below_r2",
+)
+
+
+def _count_validation(given, n_samples, auto):
+    """How many samples each network holds out."""
+    early_stopping = given["early_stopping"]
+    if early_stopping == "auto":
+        early_stopping = auto["early_stopping"]
+    if not early_stopping:
+        return 0
+    if n_samples < 3:
+        raise ValueError(f"early_stopping=True needs at least 3 distinct samples; got {n_samples}.")
+    fraction = given["validation_fraction"]
+    if fraction == "auto":
+        n_validation = min(round(auto["validation_fraction"] * n_samples), auto["max_validation"])
+    else:
+        n_validation = round(fraction * n_samples)
+    return min(max(1, n_validation), n_samples - 2)
+
+
+def _plan_steps(given, values, auto, n_train):
+    """How long to train, when to stop, and on which samples in the end."""
+    near, context_size = given["context_neighbors"], values["context_size"]
+    near = auto["context_neighbors"] if near == "auto" else near
+    if context_size is None or n_train <= values["batch_size"] + context_size:
+        near = None
+    n_batches = count_batches(n_train, values["batch_size"])
+    # How often an epoch predicts a row, in the mean: near rows are predicted too.
+    n_predictions = 1.0
+    if near is not None:
+        n_predictions += min(1.0, context_size * n_batches / n_train)
+    max_iter = given["max_iter"]
+    if max_iter == "auto":
+        n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / values["batch_size"]))
+        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
+    stop_if_harmful = (
+        n_train < values["n_samples"]
+        and values["learning_rate"] == "cycles"
+        and values["n_iter_no_change"] is None
+        and max_iter * n_batches * n_predictions >= auto["min_steps"]
+    )
+    refit = given["refit"]
+    return dict(
+        context_neighbors=near,
+        max_iter=max_iter,
+        stop_if_harmful=stop_if_harmful,
+        join_last_cycle=stop_if_harmful and (auto["join_last_cycle"] if refit == "auto" else refit),
+        refit=stop_if_harmful and (auto["refit"] if refit == "auto" else refit),
+    )
+
+
+# The setting of the papers: ``NONARegressor(**PAPER)``.
+PAPER = dict(
+    similarity="l2",
+    softstep="s2",
+    softstep_parameters="pointwise",
+    trend=None,
+    hidden_layer_sizes=(200,),
+    embedding_dim=25,
+    n_estimators=1,
+    max_iter=200,
+    batch_size=32,
+    learning_rate_init=1e-3,
+    weight_decay=0.0,
+    early_stopping=True,
+    validation_fraction=0.15,
+    recipe=Recipe(
+        activation="tanh",
+        batch_norm=False,
+        numerical_embedding=None,
+        dropout=0.0,
+        temperature=None,
+        context_size=None,
+        learning_rate="constant",
+        ema_decay=None,
+        n_iter_no_change=10,
+        sharpness=1.0,
+        refit=False,
+    ),
+)

@@ -1,0 +1,102 @@
+"""The networks of an ensemble trained side by side."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from statistics import fmean
+
+import torch
+
+from .._utils.threads import use_one_thread
+from .optim import Snapshot
+from .trainer import Trainer
+from .validation import EpochResult
+
+
+class ParallelTrainers:
+    """Trainers side by side, each in a thread of its own as far as there are any.
+
+    The network is trained as one, or its members apart; :meth:`finish` leaves it
+    with the weights of the last snapshot.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+    data : LabelledRows
+    split : EnsembleSplit
+    recipe : ResolvedRecipe
+    generator : torch.Generator
+        Source of batches and context, on the CPU.
+    draws : BorrowedGenerators or None
+        Torch's global generators, where a training draws from them; its members are then
+        not trained apart.
+    n_threads : int
+        How many threads members that are trained apart may share.
+    """
+
+    def __init__(self, network, data, split, recipe, generator, draws, n_threads):
+        self._network = network
+        # The number of threads has no say, lest results depend on it.
+        self._apart = recipe.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
+        self._networks = network.split() if self._apart else [network]
+        seeds = torch.randint(2**31, (len(self._networks),), generator=generator).tolist()
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        splits = split.members() if self._apart else [split]
+        self.trainers = [
+            Trainer(own, data, own_split, recipe, generator)
+            for own, own_split, generator in zip(self._networks, splits, generators, strict=True)
+        ]
+        self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
+        self._draws = nullcontext if draws is None else draws
+        self._n_threads = min(n_threads, len(self.trainers))
+        self._pool = None
+
+    def __enter__(self):
+        if self._n_threads > 1:
+            self._pool = ThreadPoolExecutor(self._n_threads, "member", use_one_thread)
+        return self
+
+    def __exit__(self, *exception):
+        if self._pool is not None:
+            for trainer in self.trainers:
+                trainer.stopped = True
+            self._pool.shutdown(cancel_futures=True)
+
+    def epoch(self, validated):
+        """Train all for an epoch; their results taken together."""
+        run = map if self._pool is None else self._pool.map
+        with self._draws():
+            results = list(run(lambda trainer: trainer.epoch(validated), self.trainers))
+        losses, errors, scores, row_errors, weights = zip(*results, strict=True)
+        if None in scores:
+            return EpochResult(fmean(losses), fmean(errors))
+        weight = None if weights[0] is None else torch.cat(weights)
+        return EpochResult(
+            fmean(losses), fmean(errors), fmean(scores), torch.cat(row_errors), weight
+        )
+
+    def train_on_all(self):
+        """Let all train on the samples they have held out, too."""
+        for trainer in self.trainers:
+            trainer.train_on_all()
+
+    def take_snapshot(self):
+        """Copy all members' weights, to keep."""
+        for snapshot in self._snapshots:
+            snapshot.take()
+
+    def finish(self):
+        """Give the network the weights of the last snapshot."""
+        for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
+            snapshot.restore(trainer.weights)
+        self._join()
+        self._network.eval()
+
+    def sharpen(self):
+        """Choose the sharpness of the weights that are kept, if it is time to."""
+        for trainer in self.trainers:
+            trainer.sharpen(trainer.network)
+        self._join()
+
+    def _join(self):
+        if self._apart:
+            self._network.join(self._networks)

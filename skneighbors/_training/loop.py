@@ -1,0 +1,173 @@
+"""The epochs of one training: validated, reviewed, kept, and perhaps repeated on all samples."""
+
+import copy
+import math
+from dataclasses import dataclass, field, replace
+
+from .._recipe import count_batches
+from .._utils.blocks import keep_freed_memory
+from .ensemble import ParallelTrainers
+from .optim import copy_weights, is_finite
+from .schedule import validates
+from .stopping import Checkpoint, CycleReview, Patience
+from .validation import EpochResult
+
+
+@dataclass
+class TrainingHistory:
+    """What happened: a loss for every epoch, a score for every one validated."""
+
+    losses: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    validated_epochs: list[int] = field(default_factory=list)  # counted from 1
+    best_epoch: int = 0  # counted from 1; 0: none yet
+    best_before_refit: EpochResult | None = None  # of those before all samples were trained on
+    harmed: bool = False  # whether it was stopped because training on harmed
+    interrupted: bool = False  # whether by an interrupt from the keyboard
+    fault: str | None = None  # a warning: what ended the training early
+
+    def record(self, epoch, result):
+        """Add an epoch."""
+        self.losses.append(result.loss)
+        if result.score is not None:
+            self.scores.append(result.score)
+            self.validated_epochs.append(epoch)
+
+
+class Training:
+    """One training of one network, from its initial weights to those that are kept.
+
+    Samples held out may be trained on in the end: in the last cycle of the learning
+    rate, or by another training for as many steps as were best.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+        Trained in place.
+    data : LabelledRows
+    split : EnsembleSplit
+        Without validation rows the best epoch is that of lowest loss.
+    recipe : ResolvedRecipe
+    generator : torch.Generator
+        Source of batches and context, on the CPU.
+    draws : BorrowedGenerators or None, default=None
+        Torch's global generators, where the network draws from them.
+    n_threads : int, default=1
+        How many threads members that are trained apart may share.
+    report : callable or None, default=None
+        Called as ``report(loss, score, on_all)`` after every epoch, also of a
+        repeated training; `score` is the validation R2 or None, `on_all` whether
+        rows that were held out are trained on.
+    """
+
+    def __init__(
+        self, network, data, split, recipe, generator, *, draws=None, n_threads=1, report=None
+    ):
+        self._network, self._data, self._split, self._recipe = network, data, split, recipe
+        self._generator, self._draws, self._n_threads = generator, draws, n_threads
+        self._report = report or (lambda loss, score, on_all: None)
+        self.history = TrainingHistory()
+
+    def run(self):
+        """Train; an interrupt from the keyboard after an epoch ends it, and is told.
+
+        Returns
+        -------
+        history : TrainingHistory
+
+        Raises
+        ------
+        FloatingPointError
+            If the loss is not finite before any epoch was complete.
+        """
+        keep_freed_memory()
+        history = self.history
+        untrained = copy.deepcopy(self._network) if self._recipe.refit else None
+        with self._trainers(self._network, self._split, self._recipe) as trainers:
+            try:
+                again = self._run_epochs(trainers)
+            except KeyboardInterrupt:
+                if not history.best_epoch:
+                    raise
+                history.interrupted, again = True, False
+        trainers.finish()
+        refitted = False
+        try:
+            trainers.sharpen()
+            if again:
+                refitted = self._refit(untrained)
+        except KeyboardInterrupt:
+            history.interrupted = True
+        if refitted:
+            if self._recipe.sharpnesses:
+                untrained.head.sharpness.copy_(self._network.head.sharpness)
+            copy_weights(untrained, self._network)
+        return history
+
+    def _trainers(self, network, split, recipe):
+        return ParallelTrainers(
+            network, self._data, split, recipe, self._generator, self._draws, self._n_threads
+        )
+
+    def _run_epochs(self, trainers):
+        """Train; whether to train once more on all rows, for as long as was best."""
+        recipe, history = self._recipe, self.history
+        checkpoint, review = Checkpoint(trainers), CycleReview(recipe)
+        patience = Patience(recipe.n_iter_no_change, recipe.tol)
+        on_all = False
+        for epoch in range(1, recipe.max_iter + 1):
+            result = trainers.epoch(validates(epoch, recipe))
+            if math.isnan(result.error):
+                self._stop_at_fault(epoch)
+                return False
+            history.record(epoch, result)
+            if not on_all:
+                checkpoint.offer(epoch, result)
+                history.best_before_refit = checkpoint.best
+            elif epoch == recipe.max_iter:
+                # Nothing is held out any more: the last epoch is the one to keep.
+                checkpoint.keep(epoch, result)
+            history.best_epoch = checkpoint.epoch
+            self._report(result.loss, result.score, on_all)
+            if patience.is_exhausted(result.error):
+                break
+            if review.stops(epoch, result, checkpoint.best):
+                history.harmed = True
+                break
+            if review.joins(epoch, result, checkpoint.best):
+                on_all = True
+                trainers.train_on_all()
+        return review.refits(checkpoint.epoch)
+
+    def _refit(self, network):
+        """Train on all samples for as many steps as were best; whether it went well."""
+        split, recipe, history = self._split, self._recipe, self.history
+        everything = split.train_on_all(len(self._data.X))
+        n_before, n_now = (
+            count_batches(own.train.shape[1], recipe.batch_size) for own in (split, everything)
+        )
+        max_iter = max(1, round(recipe.max_iter * n_before / n_now))
+        n_epochs = max(1, round(history.best_epoch * n_before / n_now))
+        with self._trainers(network, everything, replace(recipe, max_iter=max_iter)) as trainers:
+            for epoch in range(1, n_epochs + 1):
+                result = trainers.epoch(validated=False)
+                if math.isnan(result.error):
+                    self._stop_at_fault(epoch)
+                    return False
+                self._report(result.loss, None, True)
+        trainers.take_snapshot()
+        trainers.finish()
+        return is_finite(network)
+
+    def _stop_at_fault(self, epoch):
+        best_epoch = self.history.best_epoch
+        if not best_epoch:
+            raise FloatingPointError(
+                f"The loss or the weights were not finite in epoch {epoch} and no earlier epoch is "
+                "left to fall back on. Lower learning_rate_init or check the scales of y "
+                "and sample_weight."
+            )
+        self.history.fault = (
+            f"The loss or the weights were not finite in epoch {epoch}; training stopped and the "
+            f"weights of epoch {best_epoch} are kept. Consider a lower learning_rate_init."
+        )

@@ -1,0 +1,49 @@
+"""When a training validates and takes which learning rate."""
+
+import math
+
+# From so many epochs on, those above this share of the peak learning rate aren't validated,
+# and, of more, not all others either.
+_N_VALIDATIONS = 32
+_HIGH_RATE = 0.5
+# Early epochs are validated more often: after each such part of the epochs so far.
+_RESOLUTION = 16
+
+# Shares of the steps before the third and the fourth, last, cycle of the learning rate.
+_CYCLE_ENDS = 3 / 15, 7 / 15
+
+
+def learning_rate_factor(kind, progress):
+    """Learning rate relative to its peak, after a share `progress` of the steps.
+
+    ``"cycles"`` are the four cosine cycles of growing length of Holzmueller et
+    al. (2024), ``(1 - cos(2 pi log2(1 + 15 progress))) / 2``.
+    """
+    if kind == "constant":
+        return 1.0
+    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
+
+
+def cycle_ends(max_iter):
+    """Epochs, counted from 1, that end the second and the third cycle of the learning rate."""
+    return tuple(max(1, round(share * max_iter)) for share in _CYCLE_ENDS)
+
+
+def validates(epoch, recipe):
+    """Whether to validate after an epoch, counted from 1.
+
+    Not after each of many, nor, then, where the learning rate is high: what
+    matters are the first epoch, the last and those that end a cycle.
+    """
+    if recipe.n_iter_no_change is not None:
+        return True
+    if epoch in (1, recipe.max_iter):
+        return True
+    if recipe.stop_if_harmful and epoch in cycle_ends(recipe.max_iter):
+        return True
+    if recipe.max_iter >= _N_VALIDATIONS and recipe.learning_rate == "cycles":
+        rate = learning_rate_factor("cycles", epoch / recipe.max_iter)
+        if rate > _HIGH_RATE:
+            return False
+    stride = min(math.ceil(recipe.max_iter / _N_VALIDATIONS), epoch // _RESOLUTION)
+    return epoch % max(1, stride) == 0

@@ -1,0 +1,114 @@
+"""When a training ends, which weights it keeps, and on which samples it goes on.
+
+Each decision is a part of its own: :class:`Checkpoint` (which epoch to keep),
+:class:`Patience` (no gain for too long), :class:`CycleReview` (has training on harmed? may
+samples held out join? is it worth training again on all?).
+"""
+
+import math
+
+import torch
+
+from .schedule import cycle_ends
+from .validation import EpochResult
+
+
+class Checkpoint:
+    """The best epoch so far, and through `trainers` a copy of its weights."""
+
+    def __init__(self, trainers):
+        self._trainers = trainers
+        self.best, self.epoch = EpochResult(math.inf, math.inf), 0  # 0: none yet
+
+    def offer(self, epoch, result):
+        """Keep an epoch if it is better than all before."""
+        if result.error < self.best.error:
+            self.keep(epoch, result)
+
+    def keep(self, epoch, result):
+        """Keep an epoch whatever came before."""
+        self.best, self.epoch = result, epoch
+        self._trainers.take_snapshot()
+
+
+class Patience:
+    """Ends a training after `n_iter_no_change` epochs without a gain of `tol`; never if None."""
+
+    def __init__(self, n_iter_no_change, tol):
+        self._n_iter_no_change, self._tol = n_iter_no_change, tol
+        self._reference, self._n_without_gain = math.inf, 0
+
+    def is_exhausted(self, error):
+        """Count an epoch of this error; whether it was the last."""
+        self._n_without_gain += 1
+        if error < self._reference - self._tol:
+            self._reference, self._n_without_gain = error, 0
+        return self._n_without_gain == self._n_iter_no_change
+
+
+class CycleReview:
+    """What the samples held out say where the second and the third cycle of the rate end."""
+
+    def __init__(self, recipe):
+        self._recipe = recipe
+        self._second, self._third = 0, 0
+        if recipe.stop_if_harmful:
+            self._second, self._third = cycle_ends(recipe.max_iter)
+
+    def stops(self, epoch, result, best):
+        """Whether training on has harmed, learns by heart, and the targets are noisy.
+
+        Clean targets may yet be learnt better.
+        """
+        if epoch not in (self._second, self._third):
+            return False
+        stop_below_r2 = self._recipe.stop_below_r2[epoch == self._third]
+        return (
+            result.score < stop_below_r2 and self._overfits(result) and self._harmed(result, best)
+        )
+
+    def joins(self, epoch, result, best):
+        """Whether the last cycle may train on all: little noise, and no harm so far."""
+        if not self._recipe.join_last_cycle or epoch != self._third:
+            return False
+        return result.score >= self._recipe.stop_below_r2[1] and not self._harmed(result, best)
+
+    def refits(self, best_epoch):
+        """Whether to train again on all samples, as the last cycle has gained nothing."""
+        return self._recipe.refit and best_epoch <= self._third
+
+    def _harmed(self, result, best):
+        return significantly_worse(result, best, self._recipe.harm_in_standard_errors)
+
+    def _overfits(self, result):
+        """Whether the loss lies well below the validation error.
+
+        Where it does not, a training that has harmed has come off its track, and may find
+        it again.
+        """
+        return result.loss < self._recipe.overfit_below * result.error
+
+
+def significantly_worse(now, best, n_standard_errors=1.0):
+    """Whether the validation errors of an epoch exceed another one's beyond chance.
+
+    The standard error is that of the mean difference over the rows of all members, as if
+    these rows were independent.
+
+    Parameters
+    ----------
+    now, best : EpochResult
+    n_standard_errors : float
+    """
+    return exceeds(now.row_errors, best.row_errors, now.row_weight, n_standard_errors)
+
+
+def exceeds(errors, others, weight, n_standard_errors=1.0):
+    """Whether errors of rows, as if independent, exceed others by so many standard errors."""
+    gain = (errors - others).double().flatten()
+    weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
+    total = weight.sum()
+    mean = (weight * gain).sum() / total
+    variance = (weight * (gain - mean).square()).sum() / total
+    # Weights below 1 are no smaller sample.
+    return bool(mean > n_standard_errors * (variance / total.clamp(min=len(gain))).sqrt())

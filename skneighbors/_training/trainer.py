@@ -1,0 +1,136 @@
+"""One network's training: a step, an epoch, and what is held out."""
+
+import math
+
+import torch
+
+from .._network import embed_in_batches
+from .batches import ContextSampler
+from .calibration import sharpen
+from .optim import AdamW, FlatWeights, MovingAverage
+from .schedule import learning_rate_factor
+from .validation import EpochResult, set_mode, take_rows, validate, weighted_mse
+
+# At least how often in a training near rows are looked for anew.
+_N_REFRESHES = 16
+
+
+class Trainer:
+    """Trains one network: its optimiser, data and recipe; :meth:`epoch` passes once over the rows.
+
+    `result` is the network to validate and to keep: the trained one, or the
+    moving average of its weights.
+    """
+
+    def __init__(self, network, data, split, recipe, generator):
+        self.network = network.train()
+        self.data = data
+        self.split = split
+        self.recipe = recipe
+        self.generator = generator
+        self.refresh = max(1, recipe.max_iter // _N_REFRESHES)
+        self.n_epochs = 0
+        self._make_sampler()
+        self.stopped = False
+        self._sharpness = None
+        self.weights = FlatWeights(network)
+        self.average = None
+        self.result, self.result_weights = network, self.weights
+        if recipe.ema_decay is not None:
+            self.average = MovingAverage(network, self.weights, recipe.ema_decay)
+            self.result, self.result_weights = self.average.network, self.average.weights
+        self.optimizer = AdamW(self.weights, recipe.weight_decay)
+
+    def _make_sampler(self):
+        n_members, n_rows = self.split.train.shape
+        self.sampler = ContextSampler(
+            n_rows,
+            n_members,
+            self.recipe.batch_size,
+            self.recipe.context_size,
+            self.recipe.context_neighbors,
+            self.generator,
+            self.data.X.device,
+        )
+
+    def _share_sharpness(self):
+        """Give the trained network the result's sharpness, lest the average mixes another in."""
+        self.network.head.sharpness.copy_(self.result.head.sharpness)
+
+    def sharpen(self, network):
+        """Choose the sharpness of a network, the trained one or the result, if it is time to."""
+        if self.recipe.sharpen_when_validated or not self.recipe.sharpnesses:
+            return
+        if self.split.validation is not None:
+            sharpen(network, self.data, self.split, self.recipe.sharpnesses)
+            self._sharpness = network.head.sharpness.clone()
+        elif self._sharpness is not None:  # chosen before all rows were trained on
+            network.head.sharpness.copy_(self._sharpness)
+
+    def train_on_all(self):
+        """Train on all rows from now on."""
+        self.sharpen(self.result)
+        self._share_sharpness()
+        self.split = self.split.train_on_all(len(self.data.X))
+        self._make_sampler()
+        if self.sampler.n_near and self.n_epochs % self.refresh:
+            self._find_near()
+
+    def _learning_rate(self, step):
+        recipe = self.recipe
+        progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / recipe.max_iter
+        factor = learning_rate_factor(recipe.learning_rate, progress)
+        return recipe.learning_rate_init * factor
+
+    def epoch(self, validated):
+        """Train on every row once; the mean loss, and what validation says of it."""
+        loss = self._pass_over_rows()
+        if self.stopped or not math.isfinite(loss):
+            return EpochResult(loss, math.nan)
+        if self.split.validation is None:
+            # No loss has seen the last step yet.
+            return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
+        if not validated:
+            return EpochResult(loss, math.inf)
+        sharpnesses = self.recipe.sharpnesses if self.recipe.sharpen_when_validated else ()
+        errors, weight, mse, r2 = validate(self.result, self.data, self.split, sharpnesses)
+        if sharpnesses:
+            self._share_sharpness()
+        error = mse.mean().item()
+        error = error if math.isfinite(error) else math.nan
+        return EpochResult(loss, error, r2.mean().item(), errors, weight)
+
+    def _pass_over_rows(self):
+        if self.sampler.n_near and self.n_epochs % self.refresh == 0:
+            self._find_near()
+        set_mode(self.network, training=True)
+        total = 0.0
+        for step, batch in enumerate(self.sampler.epoch()):
+            if self.stopped:
+                break
+            losses = self._losses(batch)
+            losses.sum().backward()
+            self.weights.take_gradients()
+            self.optimizer.step(self._learning_rate(step))
+            if self.average is not None:
+                self.average.update()
+            total = total + losses.detach().mean()
+        self.n_epochs += 1
+        return float(total) / self.sampler.n_batches
+
+    def _losses(self, batch):
+        """Mean squared error of each member's queries."""
+        rows, n_queries, context_weight, query_weight = batch
+        data = self.data.take(self.split.train.gather(1, rows))
+        y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight)
+        weight = query_weight
+        if data.weight is not None:
+            weight = data.weight[:, :n_queries]
+            weight = weight if query_weight is None else weight * query_weight
+        return weighted_mse(data.y[:, :n_queries], y_hat, weight)
+
+    @torch.no_grad()
+    def _find_near(self):
+        set_mode(self.result, training=False)
+        z = embed_in_batches(self.result, self.data.X)
+        self.sampler.find_near(take_rows(z, self.split.train))

@@ -1,0 +1,97 @@
+"""What an epoch of training came to, by the rows that are held out."""
+
+from typing import NamedTuple
+
+import torch
+
+from .._network import attend_in_batches, embed_in_batches
+
+
+class EpochResult(NamedTuple):
+    """What came of an epoch.
+
+    `error` is what to judge it by: the validation error, or the loss without
+    validation rows; inf if it was not validated, NaN if the loss or the weights
+    are not finite. `score` is the validation R2 or None; `row_errors` (m, n) and
+    `row_weight` (m, n) or None are of the validation rows.
+    """
+
+    loss: float
+    error: float
+    score: float | None = None
+    row_errors: torch.Tensor | None = None
+    row_weight: torch.Tensor | None = None
+
+
+def set_mode(network, training):
+    """Switch to training or evaluation; does nothing, fast, if that is the mode."""
+    if network.training != training:
+        network.train(training)
+
+
+def weighted_mse(y, y_hat, weight):
+    """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
+    return mean_over_rows((y - y_hat).square().mean(-1), weight)
+
+
+def mean_over_rows(values, weight):
+    return values.mean(-1) if weight is None else (weight * values).sum(-1) / weight.sum(-1)
+
+
+@torch.no_grad()
+def validate(network, data, split, sharpnesses=()):
+    """Find the validation rows' errors (m, n) and weights, each member's error and R2, (m,).
+
+    A member's training rows are the neighbours. If there are `sharpnesses` to try, its
+    head is left with the one of lowest error.
+    """
+    errors, y, weight = row_errors_of(network, data, split, sharpnesses)
+    if sharpnesses:
+        best = mean_over_rows(errors, weight).argmin(0, keepdim=True)
+        network.head.sharpness.copy_(errors.new_tensor(sharpnesses)[best[0]])
+        errors = errors.take_along_dim(best.unsqueeze(-1), 0).squeeze(0)
+    mse = mean_over_rows(errors, weight)
+    return errors, weight, mse, _r2(mse, y, weight)
+
+
+def row_errors_of(network, data, split, sharpnesses):
+    """Squared errors of the validation rows, their targets and weights.
+
+    The errors are (m, n), or (l, m, n) if there are l sharpnesses to try.
+    """
+    set_mode(network, training=False)
+    z = embed_in_batches(network, data.X)
+    queries, z_n = take_rows(z, split.validation), take_rows(z, split.train)
+    y, weight = data.take_labels(split.validation)
+    y_n, weight_n = data.take_labels(split.train)
+    neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2)
+    head = network.head
+    if not sharpnesses:
+        y_hat = attend_in_batches(head, queries, *neighbors)
+    else:
+        kept = head.sharpness
+        try:
+            # Against all of them at once, as ranks are the same.
+            head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
+            y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
+        finally:
+            head.sharpness = kept
+    errors = (y - y_hat).square().mean(-1)
+    if sharpnesses:
+        # Of a head that does not read its sharpness there is one set of errors.
+        errors = errors.expand(len(sharpnesses), -1, -1)
+    return errors, y, weight
+
+
+def take_rows(z, rows):
+    return z.take_along_dim(rows.unsqueeze(-1), 1)
+
+
+def _r2(mse, y, weight):
+    """R2 of each member's error; as in r2_score, constant targets give 1 or 0."""
+    share = torch.ones_like(y[..., 0]) if weight is None else weight
+    mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
+    variance = weighted_mse(y, mean, weight)
+    # The mean of equal numbers is theirs up to rounding.
+    rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
+    return torch.where(variance > rounding, 1 - mse / variance, (mse <= rounding).to(mse.dtype))
