@@ -9,30 +9,24 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+import skneighbors
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 
-# The paper's model, as the user guide has it.
+_RECIPE_FIELDS = Recipe().get_params()
+# What the results name of the papers' setting: all that differs from the defaults but the
+# head, which is what the papers' scripts vary.
+_HEAD = ("similarity", "softstep", "softstep_parameters")
 PAPER = {
-    "hidden_layer_sizes": (200,),
-    "embedding_dim": 25,
-    "activation": "tanh",
-    "batch_norm": False,
-    "numerical_embedding": None,
-    "temperature": None,
-    "trend": None,
-    "sharpness": 1.0,
-    "context_size": None,
-    "batch_size": 32,
-    "learning_rate": "constant",
-    "learning_rate_init": 1e-3,
-    "weight_decay": 0.0,
-    "ema_decay": None,
-    "n_estimators": 1,
-    "max_iter": 200,
-    "early_stopping": True,
-    "validation_fraction": 0.15,
-    "n_iter_no_change": 10,
+    name: value
+    for name, value in (skneighbors.PAPER | skneighbors.PAPER["recipe"].get_params()).items()
+    if name not in (*_HEAD, "recipe", "refit") and value != "auto"
 }
+
+
+def make_regressor(estimator_class, **params):
+    """Estimator with parameters and fields of its recipe, all by their own names."""
+    params = {f"recipe__{n}" if n in _RECIPE_FIELDS else n: v for n, v in params.items()}
+    return estimator_class().set_params(**params)
 
 
 def _knn(seed):
@@ -80,7 +74,7 @@ def _tabr(seed):
 
 
 def _ours(estimator=NONARegressor, **params):
-    return lambda seed: estimator(random_state=seed, **params)
+    return lambda seed: make_regressor(estimator, random_state=seed, **params)
 
 
 FAST_PEERS = {

@@ -62,8 +62,8 @@ class _LinearHead(NONA):
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, n_rows, n_targets, trend):
-        return _LinearHead(self.embedding_dim, n_targets, softstep=None, trend="linear")
+    def _make_head(self, recipe, n_targets, trend):
+        return _LinearHead(recipe.embedding_dim, n_targets, softstep=None, trend="linear")
 
 
 def surface_models(**settings):

@@ -17,6 +17,7 @@ import numpy as np
 import sklearn
 import torch
 from _data import data_folder, load_split
+from _methods import make_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import skneighbors
@@ -47,7 +48,10 @@ def literal(text):
 def measure(estimator, name, split, params):
     """One row of the table."""
     X, X_test, y, y_test = load_split(name, split)
-    model = ESTIMATORS[estimator](random_state=0, **(params if estimator in OURS else {}))
+    if estimator in OURS:
+        model = make_regressor(ESTIMATORS[estimator], random_state=0, **params)
+    else:
+        model = ESTIMATORS[estimator](random_state=0)
     start = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()

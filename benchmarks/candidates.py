@@ -17,13 +17,13 @@ import argparse
 import json
 import os
 import platform
+import copy
 import time
 from pathlib import Path
 
 import torch
 from _data import enlarge, load_split
 from sklearn.metrics import root_mean_squared_error
-from skneighbors._attention import MemberAttention
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
@@ -47,13 +47,15 @@ def seconds(function):
 def weight_held(bank, X, algorithm, n_candidates):
     """Mean share of the exact weights that the candidates' rows hold."""
     z = bank.embed(X)[0]
-    (member,) = bank._members()
-    (near,) = bank._candidates(algorithm)
-    rows = near._index.search(near._points.of_queries(z), n_candidates)
-    exact = MemberAttention(*member, z)
+    (near,) = bank.indices.get(bank, algorithm)
+    rows = near.find(z, n_candidates)
+    head, z_n = bank.network.head, bank.z_n
     held = [
-        weights.gather(1, found.clamp(min=0)).mul(found >= 0).sum(1)
-        for weights, found in zip(map(exact.weights, z.split(8)), rows.split(8), strict=True)
+        head.weights(part[None], z_n, sample_weight=bank.sample_weight)[0]
+        .gather(1, found.clamp(min=0))
+        .mul(found >= 0)
+        .sum(1)
+        for part, found in zip(z.split(8), rows.split(8), strict=True)
     ]
     return torch.cat(held).mean().item()
 
@@ -69,7 +71,7 @@ def measure(kind, dataset, n_rows, n_queries, epochs, algorithms):
     exact -= embedding
     error = root_mean_squared_error(y_test, y_hat)
     yield {"algorithm": "all rows", "s": exact, "ratio": 1.0, "change": 0.0, "held": 1.0}
-    scaled = torch.from_numpy(model._x_scaler.transform(X_test[:N_WEIGHED]))
+    scaled = torch.from_numpy(model._fitted.x_scaler.transform(X_test[:N_WEIGHED]))
     for algorithm in algorithms:
         model.set_params(algorithm=algorithm, n_candidates=1)
         building, _ = seconds(lambda: model.predict(X_test[:1]))
@@ -83,10 +85,10 @@ def measure(kind, dataset, n_rows, n_queries, epochs, algorithms):
                 "n_candidates": n_candidates,
                 "s": taken - embedding,
                 "ratio": exact / (taken - embedding),
-                "held": weight_held(model._bank, scaled, algorithm, n_candidates),
+                "held": weight_held(model._fitted.bank, scaled, algorithm, n_candidates),
                 "change": root_mean_squared_error(y_test, y_near) / error - 1,
             }
-        model._bank._indexed.clear()
+        model = copy.deepcopy(model)  # without the index
 
 
 def write_table(results, about, machine):

@@ -103,11 +103,11 @@ def measure(what, folder, repeats):
         seconds = timed(lambda: model.predict(queries), repeats)
         extra = peak() - before
         return {"s": seconds - timed(lambda: model.transform(queries), repeats), "mib": extra}
-    z, z_n = model.transform(queries), model._bank.z_n[0]
+    z, z_n = model.transform(queries), model._fitted.bank.z_n[0]
     before = reset_peak()
     if what == "k-NN":
         knn = KNeighborsRegressor(10, algorithm="brute")
-        knn.fit(z_n.numpy(), model._bank.values[0].numpy())
+        knn.fit(z_n.numpy(), model._fitted.bank.values[0].numpy())
 
         def run():
             knn.predict(z)
@@ -118,15 +118,15 @@ def measure(what, folder, repeats):
         def run():
             torch.mm(z, z_n.T, out=out)
     else:
-        head, values = model._bank.network.head, model._bank.values
+        head, values = model._fitted.bank.network.head, model._fitted.bank.values
         z = torch.from_numpy(z[:N_DENSE])[None]
         scale = len(queries) / N_DENSE
 
         def run():
-            head.weights(z, model._bank.z_n) @ values
+            head.weights(z, model._fitted.bank.z_n) @ values
 
         seconds = scale * timed(run, repeats)
-        return {"s": seconds, "needed": needed_share(head.weights(z, model._bank.z_n)[0])}
+        return {"s": seconds, "needed": needed_share(head.weights(z, model._fitted.bank.z_n)[0])}
 
     return {"s": timed(run, repeats), "mib": peak() - before}
 

@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from _data import enlarge, load_split
+from _methods import make_regressor
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
@@ -40,10 +41,11 @@ OF_MANY = {
 
 def seconds_an_epoch(kind, X, y, epochs, **settings):
     """Time of a fit over its epochs, and how often one of these predicts a row."""
-    model = ESTIMATORS[kind](max_iter=epochs, early_stopping=True, random_state=0, **settings)
+    settings |= {"max_iter": epochs, "refit": False, "random_state": 0}
+    model = make_regressor(ESTIMATORS[kind], **settings)
     start = time.perf_counter()
     model.fit(X, y)
-    return (time.perf_counter() - start) / model.n_iter_, model._count_predictions(len(X))
+    return (time.perf_counter() - start) / model.n_iter_, model.recipe_.predictions_per_sample
 
 
 def seconds_a_row(line):

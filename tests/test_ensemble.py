@@ -9,11 +9,11 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
+from skneighbors._training.batches import Batch
+from skneighbors._columns import EnsembleSplit, LabelledRows
 
-from skneighbors import NONARegressor, _attempts, _base, _nona, _training
-from skneighbors._context import Batch
+from skneighbors import NONARegressor, _attempts, _base, _nona, _training, Recipe
 from skneighbors._network import NeighborNetwork
-from skneighbors._rows import LabelledRows, MemberRows
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -25,15 +25,15 @@ def friedman():
 
 def member_predictions(model, X):
     """Predictions of each member by itself, near the targets' range, (m, n)."""
-    bank = model._bank
+    bank = model._fitted.bank
     with torch.no_grad():
-        z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
+        z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X)))
         weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
         y_hat = bank.network.head.add_trend(z, weights @ bank.values)
         low, high = bank.y_range
         margin = 0.1 * (high - low)
         y_hat = y_hat.clamp(low - margin, high + margin)
-    return np.stack([model._y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
+    return np.stack([model._fitted.y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
@@ -52,7 +52,7 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(max_iter=20, random_state=0).fit(X, y)
-    members, bank = member_predictions(model, X_test), model._bank
+    members, bank = member_predictions(model, X_test), model._fitted.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
     model.estimator_weights_[:] = 0  # which tells, and sets nothing
@@ -60,13 +60,19 @@ def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
     assert shares[0] == shares[1] != shares[2] == shares[3]
     assert_allclose(model.predict(X_test), shares @ members)
     # What the members average: targets, or what a trend leaves of them.
-    y_n = torch.from_numpy(model._y_scaler.transform(y[model._bank_rows].reshape(-1, 1)))
+    y_n = torch.from_numpy(
+        model._fitted.y_scaler.transform(
+            y[model._fitted.numbering.first_samples(len(model._fitted.bank))].reshape(-1, 1)
+        )
+    )
     assert [torch.equal(values, y_n) for values in bank.values] == [False, False, True, True]
     weights, rows = model.top_neighbors(X_test, n_neighbors=300)
     assert_allclose(weights.sum(1), 1)
-    z = bank.embed(torch.from_numpy(model._x_scaler.transform(X_test)))
+    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X_test)))
     each = bank.network.head.weights(z, bank.z_n).numpy()
-    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._bank_rows)]
+    joint = np.tensordot(shares, each, 1)[
+        :, np.argsort(model._fitted.numbering.first_samples(len(model._fitted.bank)))
+    ]
     assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)
 
 
@@ -75,7 +81,7 @@ def test_the_first_share_is_that_of_the_members_with_a_trend(friedman, monkeypat
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
     assert_allclose(model.estimator_weights_, [0.45, 0.45, 0.05, 0.05])
-    assert model._bank.network.head.trend.on.tolist() == [1, 1, 0, 0]
+    assert model._fitted.bank.network.head.trend.on.tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +100,7 @@ def test_the_first_share_is_that_of_the_members_with_a_trend(friedman, monkeypat
 def test_when_half_of_the_members_have_no_trend(n_rows, params, n_members):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
-    assert len(model._bank.z_n) == len(model.estimator_weights_) == n_members
+    assert len(model._fitted.bank.z_n) == len(model.estimator_weights_) == n_members
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 
@@ -136,7 +142,7 @@ def test_near_rows_as_context(friedman, monkeypatch):
     assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
     again = NONARegressor(**small).fit(X, y)
     assert_array_equal(near.predict(X_test), again.predict(X_test))
-    none = NONARegressor(context_neighbors=None, **small).fit(X, y)
+    none = NONARegressor(recipe=Recipe(context_neighbors=None), **small).fit(X, y)
     assert_array_equal(none.predict(X_test), uniform.predict(X_test))
 
 
@@ -146,7 +152,9 @@ def test_near_rows_with_sample_weight(friedman, monkeypatch):
     weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
     y = np.where(np.arange(len(y)) % 3, y, 100.0)
     weight[::3] = 0
-    model = NONARegressor(batch_size=32, context_size=32, max_iter=15, random_state=0)
+    model = NONARegressor(
+        batch_size=32, recipe=Recipe(context_size=32), max_iter=15, random_state=0
+    )
     model.fit(X, y, sample_weight=weight)
     assert model.score(X_test, y_test) > 0.5
 
@@ -189,7 +197,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
     settings = NONARegressor()._training_settings(20, 20)
-    members = MemberRows(torch.arange(20).unsqueeze(0), None)
+    members = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     trainer = _training._Trainer(
         network, LabelledRows(X, y, sample_weight), members, settings, torch.Generator()
     )
@@ -211,7 +219,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
 def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypatch):
     X, X_test, y, _ = friedman
     monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
-    model = NONARegressor(batch_size=32, context_size=32, max_iter=2, random_state=0)
+    model = NONARegressor(batch_size=32, recipe=Recipe(context_size=32), max_iter=2, random_state=0)
     expected = model.fit(X, y).predict(X_test)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -348,7 +356,7 @@ def test_members_share_no_feature_extractor(estimator_class, friedman):
     model = estimator_class(feature_extractor=lambda: extractor, **params).fit(X, y)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name])  # trained as copies
-    one, other = model._bank.network.feature_extractors
+    one, other = model._fitted.bank.network.feature_extractors
     assert not torch.equal(one[0].weight, other[0].weight)
     # Trained in training mode, in whatever mode it came.
     assert one[1].num_batches_tracked > 0

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _softstep_knn
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _softstep_knn, Recipe
 
 PAPER = dict(
     similarity="l2",
@@ -52,7 +52,7 @@ def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class,
 def test_paper_setting(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(**PAPER, random_state=0).fit(X, y)
-    head = model._bank.network.head
+    head = model._fitted.bank.network.head
     assert head.log_temperature is None
     assert head.trend is None
     y_hat = model.predict(X_test)
@@ -110,7 +110,9 @@ def test_validation_scores_are_r2_of_the_kept_weights(friedman):
 
 def test_stops_without_gain(estimator_class, friedman):
     X, _, y, _ = friedman
-    model = estimator_class(max_iter=100, n_iter_no_change=2, tol=10.0, random_state=0)
+    model = estimator_class(
+        max_iter=100, recipe=Recipe(n_iter_no_change=2, tol=10.0), random_state=0
+    )
     # The first epoch always counts as a gain, no later one gains as much as 10.
     assert model.fit(X, y).n_iter_ == 3
 
@@ -145,7 +147,7 @@ def least_margin(model, X):
     """How close to 0 or 1 the parameters of the masks of rows X come."""
     z = torch.from_numpy(model.transform(X))[None]
     with torch.no_grad():
-        a, b, t = model._bank.network.head.softstep.thresholds(z)
+        a, b, t = model._fitted.bank.network.head.softstep.thresholds(z)
     b = (b - a) / (1 - a)
     return min(a.min(), 1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
 
@@ -165,7 +167,9 @@ def test_auto_eps_grows_with_the_distinct_rows(friedman, monkeypatch, many, rank
     monkeypatch.setattr(_softstep_knn, "_EPS", 0.1)
     monkeypatch.setattr(_softstep_knn, "_LARGER_EPS", 0.4)
     monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", many)
-    auto = SoftStepKNNRegressor(context_size=16, rank_scale=rank_scale, max_iter=2, random_state=0)
+    auto = SoftStepKNNRegressor(
+        recipe=Recipe(context_size=16), rank_scale=rank_scale, max_iter=2, random_state=0
+    )
     given = clone(auto).set_params(eps=eps).fit(X, y)
     twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
     assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
@@ -412,7 +416,9 @@ def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
 def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     X, _, _, _ = friedman
     noise = np.random.RandomState(0).normal(size=len(X))
-    model = NONARegressor(dropout=0.0, verbose=1, n_estimators=1, random_state=0).fit(X, noise)
+    model = NONARegressor(
+        recipe=Recipe(dropout=0.0), verbose=1, n_estimators=1, random_state=0
+    ).fit(X, noise)
     assert model.n_iter_ < 1500  # stopped, and trained again
     last = capfd.readouterr().err.rstrip().split("\r")[-1]
     assert "on all rows" in last

@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from skneighbors import NONARegressor
+from skneighbors import NONARegressor, Recipe
 
 pytestmark = [
     pytest.mark.gpu,
@@ -20,14 +20,14 @@ def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman
     assert model.score(X_test, y_test) > 0.7
     there = model.predict(X_test)
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
-    assert here._bank.z_n.device.type == "cpu"
+    assert here._fitted.bank.z_n.device.type == "cpu"
     assert_allclose(here.predict(X_test), there, rtol=1e-8)
 
 
 def test_global_random_state_of_the_gpu_is_untouched(estimator_class, friedman):
     X, _, y, _ = friedman
     before = torch.cuda.get_rng_state()
-    estimator_class(device="cuda", max_iter=2, dropout=0.1, random_state=0).fit(X, y)
+    estimator_class(device="cuda", max_iter=2, recipe=Recipe(dropout=0.1), random_state=0).fit(X, y)
     assert torch.equal(before, torch.cuda.get_rng_state())
 
 

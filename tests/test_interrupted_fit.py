@@ -5,9 +5,9 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from skneighbors._training.optim import AdamW
 
 from skneighbors import _base
-from skneighbors._weights import AdamW
 
 INTERRUPTED = (
     "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"

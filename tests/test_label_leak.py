@@ -18,14 +18,14 @@ def noise(n_copies):
 @torch.no_grad()
 def leave_one_out(model, X):
     """Predictions of the training rows X, each left out of its own neighbours by index."""
-    bank = model._bank
-    z = bank.embed(torch.from_numpy(model._x_scaler.transform(X)))
+    bank = model._fitted.bank
+    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X)))
     # The bank has an order of its own; all rows are distinct in (X, y).
-    position = np.argsort(model._bank_rows)
+    position = np.argsort(model._fitted.numbering.first_samples(len(model._fitted.bank)))
     head = bank.network.head
     weights = head.weights(z, bank.z_n, self_index=torch.from_numpy(position))
     y_hat = head.add_trend(z, weights @ bank.values)
-    return model._y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
+    return model._fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
 
 
 @pytest.mark.parametrize("trend", ["linear", None])
@@ -46,7 +46,7 @@ def test_noise_is_not_learnt(estimator_class, n_copies, trend):
 def test_self_is_left_out_by_index_alone(estimator_class):
     X, y, *_ = noise(1)
     model = estimator_class(trend=None, random_state=0, max_iter=3).fit(X, y)
-    bank = model._bank
+    bank = model._fitted.bank
     index = torch.arange(len(y))
     weights = bank.network.head.weights(bank.z_n, bank.z_n, self_index=index)
     assert (weights.diagonal(dim1=1, dim2=2) == 0).all()

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import GridSearchCV
 
-from skneighbors import NONARegressor
+from skneighbors import NONARegressor, Recipe
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,7 +58,7 @@ def test_loads_in_a_process_without_cuda(estimator_class, friedman, tmp_path):
 def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=1).fit(X, y)
-    bank = model._bank
+    bank = model._fitted.bank
     tensors = [bank.z_n, bank.values, bank.y_range]
     tensors += [*bank.network.parameters(), *bank.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"cpu"}
@@ -116,7 +116,7 @@ def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, fri
     X, X_test, y, _ = friedman
 
     def fit_predict(seed):
-        model = estimator_class(max_iter=2, dropout=0.1, random_state=seed)
+        model = estimator_class(max_iter=2, recipe=Recipe(dropout=0.1), random_state=seed)
         return model.fit(X, y).predict(X_test)
 
     with ThreadPoolExecutor(4) as pool:
@@ -128,7 +128,7 @@ def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, fri
 @pytest.mark.parametrize("random_state", [0, None])
 def test_global_random_state_is_untouched(estimator_class, friedman, random_state):
     X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, dropout=0.1, random_state=random_state)
+    model = estimator_class(max_iter=2, recipe=Recipe(dropout=0.1), random_state=random_state)
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002
     model.fit(X, y).predict(X_test)
@@ -210,8 +210,8 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     model = NONARegressor(max_iter=1).fit(X, y)
     buffer = io.BytesIO()
     joblib.dump(model, buffer)
-    network = sum(parameter.nbytes for parameter in model._bank.network.parameters())
-    bank = model._bank.z_n.nbytes + model._bank.values.nbytes
+    network = sum(parameter.nbytes for parameter in model._fitted.bank.network.parameters())
+    bank = model._fitted.bank.z_n.nbytes + model._fitted.bank.values.nbytes
     assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
 
 

@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from skneighbors._bank import NeighborBank
+from skneighbors._bank.bank import NeighborBank
 
 
 @pytest.fixture(params=[1, 3], ids=["one target", "three targets"])
@@ -30,11 +30,11 @@ def fitted(estimator_class, X, y, weight, **params):
 def expected(model, X, y, weight, queries):
     """Predictions of the model's network with a bank of these rows from the start."""
     X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-    y = model._y_scaler.transform(y.reshape(len(y), -1))
-    rows = (torch.from_numpy(a) for a in (model._x_scaler.transform(X), y, weight))
-    bank = NeighborBank(model._bank.network, *rows, model._bank.member_weight)
-    y_hat = bank.predict(torch.from_numpy(model._x_scaler.transform(queries))).numpy()
-    y_hat = model._y_scaler.inverse_transform(y_hat)
+    y = model._fitted.y_scaler.transform(y.reshape(len(y), -1))
+    rows = (torch.from_numpy(a) for a in (model._fitted.x_scaler.transform(X), y, weight))
+    bank = NeighborBank.build(model._fitted.bank.network, *rows, model._fitted.bank.member_weight)
+    y_hat = bank.predict(torch.from_numpy(model._fitted.x_scaler.transform(queries))).numpy()
+    y_hat = model._fitted.y_scaler.inverse_transform(y_hat)
     return y_hat.ravel() if model.n_outputs_ == 1 else y_hat
 
 
@@ -81,7 +81,7 @@ def test_weights_left_are_exact(estimator_class, data):
     left = np.setdiff1d(np.arange(60), [7, 11])
     y_hat = expected(model, X[left], y[left], weight_given[left], queries)
     assert_allclose(model.predict(queries), y_hat)
-    assert model.forget([10])._bank.sample_weight is None
+    assert model.forget([10])._fitted.bank.sample_weight is None
 
 
 def test_append_and_forget_undo_each_other(estimator_class, data):
@@ -107,8 +107,10 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     _, rows = model.top_neighbors(X, n_neighbors=55)
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
-    embedded = np.hstack(model._bank.z_n.numpy())
-    assert_allclose(embedded, model.transform(X)[model._bank_rows])
+    embedded = np.hstack(model._fitted.bank.z_n.numpy())
+    assert_allclose(
+        embedded, model.transform(X)[model._fitted.numbering.first_samples(len(model._fitted.bank))]
+    )
     with pytest.raises(ValueError, match="from 1 to 55"):
         model.top_neighbors(X, n_neighbors=56)
 
@@ -165,7 +167,8 @@ def test_bad_indices_change_nothing(estimator_class, data):
         ([2, 3, 2], "holds 2 more than once"),
         ([0.0], "must be ints"),
         (["a"], "must be ints"),
-        ([True], "must be ints"),
+        ([True], r"mask of shape \(1,\).*\(60,\)"),
+        (np.uint64(2**63), "between 0 and 59; got 9223372036854775808"),
         ([[1]], "in one dimension"),
         (np.arange(60), "at least one must stay"),
     ]

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from _methods import PAPER
+from _methods import PAPER, make_regressor
 from torch import nn
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
@@ -95,8 +95,8 @@ def weighted_regressor(**params):
     """NONARegressor class whose head is a `WeightedHead` of these parameters."""
 
     class WeightedRegressor(NONARegressor):
-        def _make_head(self, n_rows, n_targets, trend):
-            return WeightedHead(self.embedding_dim, n_targets, **params)
+        def _make_head(self, recipe, n_targets, trend):
+            return WeightedHead(recipe.embedding_dim, n_targets, **params)
 
     return WeightedRegressor
 
@@ -128,4 +128,4 @@ WEIGHTINGS = {
 def make_model(name, **params):
     """Estimator of a weighting in the papers' setting."""
     estimator, own = WEIGHTINGS[name]
-    return estimator(**PAPER | own | params)
+    return make_regressor(estimator, **PAPER | own | params)

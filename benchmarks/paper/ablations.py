@@ -15,7 +15,7 @@ import time
 from itertools import product
 
 import pandas as pd
-from _methods import PAPER
+from _methods import PAPER, make_regressor
 from _surfaces import LinearHeadRegressor
 from sklearn.metrics import root_mean_squared_error
 
@@ -72,7 +72,8 @@ def run(task, split, head, choices, quick=False):
     X_train, X_test, y_train, y_test = parts
     params = PAPER | json.loads(choices) | shortened(quick)
     start = time.perf_counter()
-    model = HEADS[head](**params, feature_extractor=feature_extractor, random_state=split)
+    params |= {"feature_extractor": feature_extractor, "random_state": split}
+    model = make_regressor(HEADS[head], **params)
     model.fit(X_train, y_train)
     line = dict(zip(KEY, (task, split, head, choices), strict=True))
     line["rmse"] = float(root_mean_squared_error(y_test, model.predict(X_test)))

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
-from _methods import PAPER
+from _methods import PAPER, make_regressor
 from _surfaces import LinearHeadRegressor
 from report import draw_ranks
 from scipy.stats import friedmanchisquare, wilcoxon
@@ -80,9 +80,8 @@ def run(task, split, quick=False, further=None):
 
     for head, (estimator, params) in NETWORKS.items():
         start = time.perf_counter()
-        model = estimator(
-            **settings | params, feature_extractor=feature_extractor, random_state=split
-        )
+        own = {"feature_extractor": feature_extractor, "random_state": split}
+        model = make_regressor(estimator, **settings | params | own)
         model.fit(X_train, y_train)
         add(head, model.predict, start)
         if f"k-NN on {head}" in HEADS:

@@ -19,7 +19,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _methods import PAPER
+from _methods import PAPER, make_regressor
 from _surfaces import LinearHeadRegressor
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
@@ -89,7 +89,7 @@ def cost(n_rows, epochs=3, n_queries=1000):
     X, y = make_friedman1(n_rows + n_queries, noise=NOISE, random_state=0)
     params = {"max_iter": epochs, "early_stopping": False, "n_iter_no_change": None}
     params["random_state"] = 0
-    models = {"linear": LinearHeadRegressor(**PAPER | params)}
+    models = {"linear": make_regressor(LinearHeadRegressor, **PAPER | params)}
     models |= {name: make_model(name, **params) for name in TIMED}
     lines = []
     for name, model in models.items():

@@ -12,7 +12,7 @@ smoothness of the embeddings of three tasks.
 import numpy as np
 import pandas as pd
 import torch
-from _methods import PAPER
+from _methods import PAPER, make_regressor
 from _surfaces import draw_surfaces, learn_surfaces, plt
 from sklearn.neighbors import NearestNeighbors
 
@@ -38,8 +38,8 @@ def trained(head, task, split, X, y, quick=False):
     estimator, params = NETWORKS[head]
     settings = PAPER | params | shortened(quick)
     _, feature_extractor = tasks()[task]
-    model = estimator(**settings, feature_extractor=feature_extractor, random_state=split)
-    return model.fit(X, y)
+    own = {"feature_extractor": feature_extractor, "random_state": split}
+    return make_regressor(estimator, **settings | own).fit(X, y)
 
 
 def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):

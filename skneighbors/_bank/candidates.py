@@ -16,6 +16,8 @@ from .prefilter import product_dtype
 
 # Random rows that stand for all that are not candidates, for every candidate.
 _SAMPLED_PER_CANDIDATE = 64
+# Rows found beyond the candidates, to tell by double precision which these are.
+_MORE_FOUND = 32
 # Queries searched at once.
 _SEARCH_BLOCK = 1024
 # Bytes of embeddings gathered at once.
@@ -64,23 +66,54 @@ class CandidateAttention:
     def average(self, z, n_candidates):
         """Weighted means (n, k) of the bank's values for queries (n, d)."""
         sample = None if self.head.ranked else self._sample(n_candidates)
-        out = []
-        for block in z.split(_SEARCH_BLOCK):
-            rows = self._index.search(self._points.of_queries(block).cpu(), n_candidates)
-            out.append(self._average(block, rows.to(z.device), sample))
-        out = torch.cat(out)
-        lost = (~out.isfinite()).any(1).nonzero().squeeze(1)
-        if len(lost):
-            out[lost] = self._average_exactly(z[lost])
+        rows, ambiguous = self._search(z, n_candidates)
+        pairs = zip(z.split(_SEARCH_BLOCK), rows.split(_SEARCH_BLOCK), strict=True)
+        out = torch.cat([self._average(*pair, sample) for pair in pairs])
+        # Single precision may not hold a query, either.
+        alone = (ambiguous | ~out.isfinite().all(1)).nonzero().squeeze(1)
+        if len(alone):
+            exact = ExactAttention(self.head, self.z_n, self.values, self.weight)
+            out[alone] = exact.average(z[alone])
         return out
 
-    def _average_exactly(self, z):
-        """Averages over all rows, for queries to which an index finds none.
+    def find(self, z, n_candidates):
+        """Rows (n, n_candidates) nearest to queries (n, d), the nearest first; -1 for none."""
+        return self._search(z, n_candidates)[0]
 
-        Single precision may not hold them.
+    def _search(self, z, n_candidates):
+        """Find candidates, and the queries (n,) to which the index cannot tell which they are.
+
+        An index rounds by the batch it searches. So it finds some rows more than are needed,
+        and double precision tells which to take, unless more rows than that are as near.
         """
-        attention = ExactAttention(self.head, self.z_n, self.values, self.weight)
-        return attention.average(z)
+        found = []
+        n_found = min(n_candidates + _MORE_FOUND, len(self.z_n))
+        for block in z.split(_SEARCH_BLOCK):
+            rows = self._index.search(self._points.of_queries(block).cpu(), n_found)
+            rows = rows.to(z.device).sort(1).values
+            length = max(1, _GATHERED_BYTES // (8 * z.shape[1] * n_found))
+            batches = gen_batches(len(block), length)
+            found += map_batches(
+                lambda batch, z=block, rows=rows: self._rank(z[batch], rows[batch]), batches
+            )
+        rows, s = map(torch.cat, zip(*found, strict=True))
+        if n_found == len(self.z_n):
+            ambiguous = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+        else:
+            as_near = self._points.as_near_as(z, s[:, n_candidates - 1], self._index.dtype)
+            # Where fewer are found, none are left out.
+            ambiguous = s[:, -1].isfinite() & (s[:, -1] >= as_near)
+        return rows[:, :n_candidates], ambiguous
+
+    def _rank(self, z, rows):
+        """Sort rows (b, c) found for queries (b, d) by similarity, then number."""
+        s = similarity(
+            z.unsqueeze(1), gather_rows(self.z_n, rows.clamp(min=0)), self.head.similarity
+        )
+        s, order = (
+            s.squeeze(1).masked_fill(rows < 0, -torch.inf).sort(dim=1, descending=True, stable=True)
+        )
+        return rows.gather(1, order), s
 
     def _average(self, z, rows, sample):
         """Averages (b, k) by the candidates `rows` (b, c), of which entries of -1 are none."""

@@ -35,6 +35,8 @@ class IndexSpace:
         self._centre = z_n.mean(0) if metric in ("l2", "l1") else None
         if metric == "dot":
             self._sq_radius = z_n.square().sum(1).max()
+        points = self.of_neighbors(z_n)
+        self._radius = torch.linalg.vector_norm(points, 1 if metric == "l1" else 2, dim=1).max()
 
     def of_neighbors(self, z_n):
         if self._metric == "dot":
@@ -47,12 +49,25 @@ class IndexSpace:
     def of_queries(self, z):
         return F.pad(z, (0, 1)) if self._metric == "dot" else self._of(z)
 
+    def as_near_as(self, z, s, dtype):
+        """Similarity to queries (n, d) that an index of this precision may take for s (n,)."""
+        points, unit = self.of_queries(z), torch.finfo(dtype).eps * (z.shape[1] + 4)
+        if self._metric == "l1":
+            return s - unit * (points.abs().sum(1) + self._radius)
+        # An index compares squared distances.
+        slack = 2 * unit * (points.square().sum(1) + self._radius**2)
+        if self._metric == "l2":
+            return -torch.sqrt(s.square() + slack)
+        return s - slack / 2 / (z.shape[1] if self._metric == "dot" else 1)
+
     def _of(self, z):
         return F.normalize(z, dim=1) if self._metric == "cosine" else z - self._centre
 
 
 class _ScikitLearnIndex:
     """Exact search by scikit-learn."""
+
+    dtype = torch.float64
 
     def __init__(self, points, manhattan):
         self._tree = NearestNeighbors(p=1 if manhattan else 2).fit(points.numpy())
@@ -64,6 +79,8 @@ class _ScikitLearnIndex:
 
 class _FaissIndex:
     """Search by FAISS, on the CPU and in single precision."""
+
+    dtype = torch.float32
 
     def __init__(self, faiss, points, manhattan, algorithm):
         self._faiss, self._algorithm, self._n_rows = faiss, algorithm, len(points)

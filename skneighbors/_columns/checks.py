@@ -57,8 +57,6 @@ def check_training_data(estimator, X, y, sample_weight, allow_nd):
     y = y.astype(np.float64, copy=False)
     if y.ndim > 1 and y.shape[1] == 0:
         raise ValueError(f"y must have at least one target; got shape {y.shape}.")
-    if not np.isfinite(y).all():
-        raise ValueError("y contains NaN or None; leave out the rows without a target.")
     sample_weight = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
@@ -117,9 +115,10 @@ def _refuse_kind(values, name):
         raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")
     if kind not in "OUS":
         return
-    text = next((value for value in values.ravel() if isinstance(value, str | bytes)), None)
+    text = next((value for value in values.flat if isinstance(value, str | bytes)), None)
     if text is not None:
-        raise ValueError(f"{name} holds text, such as {text!r}: {_ENCODE}.")
-    times = (value for value in values.ravel() if hasattr(value, "isoformat"))
-    if next(times, None) is not None:
+        raise ValueError(f"{name} holds text, such as {str(text)!r}: {_ENCODE}.")
+    if any(value is None or type(value).__name__ == "NAType" for value in values.flat):
+        raise ValueError(f"{name} contains NaN, None or NA; every value must be a number.")
+    if any(hasattr(value, "isoformat") for value in values.flat):
         raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.special import softmax
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")

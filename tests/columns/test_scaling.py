@@ -1,12 +1,10 @@
-"""Merging, scaling and splitting of rows."""
+"""Merging and scaling of rows."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
-
-from skneighbors._preprocessing import FeatureScaler, TargetScaler, merge_rows
-from skneighbors._rows import split_rows
+from skneighbors._columns import FeatureScaler, TargetScaler, merge_rows
 
 
 @pytest.fixture
@@ -97,22 +95,3 @@ def test_targets_beyond_float64():
     y = np.array([[1.7e308], [1.7e308], [-1.7e308]])
     with pytest.raises(ValueError, match="y spans more than float64 can hold"):
         TargetScaler.fit(y, np.ones(3))
-
-
-@pytest.mark.parametrize(("n_rows", "n_validation"), [(3, 1), (4, 1), (20, 3), (1000, 150)])
-def test_split(n_rows, n_validation):
-    train, validation = split_rows(n_rows, 0.15, np.random.RandomState(0))
-    assert len(validation) == n_validation
-    assert sorted([*train, *validation]) == list(range(n_rows))
-
-
-@pytest.mark.parametrize(("n_rows", "n_validation"), [(3, 1), (1000, 150), (100_000, 1024)])
-def test_split_of_auto_is_bounded(n_rows, n_validation):
-    train, validation = split_rows(n_rows, "auto", np.random.RandomState(0))
-    assert len(validation) == n_validation
-    assert len(train) == n_rows - n_validation
-
-
-def test_split_leaves_two_rows_to_train_on():
-    train, _ = split_rows(10, 0.99, np.random.RandomState(0))
-    assert len(train) == 2

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pytest.importorskip("pandas")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
+from skneighbors._training.batches import ContextSampler
 
-from skneighbors import _context
-from skneighbors._context import ContextSampler
+from skneighbors._training import batches as module
 from skneighbors.nn import _stack
 
 
@@ -80,7 +80,7 @@ def brute_force_nearest(z, k):
 def test_near_rows_are_the_nearest(monkeypatch, least_work):
     if least_work is not None:  # by oneDNN, where there is one, and in several blocks
         monkeypatch.setattr(_stack, "_MIN_ONEDNN_WORK", least_work)
-        monkeypatch.setattr(_context, "_CACHED_ROWS", 7)
+        monkeypatch.setattr(module, "_CACHED_ROWS", 7)
     sampler = make_sampler(60, 10, 10, 3, 2)
     z = torch.randn(2, 60, 4, generator=torch.Generator().manual_seed(1))
     sampler.find_near(z)
@@ -90,8 +90,8 @@ def test_near_rows_are_the_nearest(monkeypatch, least_work):
 
 
 def test_near_rows_are_looked_for_within_blocks(monkeypatch):
-    monkeypatch.setattr(_context, "_SEARCHED_ROWS", 25)
-    monkeypatch.setattr(_context, "_CACHED_ROWS", 7)
+    monkeypatch.setattr(module, "_SEARCHED_ROWS", 25)
+    monkeypatch.setattr(module, "_CACHED_ROWS", 7)
     sampler = make_sampler(60, 10, 10, 3)
     z = torch.arange(60.0).view(1, 60, 1)
     sampler.find_near(z)

@@ -12,7 +12,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pytest.importorskip("pandas")

@@ -11,12 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
-
-from skneighbors import _schedule, _training
-from skneighbors._network import NeighborNetwork
-from skneighbors._rows import LabelledRows, MemberRows
-from skneighbors._schedule import TrainingSettings, learning_rate_factor
-from skneighbors._training import train_network
+from skneighbors._columns import EnsembleSplit, LabelledRows
+from skneighbors._training.schedule import TrainingSettings, learning_rate_factor
 from skneighbors._validation import (
     EpochResult,
     has_harmed,
@@ -24,7 +20,11 @@ from skneighbors._validation import (
     weigh_kinds,
     weighted_mse,
 )
-from skneighbors._weights import AdamW
+from skneighbors._training.optim import AdamW
+
+from skneighbors import _schedule, _training
+from skneighbors._network import NeighborNetwork
+from skneighbors._training import train_network
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -54,7 +54,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **settings):
     history = train_network(
         network,
         LabelledRows(X, y, None),
-        MemberRows(rows, held_out if validate else None),
+        EnsembleSplit(rows, held_out if validate else None),
         TrainingSettings(**{**values, **settings}),
         torch.Generator().manual_seed(0),
         report,

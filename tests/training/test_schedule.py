@@ -7,8 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
-from skneighbors._schedule import cycle_ends, learning_rate_factor, resolve_max_iter, validates
+from skneighbors._training.schedule import (
+    cycle_ends,
+    learning_rate_factor,
+    resolve_max_iter,
+    validates,
+)
 
 
 def test_four_cycles_of_growing_length():

@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn import config_context
+from skneighbors._bank import exact, prefiltered
+from skneighbors._bank.engines import _choose_attention
+from skneighbors._bank.exact import ExactAttention, block_length
+from skneighbors._bank.prefilter import Float32Prefilter
+from skneighbors._bank.prefiltered import PrefilteredAttention
+from skneighbors._utils import blocks
 
-from skneighbors import _attention, _torch_utils
-from skneighbors._attention import MemberAttention, block_length
-from skneighbors._screen import Screen
 from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
@@ -46,16 +49,16 @@ def dense(head, z, z_n, values, weight):
 
 
 def attended(head, z, z_n, values, weight):
-    return MemberAttention(head, z_n, values, weight, z).average(z)
+    return _choose_attention((head, z_n, values, weight), z).average(z)
 
 
 @pytest.fixture(params=[1 / 16, 1.0])
-def screened(monkeypatch, request):
-    """Small banks are screened too; at the second share, no row is computed in full."""
-    monkeypatch.setattr(_attention, "_MIN_NEIGHBORS", 1)
-    monkeypatch.setattr(_attention, "_MIN_QUERIES", 1)
-    monkeypatch.setattr(_attention, "_MIN_RANKED_QUERIES", 1)
-    monkeypatch.setattr(_attention, "_MAX_SHARE", request.param)
+def prefiltered_banks(monkeypatch, request):
+    """Small banks are prefiltered too; at the second share, no row is computed in full."""
+    monkeypatch.setattr(prefiltered, "_MIN_NEIGHBORS", 1)
+    monkeypatch.setattr(prefiltered, "_MIN_QUERIES", 1)
+    monkeypatch.setattr(prefiltered, "_MIN_RANKED_QUERIES", 1)
+    monkeypatch.setattr(prefiltered, "_MAX_SHARE", request.param)
 
 
 def banks(n, dim):
@@ -72,7 +75,7 @@ def banks(n, dim):
 @pytest.mark.parametrize("metric", SIMILARITIES)
 @pytest.mark.parametrize(("kind", "params"), HEADS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_equals_the_dense_formula(screened, kind, params, metric, weighted):
+def test_equals_the_dense_formula(prefiltered_banks, kind, params, metric, weighted):
     n, dim = 600, 5
     rng = np.random.default_rng(1)
     head = make_head(kind, params | {"similarity": metric}, dim)
@@ -91,15 +94,15 @@ def test_equals_the_dense_formula(screened, kind, params, metric, weighted):
     ("kind", "softstep"), [(NONA, None), (NONA, "s2"), (SoftStepKNN, "s1"), (SoftStepKNN, "s2")]
 )
 def test_equals_the_dense_formula_chunk_by_chunk(monkeypatch, kind, softstep, metric, weighted):
-    for module in (_attention, _torch_utils):
+    for module in (exact, blocks):
         monkeypatch.setattr(module, "CACHED_BYTES", 2**12)
     params = {"softstep": softstep, "temperature": None, "similarity": metric}
     head = make_head(kind, params, 5)
     z, z_n, values = (torch.randn(n, dim).double() for n, dim in ((7, 5), (200, 5), (200, 2)))
     weight = 1 + torch.arange(200).double() % 3 if weighted else None
     before = z.clone(), z_n.clone()
-    assert len(_torch_utils.cached_chunks(z_n, 7)) > 2
-    attention = MemberAttention(head, z_n, values, weight, z)
+    assert len(blocks.cached_chunks(z_n, 7)) > 2
+    attention = ExactAttention(head, z_n, values, weight)
     expected = head.weights(z[None], z_n[None], sample_weight=weight)[0]
     for working_memory in (1024, 0.05):
         with config_context(working_memory=working_memory):
@@ -130,17 +133,17 @@ def test_equals_the_dense_formula_on_any_bank(head, metric, n, dim, log_temperat
     values = torch.from_numpy(rng.normal(size=(n, 2)))
     expected = dense(head, z, z_n, values, None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_attention, "_MIN_NEIGHBORS", 1)
-        patch.setattr(_attention, "_MIN_QUERIES", 1)
-        patch.setattr(_attention, "_MIN_RANKED_QUERIES", 1)
-        patch.setattr(_attention, "_MAX_SHARE", 1.0)
+        patch.setattr(prefiltered, "_MIN_NEIGHBORS", 1)
+        patch.setattr(prefiltered, "_MIN_QUERIES", 1)
+        patch.setattr(prefiltered, "_MIN_RANKED_QUERIES", 1)
+        patch.setattr(prefiltered, "_MAX_SHARE", 1.0)
         assert_allclose(attended(head, z, z_n, values, None), expected, **EXACT)
 
 
 @pytest.mark.parametrize(("kind", "params"), [(NONA, {"softstep": None}), (SoftStepKNN, {})])
 def test_most_neighbours_are_not_looked_at(monkeypatch, kind, params):
-    monkeypatch.setattr(_attention, "_MIN_NEIGHBORS", 1)
-    monkeypatch.setattr(_attention, "_MIN_QUERIES", 1)
+    monkeypatch.setattr(prefiltered, "_MIN_NEIGHBORS", 1)
+    monkeypatch.setattr(prefiltered, "_MIN_QUERIES", 1)
     torch.manual_seed(0)
     head = make_head(kind, params | {"softstep_parameters": "global"}, 8, temperature=0.01)
     if head.softstep is not None:
@@ -148,14 +151,14 @@ def test_most_neighbours_are_not_looked_at(monkeypatch, kind, params):
     z_n, z = torch.randn(5000, 8).double(), torch.randn(40, 8).double()
     values = torch.randn(5000, 2).double()
     looked_at = []
-    of = MemberAttention._average_of
+    of = PrefilteredAttention._average_of
 
     def recording(self, z, rows, weight):
         looked_at.append(rows.shape[0] * rows.shape[1])
         return of(self, z, rows, weight)
 
-    monkeypatch.setattr(MemberAttention, "_average_of", recording)
-    monkeypatch.setattr(MemberAttention, "_average_all", None)  # none in full
+    monkeypatch.setattr(PrefilteredAttention, "_average_of", recording)
+    monkeypatch.setattr(ExactAttention, "average", None)  # none in full
     attended(head, z, z_n, values, None)
     assert 0 < sum(looked_at) < 0.1 * len(z) * len(z_n)
 
@@ -166,13 +169,13 @@ def test_scores_err_by_no_more_than_their_bound(metric):
     for size in (1e-3, 1.0, 1e6):
         z_n = torch.from_numpy(size * (rng.normal(size=(400, 7)) + 3))
         z = torch.from_numpy(size * rng.normal(size=(30, 7)))
-        screen = Screen(z_n, metric)
-        q = screen.queries(z)
-        scores, error = screen.scores(q), screen.error(q)
+        prefilter = Float32Prefilter(z_n, metric)
+        q = prefilter.queries(z)
+        scores, error = prefilter.scores(q), prefilter.error(q)
         s = similarity(z, z_n, metric)
-        exact = torch.cat([screen.to_score(column.unsqueeze(1), q) for column in s.T], 1)
+        exact = torch.cat([prefilter.to_score(column.unsqueeze(1), q) for column in s.T], 1)
         assert ((scores - exact).abs() <= error).all()
-        back = torch.cat([screen.to_similarity(column.unsqueeze(1), q) for column in exact.T], 1)
+        back = torch.cat([prefilter.to_similarity(column.unsqueeze(1), q) for column in exact.T], 1)
         assert_allclose(back, s, rtol=1e-6)
 
 
@@ -180,9 +183,9 @@ def test_scores_of_a_user_who_lets_products_be_rounded():
     before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("medium")
-        screen = Screen(torch.randn(50, 3).double(), "dot")
-        q = screen.queries(torch.randn(4, 3).double())
-        assert screen.scores(q).dtype == torch.float64
+        prefilter = Float32Prefilter(torch.randn(50, 3).double(), "dot")
+        q = prefilter.queries(torch.randn(4, 3).double())
+        assert prefilter.scores(q).dtype == torch.float64
     finally:
         torch.set_float32_matmul_precision(before)
 
@@ -194,7 +197,7 @@ def test_blocks_fit_the_working_memory():
 
 
 @pytest.mark.parametrize(("kind", "params"), HEADS[:6])
-def test_one_query_equals_many(screened, kind, params):
+def test_one_query_equals_many(prefiltered_banks, kind, params):
     head = make_head(kind, params, 4)
     z_n, z = torch.randn(500, 4).double(), torch.randn(30, 4).double()
     values = torch.randn(500, 2).double()
@@ -206,14 +209,14 @@ def test_one_query_equals_many(screened, kind, params):
 def test_weights_sum_to_one_and_average():
     head = make_head(NONA, {}, 4)
     z_n, z = torch.randn(300, 4).double(), torch.randn(7, 4).double()
-    attention = MemberAttention(head, z_n, torch.randn(300, 2).double(), torch.rand(300) + 0.1, z)
+    attention = ExactAttention(head, z_n, torch.randn(300, 2).double(), torch.rand(300) + 0.1)
     weights = attention.weights(z)
     assert_allclose(weights.sum(1), 1)
     assert_allclose(attention.average(z), weights @ attention.values, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "params"), [(NONA, {"softstep": None}), (SoftStepKNN, {})])
-def test_autocast_and_torchs_precision_switches_change_nothing(screened, kind, params):
+def test_autocast_and_torchs_precision_switches_change_nothing(prefiltered_banks, kind, params):
     head = make_head(kind, params, 2, temperature=5e-4)
     z_n, z = torch.randn(3000, 2).double(), torch.randn(40, 2).double()
     values = torch.randn(3000, 2).double()
@@ -222,8 +225,8 @@ def test_autocast_and_torchs_precision_switches_change_nothing(screened, kind, p
         assert_allclose(attended(head, z, z_n, values, None), expected, **EXACT)
     code = (
         "import torch; torch.backends.mkldnn.matmul.fp32_precision = 'bf16'; "
-        "from skneighbors._screen import Screen; q = torch.randn(9, 2).double(); "
-        "screen = Screen(q, 'l2'); print(screen.scores(screen.queries(q)).dtype)"
+        "from skneighbors._bank.prefilter import Float32Prefilter; q = torch.randn(9, 2).double(); "
+        "prefilter = Float32Prefilter(q, 'l2'); print(prefilter.scores(prefilter.queries(q)).dtype)"
     )
     if hasattr(torch.backends.mkldnn, "matmul"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

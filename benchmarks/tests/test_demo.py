@@ -17,7 +17,7 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "demo.py").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 TINY = {

@@ -10,9 +10,10 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _candidates
-from skneighbors._attention import MemberAttention
-from skneighbors._candidates import CandidateAttention
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors._bank import candidates, index
+from skneighbors._bank.candidates import CandidateAttention
+from skneighbors._bank.exact import ExactAttention
 from skneighbors.nn import NONA, SoftStepKNN, similarity, stack_modules
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
@@ -23,7 +24,7 @@ def engine(monkeypatch, request):
     if request.param == "faiss":
         pytest.importorskip("faiss")
     else:
-        monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+        monkeypatch.setattr(index, "_import_faiss", lambda: None)
     return request.param
 
 
@@ -63,7 +64,7 @@ def test_the_nearest_have_their_weights_and_a_sample_stands_for_the_rest(
     engine, metric, weighted, kind, monkeypatch
 ):
     """The oracle: the dense formula's weights, but of the candidates and the sample alone."""
-    monkeypatch.setattr(_candidates, "_SAMPLED_PER_CANDIDATE", 4)
+    monkeypatch.setattr(candidates, "_SAMPLED_PER_CANDIDATE", 4)
     z, z_n, values, weight = make_bank()
     weight = weight if weighted else torch.ones(len(z_n)).double()
     cls, params = HEADS[kind]
@@ -126,7 +127,7 @@ def test_callers_autocast_does_not_matter(fitted):
 
 
 def test_members_draw_samples_of_their_own(monkeypatch):
-    monkeypatch.setattr(_candidates, "_SAMPLED_PER_CANDIDATE", 2)
+    monkeypatch.setattr(candidates, "_SAMPLED_PER_CANDIDATE", 2)
     z, z_n, values, _ = make_bank()
     first, second, again = (
         CandidateAttention(make_head(NONA), z_n, values, None, "brute", seed).average(z, 9)
@@ -165,9 +166,9 @@ def test_approximate_indices_find_most_of_the_nearest(metric, algorithm):
 @pytest.mark.parametrize("kind", [NONA, SoftStepKNN])
 def test_rows_that_an_index_does_not_find_are_no_candidates(kind, monkeypatch):
     z, z_n, values, weight = make_bank()
-    monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+    monkeypatch.setattr(index, "_import_faiss", lambda: None)
     # Both times all rows are sampled.
-    monkeypatch.setattr(_candidates, "_SAMPLED_PER_CANDIDATE", 70)
+    monkeypatch.setattr(candidates, "_SAMPLED_PER_CANDIDATE", 70)
     attention = CandidateAttention(make_head(kind), z_n, values, weight, "brute")
     search = attention._index.search
     expected = attention.average(z, 10)
@@ -214,7 +215,7 @@ def test_queries_beyond_single_precision_see_all_rows(algorithm):
     rest = attention.average(z[1:], 20)
     z[0] = 1e25
     y_hat = attention.average(z, 20)
-    exact = MemberAttention(attention.head, z_n, values, weight, z[:1]).average(z[:1])
+    exact = ExactAttention(attention.head, z_n, values, weight).average(z[:1])
     assert exact.isfinite().all()
     assert_array_equal(y_hat[:1], exact)
     assert_allclose(y_hat[1:], rest, rtol=1e-5, atol=1e-6)
@@ -223,7 +224,7 @@ def test_queries_beyond_single_precision_see_all_rows(algorithm):
 @pytest.fixture(scope="module", params=[NONARegressor, SoftStepKNNRegressor])
 def model(request):
     X, y = make_friedman1(500, random_state=0)
-    return request.param(max_iter=12, sharpness=1.0, random_state=0).fit(X, y)
+    return request.param(max_iter=12, recipe=Recipe(sharpness=1.0), random_state=0).fit(X, y)
 
 
 @pytest.fixture
@@ -235,7 +236,7 @@ X_NEW, Y_NEW = make_friedman1(60, random_state=1)
 
 
 def test_many_candidates_predict_what_all_rows_do(engine, fitted, monkeypatch):
-    monkeypatch.setattr(_candidates, "_SAMPLED_PER_CANDIDATE", 1)
+    monkeypatch.setattr(candidates, "_SAMPLED_PER_CANDIDATE", 1)
     expected = fitted.predict(X_NEW)
     errors = []
     for n_candidates in (5, 50, 499):
@@ -297,7 +298,7 @@ def test_wrong_settings_after_fit(fitted, wrong):
 
 @pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
 def test_without_faiss_says_what_to_install(monkeypatch, fitted, algorithm):
-    monkeypatch.setattr(_candidates, "_import_faiss", lambda: None)
+    monkeypatch.setattr(index, "_import_faiss", lambda: None)
     fitted.set_params(n_candidates=10, algorithm=algorithm)
     with pytest.raises(ImportError, match=r"pip install 'skneighbors\[ann\]'"):
         fitted.predict(X_NEW)
@@ -310,3 +311,26 @@ def test_inverted_file_cannot_search_by_l1():
     with pytest.raises(ValueError, match="algorithm='ivf' cannot search by similarity='l1'"):
         model.fit(X_NEW, Y_NEW)
     assert not hasattr(model, "n_iter_")
+
+
+@pytest.mark.parametrize("metric", SIMILARITIES)
+@pytest.mark.parametrize("kind", [NONA, SoftStepKNN])
+@pytest.mark.parametrize("n_distinct", [700, 40])
+def test_a_query_alone_sees_the_candidates_it_sees_among_others(engine, kind, metric, n_distinct):
+    z, z_n, values, weight = make_bank()
+    z_n = z_n[torch.arange(700) % n_distinct]  # few distinct rows: most stand there many times
+    attention = CandidateAttention(make_head(kind, similarity=metric), z_n, values, weight, "brute")
+    for n_candidates in (5, 30):
+        together = attention.average(z, n_candidates)
+        alone = torch.cat([attention.average(row[None], n_candidates) for row in z])
+        assert_allclose(alone, together, rtol=1e-6, atol=1e-7)
+
+
+def test_queries_whose_candidates_cannot_be_told_apart_see_all_rows(engine):
+    z, _, values, weight = make_bank()
+    z_n = torch.ones(700, 5).double()
+    z_n[:3] = z[:3]
+    head = make_head(SoftStepKNN)
+    attention = CandidateAttention(head, z_n, values, weight, "brute")
+    exact = ExactAttention(head, z_n, values, weight).average(z)
+    assert_array_equal(attention.average(z, 20), exact)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-
-from skneighbors import NONARegressor, _base, _nona, _training
 from skneighbors._attempts import train_attempts
-from skneighbors._weights import AdamW
+from skneighbors._training.optim import AdamW
+
+from skneighbors import NONARegressor, _base, _nona, _training, Recipe
 
 WITH = _base._DROPOUT
 
@@ -86,11 +86,11 @@ SMALL = dict(hidden_layer_sizes=32, embedding_dim=4, n_estimators=1)
 
 def networks_alone(model, X):
     """Predictions of each network by itself, (m, n)."""
-    shares, alone = model._bank.member_weight.clone(), []
+    shares, alone = model._fitted.bank.member_weight.clone(), []
     for i in range(len(shares)):
-        model._bank.member_weight = torch.eye(len(shares), dtype=torch.float64)[i]
+        model._fitted.bank.member_weight = torch.eye(len(shares), dtype=torch.float64)[i]
         alone.append(model.predict(X))
-    model._bank.member_weight = shares
+    model._fitted.bank.member_weight = shares
     return np.stack(alone)
 
 
@@ -109,7 +109,7 @@ def test_a_training_that_harms_is_followed_by_one_with_dropout(
     assert model.transform(X_test).shape == (len(X_test), 2 * n_first * 4)
 
     # The first are those of a fit without dropout.
-    without = estimator_class(dropout=0.0, **settings).fit(X, y)
+    without = estimator_class(recipe=Recipe(dropout=0.0), **settings).fit(X, y)
     assert_array_equal(without.dropout_, np.zeros(n_first))
     assert without.loss_curve_ == model.loss_curve_
     alone = networks_alone(model, X_test)
@@ -132,7 +132,7 @@ def test_feature_extractors_of_both_trainings_are_kept(estimator_class, noisy, h
 
     model = estimator_class(feature_extractor=extractor, random_state=0, **SMALL).fit(X, y)
     n_networks = len(model.dropout_)
-    assert len(model._bank.network.feature_extractors) == n_networks
+    assert len(model._fitted.bank.network.feature_extractors) == n_networks
     alone = networks_alone(model, X_test)
     assert len(np.unique(alone[:, 0])) == n_networks
     assert_allclose(model.predict(X_test), model.estimator_weights_ @ alone)
@@ -140,7 +140,7 @@ def test_feature_extractors_of_both_trainings_are_kept(estimator_class, noisy, h
 
 def test_the_second_training_is_interrupted_alone(noisy, harmful, monkeypatch):
     X, X_test, y = noisy
-    without = NONARegressor(random_state=0, dropout=0.0, **SMALL).fit(X, y)
+    without = NONARegressor(random_state=0, recipe=Recipe(dropout=0.0), **SMALL).fit(X, y)
     step = AdamW.step
 
     def breaking(self, *args):

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from skneighbors._bank import NeighborBank
+from skneighbors._bank.bank import NeighborBank
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
@@ -19,7 +19,7 @@ def bank_and_queries(request):
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(3)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
     X = torch.randn(300, 3).double()
-    bank = NeighborBank(network, X, labels(), torch.rand(300).double(), SHARES)
+    bank = NeighborBank.build(network, X, labels(), torch.rand(300).double(), SHARES)
     return bank, torch.randn(50, 3).double()
 
 
@@ -40,7 +40,7 @@ def test_predicts_what_its_network_predicts(bank_and_queries):
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
     rows = torch.randn(9, 3).double(), torch.randn(9, 1).double(), None
-    NeighborBank(network, *rows, torch.ones(1).double())
+    NeighborBank.build(network, *rows, torch.ones(1).double())
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
@@ -48,9 +48,9 @@ def test_leaves_the_network_it_was_given_alone():
 @pytest.mark.parametrize("working_memory", [0.02, 0.1, 1])
 def test_size_of_the_batches_changes_nothing(bank_and_queries, working_memory):
     bank, X = bank_and_queries
-    expected = bank.predict(X), *bank.top_weights(X, 5)
+    expected = bank.predict(X), *bank.largest_weights(X, 5)
     with config_context(working_memory=working_memory):
-        answers = bank.predict(X), *bank.top_weights(X, 5)
+        answers = bank.predict(X), *bank.largest_weights(X, 5)
     for answer, value in zip(answers, expected, strict=True):
         assert_allclose(answer, value, rtol=1e-10)
 
@@ -61,12 +61,12 @@ def test_row_alone_equals_row_in_batch(bank_and_queries):
     assert_allclose(alone, bank.predict(X), rtol=1e-9)
 
 
-def test_top_weights_are_the_largest(bank_and_queries):
+def test_largest_weights_are_the_largest(bank_and_queries):
     bank, X = bank_and_queries
     head = bank.network.head
     each = head.weights(bank.embed(X), bank.z_n, sample_weight=bank.sample_weight)
     weights = torch.from_numpy(np.average(each, axis=0, weights=SHARES))
-    values, rows = bank.top_weights(X, 7)
+    values, rows = bank.largest_weights(X, 7)
     assert_allclose(values, np.sort(weights, axis=1)[:, ::-1][:, :7])
     assert_allclose(values, weights.gather(1, rows))
 
@@ -95,10 +95,14 @@ def fitted_to_lines(estimator_class):
 
 def members_at(model, x, y):
     """Each member's predictions at features x (n,), its trend going on, (m, n, k)."""
-    bank = model._bank
-    z = bank.embed(torch.from_numpy(model._x_scaler.transform(x.reshape(-1, 1))))
-    y_n = torch.from_numpy(model._y_scaler.transform(y[model._bank_rows]))
-    return model._y_scaler.inverse_transform(bank.network.head(z, bank.z_n, y_n).numpy())
+    bank = model._fitted.bank
+    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(x.reshape(-1, 1))))
+    y_n = torch.from_numpy(
+        model._fitted.y_scaler.transform(
+            y[model._fitted.numbering.first_samples(len(model._fitted.bank))]
+        )
+    )
+    return model._fitted.y_scaler.inverse_transform(bank.network.head(z, bank.z_n, y_n).numpy())
 
 
 def limits(y):

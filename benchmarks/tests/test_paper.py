@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
 pd = pytest.importorskip("pandas")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _nona, _training
-from skneighbors._network import NeighborNetwork
-from skneighbors._rows import LabelledRows, MemberRows
+from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._validation import sharpen, validate
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _nona, _training, Recipe
+from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 TRIED = _base._SHARPNESSES
@@ -42,7 +42,7 @@ def untrained(weighted, noise=0.0, head=SoftStepKNN):
     )
     data = LabelledRows(X, y, weight)
     train, held_out = torch.stack([torch.randperm(400) for _ in range(2)]).split([300, 100], dim=1)
-    return network, data, MemberRows(train, held_out)
+    return network, data, EnsembleSplit(train, held_out)
 
 
 def errors_of_each(network, data, members):
@@ -231,7 +231,10 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
     X, y = make_rows(n + 300)
     settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)
     errors = [
-        1 - SoftStepKNNRegressor(sharpness=by, **settings).fit(X[:n], y[:n]).score(X[n:], y[n:])
+        1
+        - SoftStepKNNRegressor(recipe=Recipe(sharpness=by), **settings)
+        .fit(X[:n], y[:n])
+        .score(X[n:], y[n:])
         for by in (1.0, "auto")
     ]
     assert errors[1] < 0.9 * errors[0]
@@ -240,9 +243,9 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
 @both
 def test_a_given_sharpness_is_used(estimator, rows):
     settings = dict(trend="linear", max_iter=5, random_state=0)
-    model = estimator(sharpness=3, **settings).fit(*rows)
+    model = estimator(recipe=Recipe(sharpness=3), **settings).fit(*rows)
     assert_array_equal(model.sharpness_, [3.0, 3.0])
-    mild = estimator(sharpness=0.5, **settings).fit(*rows)
+    mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
     (sharp_weights, _), (mild_weights, _) = (m.top_neighbors(rows[0], 20) for m in (model, mild))
     assert (sharp_weights.sum(1) > mild_weights.sum(1)).all()
 

@@ -13,7 +13,7 @@ from skneighbors.nn import NONA, log_softstep_s1, log_softstep_s2, similarity
 PATH = Path(
     os.environ.get(
         "SKNEIGHBORS_REFERENCE",
-        Path(__file__).parents[2] / "shared" / "reference" / "nona_reference_vectors.npz",
+        Path(__file__).parents[3] / "shared" / "reference" / "nona_reference_vectors.npz",
     )
 )
 pytestmark = pytest.mark.skipif(
