@@ -224,6 +224,9 @@ class ResolvedRecipe:
         None: one of `SHARPNESSES`, chosen by the samples held out.
     sharpen_when_validated : bool
         Whether it is chosen whenever these are predicted, not once, in the end.
+    predictions_per_sample : float
+        How often an epoch predicts a row, in the mean: more than once where near rows are
+        predicted, too.
     stop_if_harmful : bool
         Whether training stops after the second or third cycle of the learning rate if it
         has harmed: if the validation error exceeds its best by `harm_in_standard_errors`,
@@ -255,6 +258,7 @@ class ResolvedRecipe:
     batch_size: int
     context_size: int | None
     context_neighbors: int | None
+    predictions_per_sample: float
     max_iter: int
     learning_rate: str
     learning_rate_init: float
@@ -372,7 +376,6 @@ def _plan_steps(given, values, auto, n_train):
     if context_size is None or n_train <= values["batch_size"] + context_size:
         near = None
     n_batches = count_batches(n_train, values["batch_size"])
-    # How often an epoch predicts a row, in the mean: near rows are predicted too.
     n_predictions = 1.0
     if near is not None:
         n_predictions += min(1.0, context_size * n_batches / n_train)
@@ -389,6 +392,7 @@ def _plan_steps(given, values, auto, n_train):
     refit = given["refit"]
     return dict(
         context_neighbors=near,
+        predictions_per_sample=n_predictions,
         max_iter=max_iter,
         stop_if_harmful=stop_if_harmful,
         join_last_cycle=stop_if_harmful and (auto["join_last_cycle"] if refit == "auto" else refit),

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,71 +12,95 @@ import skneighbors
 from skneighbors import nn
 
 PACKAGE = Path(skneighbors.__file__).parent
-# Each room may import those below it.
-ORDER = [
+# Each room may import those below it; rooms side by side do not know each other.
+FLOORS = [
     {"__init__"},
     {"_nona", "_softstep_knn"},
     {"_base"},
-    {"_attempts"},
-    {"_training"},
-    {"_updates", "_validation"},
-    {
-        "_context",
-        "_bank",
-        "_network",
-        "_preprocessing",
-        "_progress",
-        "_queries",
-        "_rows",
-        "_schedule",
-        "_weights",
-    },
-    {"_candidates"},
-    {"_attention", "_sample"},
-    {"_screen", "_torch_utils"},
+    {"_neighbors"},
+    {"_training", "_bank"},
+    {"_columns", "_network"},
+    {"_recipe"},
+    {"_utils"},
     {"nn"},
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_FUNCTION_LINES = 60
+
+
+def module_id(path):
+    return str(path.relative_to(PACKAGE).with_suffix(""))
+
+
+def room_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imports(path):
-    """Names of rooms and of packages that a module imports, wherever it does."""
-    rooms, packages = set(), set()
+    """Modules of the package, as paths of names, and other packages that a module imports."""
+    inside, packages = set(), set()
+    here = path.relative_to(PACKAGE).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             packages.add(node.module.split(".")[0])
-        elif isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            rooms.add(node.module.split(".")[0])
         elif isinstance(node, ast.ImportFrom):
-            rooms |= {alias.name for alias in node.names}
-    return rooms, packages
+            base = here[: len(here) - node.level]
+            if node.module:
+                inside.add((*base, *node.module.split(".")))
+            else:
+                inside |= {(*base, alias.name) for alias in node.names}
+    return inside, packages
 
 
 def test_every_room_has_a_place():
-    rooms = {path.stem for path in PACKAGE.glob("*.py")} | {"nn"}
-    assert rooms == set(FLOOR)
+    assert {room_of(path) for path in MODULES} == set(FLOOR)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
 def test_imports_point_one_way(path):
-    rooms, packages = imports(path)
-    assert all(FLOOR[room] > FLOOR[path.stem] for room in rooms)
+    inside, packages = imports(path)
+    room = room_of(path)
+    assert all(own[0] == room or FLOOR[own[0]] > FLOOR[room] for own in inside)
     assert "skneighbors" not in packages  # a way around the rooms
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "nn").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("wing", ["_bank", "_columns", "_training", "_utils", "nn"])
+def test_no_circles_within_a_wing(wing):
+    graph = {}
+    for path in (PACKAGE / wing).glob("*.py"):
+        if path.stem != "__init__":
+            inside, _ = imports(path)
+            graph[path.stem] = {own[1] for own in inside if own[0] == wing and len(own) > 1}
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "nn").glob("*.py")), ids=module_id)
 def test_nn_is_plain_torch(path):
-    rooms, packages = imports(path)
-    inside = {path.stem for path in (PACKAGE / "nn").glob("*.py")}
-    assert rooms <= inside
+    _, packages = imports(path)
     assert packages <= {"copy", "math", "numpy", "scipy", "torch", "typing"}
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
-def test_small_rooms(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_scikit_learns_private_names_stand_in_one_file():
+    for path in MODULES:
+        if path.stem == "sklearn_private":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not any(name.startswith("_") for name in names), (path, names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_functions_read_from_top_to_bottom(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            if body:
+                length = node.end_lineno - body[0].lineno + 1
+                assert length <= MAX_FUNCTION_LINES, f"{node.name} runs {length} lines"
 
 
 def test_import_is_light():
@@ -91,7 +116,9 @@ def test_import_is_light():
 
 def test_public_names():
     assert set(skneighbors.__all__) == {
+        "PAPER",
         "NONARegressor",
+        "Recipe",
         "SoftStepKNNRegressor",
         "__version__",
         "nn",
@@ -103,6 +130,7 @@ def test_public_names():
 DOCUMENTED = [
     skneighbors.NONARegressor,
     skneighbors.SoftStepKNNRegressor,
+    skneighbors.Recipe,
     *(getattr(nn, name) for name in nn.__all__),
 ]
 
@@ -113,7 +141,7 @@ def test_documented_with_parameters_and_an_example(thing):
     assert "Examples\n" in thing.__doc__
 
 
-@pytest.mark.parametrize("estimator", DOCUMENTED[:2], ids=lambda thing: thing.__name__)
+@pytest.mark.parametrize("estimator", DOCUMENTED[:3], ids=lambda thing: thing.__name__)
 def test_every_parameter_is_documented_in_order_with_its_default(estimator):
     lines = [line.strip() for line in estimator.__doc__.split("Attributes\n")[0].splitlines()]
     documented = [line for line in lines if ", default=" in line and " : " in line]

@@ -10,7 +10,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors._training.loop import Training
 
 X = np.random.RandomState(0).normal(size=(20, 3))
 y = X[:, 0]
@@ -20,10 +21,10 @@ y = X[:, 0]
 def no_training(monkeypatch):
     """Fail any test that gets as far as training."""
 
-    def train_network(*args, **kwargs):
+    def run(self):
         raise AssertionError("training began")
 
-    monkeypatch.setattr(_base, "train_network", train_network)
+    monkeypatch.setattr(Training, "run", run)
 
 
 def with_value(array, value):
@@ -35,7 +36,7 @@ def with_value(array, value):
 BAD_DATA = {
     "NaN in X": (with_value(X, np.nan), y, "Input X contains NaN"),
     "inf in X": (with_value(X, np.inf), y, "Input X contains infinity"),
-    "string in X": (with_value(X, "red"), y, "could not convert string to float: 'red'"),
+    "string in X": (with_value(X, "red"), y, "X holds text, such as 'red'"),
     "dict in X": (np.array([[{}]] * 20, dtype=object), y, "argument must be .* not 'dict'"),
     "complex X": (X + 1j, y, "Complex data not supported"),
     "sparse X": (sparse.csr_matrix(X), y, "(?i)sparse"),
@@ -48,7 +49,7 @@ BAD_DATA = {
     "NaN in y": (X, with_value(y, np.nan), "y contains NaN"),
     "all-NaN y": (X, np.full(20, np.nan), "y contains NaN"),
     "inf in y": (X, with_value(y, -np.inf), "y contains infinity"),
-    "strings in y": (X, np.array(["a"] * 20, dtype=object), "could not convert string to float"),
+    "strings in y": (X, np.array(["a"] * 20, dtype=object), "y holds text, such as 'a'"),
     "complex y": (X, y + 1j, "Complex data not supported"),
     "no y": (X, None, "requires y to be passed"),
     "no target": (X, np.empty((20, 0)), "(at least one target|0 feature)"),
@@ -91,6 +92,7 @@ def test_bad_sample_weight(estimator_class, case):
 
 
 BAD_PARAMETERS = {
+    "recipe": ["paper", {"eps": 0.1}, True],
     "similarity": ["L2", None, 2],
     "softstep": ["s3", 1, True],
     "softstep_parameters": ["local", None],
@@ -100,28 +102,29 @@ BAD_PARAMETERS = {
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
     "sharpness": [0.0, -1.0, np.inf, np.nan, "soft", None],
-    "context_size": [0, -1, 3.5, "all"],
+    "context_size": [0, -1, 3.5, "all", True, 10**30],
     "context_neighbors": [0, 1001, -1, 3.5, "all"],
-    "n_estimators": [0, 2.5, None],
-    "n_candidates": [0, -1, 2.5, "all"],
+    "n_estimators": [0, 2.5, None, True, 10**30],
+    "n_candidates": [0, -1, 2.5, "all", True, 10**30],
     "algorithm": ["kd_tree", None, True],
-    "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}, True, (True,)],
-    "embedding_dim": [0, 2.5, None],
+    "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}, True, (True,), 10**30],
+    "embedding_dim": [0, 2.5, None, True, 10**30],
     "activation": ["selu", None],
     "batch_norm": ["yes", None],
     "numerical_embedding": ["quantile", True],
     "feature_extractor": ["cnn", torch.nn.Identity],
     "dropout": [-0.1, 1.0, "some"],
-    "batch_size": [0, 1, 32.0, None],
+    "batch_size": [0, 1, 32.0, None, True, 10**30],
     "learning_rate": ["cosine", 0.1],
     "learning_rate_init": [0.0, -1e-3, np.inf, "small"],
     "weight_decay": [-0.1, None],
     "ema_decay": [-0.1, 1.0, "slow"],
-    "max_iter": [0, 1.5, "all", None],
+    "max_iter": [0, 1.5, "all", None, True, 10**30],
     "early_stopping": ["never", None, 2],
     "validation_fraction": [0.0, 1.0, 5, None, "half"],
     "n_iter_no_change": [0, 1.5],
-    "tol": [-1e-3, None],
+    "tol": [-1e-3, None, True],
+    "refit": ["never", 2],
     "device": [None, 0],
     "random_state": ["seed", -1, 1.5],
     "verbose": [2, -1, "loud"],
@@ -130,24 +133,25 @@ BAD_PARAMETERS = {
 
 @pytest.mark.parametrize("name", BAD_PARAMETERS)
 def test_parameter_out_of_range_or_of_the_wrong_type(estimator_class, name):
-    if name not in estimator_class().get_params():
+    prefix = "recipe__" if name in Recipe().get_params() else ""
+    if not prefix and name not in estimator_class().get_params():
         pytest.skip("not a parameter of this estimator")
     for value in BAD_PARAMETERS[name]:
         if value is torch.nn.Identity:
             continue  # a callable; see below for what it returns
         with pytest.raises((InvalidParameterError, ValueError)) as error:
-            estimator_class(**{name: value}).fit(X, y)
+            estimator_class().set_params(**{prefix + name: value}).fit(X, y)
         assert name in str(error.value)
         assert repr(value) in str(error.value) or str(value) in str(error.value)
 
 
 def test_every_parameter_is_tried():
-    names = {*NONARegressor().get_params(), *SoftStepKNNRegressor().get_params()}
-    assert names == set(BAD_PARAMETERS)
+    estimators = NONARegressor(), SoftStepKNNRegressor(), Recipe()
+    assert {name for own in estimators for name in own.get_params()} == set(BAD_PARAMETERS)
 
 
 def test_softstep_is_no_option_of_softstep_knn():
-    with pytest.raises(InvalidParameterError, match="softstep"):
+    with pytest.raises(InvalidParameterError, match=r"'softstep' parameter.*'s[12]'.*Got None"):
         SoftStepKNNRegressor(softstep=None).fit(X, y)
 
 

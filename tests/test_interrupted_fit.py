@@ -7,7 +7,8 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from skneighbors._training.optim import AdamW
 
-from skneighbors import _base
+from skneighbors import Recipe
+from skneighbors._training import fit
 
 INTERRUPTED = (
     "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"
@@ -19,7 +20,7 @@ def interrupt_after(monkeypatch):
     """Make the progress bar raise an error once so many epochs are reported."""
 
     def install(n_epochs, error):
-        original = _base.progress_bar
+        original = fit.progress_bar
 
         def interrupting(*args):
             bar = original(*args)
@@ -41,7 +42,7 @@ def interrupt_after(monkeypatch):
 
             return Bar()
 
-        monkeypatch.setattr(_base, "progress_bar", interrupting)
+        monkeypatch.setattr(fit, "progress_bar", interrupting)
 
     return install
 
@@ -53,8 +54,9 @@ def test_keyboard_interrupt_keeps_the_best_epoch(
     X, X_test, y, _ = friedman
     settings = dict(max_iter=50, early_stopping=False, random_state=0)
     interrupt_after(3, KeyboardInterrupt)
-    with pytest.warns(UserWarning, match=INTERRUPTED):
+    with pytest.warns(UserWarning, match=INTERRUPTED) as warned:
         model = estimator_class(verbose=verbose, **settings).fit(X, y)
+    assert warned[0].filename == __file__
     assert model.n_iter_ == 3
     assert model.best_iter_ == 1 + np.argmin(model.loss_curve_)
     assert np.isfinite(model.predict(X_test)).all()
@@ -94,11 +96,13 @@ def test_loss_that_turns_non_finite_keeps_the_last_good_weights(
     estimator_class, friedman, monkeypatch, early_stopping
 ):
     X, X_test, y, _ = friedman
-    settings = dict(max_iter=9, random_state=0, learning_rate="constant")
+    settings = dict(max_iter=9, random_state=0, recipe=Recipe(learning_rate="constant"))
     settings["early_stopping"] = early_stopping
     _break_step(monkeypatch, 4)  # one step an epoch
-    with pytest.warns(ConvergenceWarning, match="not finite in epoch 4.* weights of epoch [1-3]"):
+    said = "not finite in epoch 4.* weights of epoch [1-3]"
+    with pytest.warns(ConvergenceWarning, match=said) as warned:
         model = estimator_class(**settings).fit(X, y)
+    assert warned[0].filename == __file__
     assert model.n_iter_ == 3
     assert np.isfinite(model.loss_curve_).all()
     assert np.isfinite(model.predict(X_test)).all()

@@ -1,5 +1,8 @@
 """The bank of neighbours."""
 
+import copy
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 import torch
@@ -18,9 +21,12 @@ def bank_and_queries(request):
     torch.manual_seed(0)
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(3)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
-    X = torch.randn(300, 3).double()
-    bank = NeighborBank.build(network, X, labels(), torch.rand(300).double(), SHARES)
-    return bank, torch.randn(50, 3).double()
+    bank = NeighborBank.build(network, features(), labels(), torch.rand(300).double(), SHARES)
+    return bank, features(50, seed=1)
+
+
+def features(n=300, seed=0):
+    return torch.randn(n, 3, generator=torch.Generator().manual_seed(seed)).double()
 
 
 def labels():
@@ -71,6 +77,80 @@ def test_largest_weights_are_the_largest(bank_and_queries):
     assert_allclose(values, weights.gather(1, rows))
 
 
+TENSORS = ("z_n", "values", "y_range", "sample_weight", "member_weight")
+
+
+def assert_same(bank, other):
+    assert len(bank) == len(other)
+    for name in TENSORS:
+        own, theirs = getattr(bank, name), getattr(other, name)
+        assert (own is None) == (theirs is None)
+        if own is not None:
+            assert_allclose(own, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries):
+    bank, X = bank_and_queries
+    before = copy.deepcopy(bank)
+    more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
+    whole = (torch.cat(pair) for pair in [(features(), more), (labels(), y)])
+    weights = torch.cat([bank.sample_weight, weight])
+    expected = NeighborBank.build(bank.network, *whole, weights, SHARES)
+    longer = bank.extend(more, y, weight)
+    assert_same(longer, expected)
+    assert_allclose(longer.predict(X), expected.predict(X))
+    assert_same(bank, before)
+
+
+def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries):
+    bank, X = bank_and_queries
+    before = copy.deepcopy(bank)
+    keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
+    rows = features()[keep], labels()[keep]
+    expected = NeighborBank.build(bank.network, *rows, weight, SHARES)
+    shorter = bank.select(keep, weight)
+    assert_same(shorter, expected)
+    assert_allclose(shorter.predict(X), expected.predict(X))
+    assert_same(bank, before)
+
+
+def test_weights_of_one_are_none():
+    network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
+    bank = NeighborBank.build(network, features(), labels(), None, torch.ones(1).double())
+    more = features(2, seed=2), labels()[:2]
+    assert bank.extend(*more, torch.ones(2).double()).sample_weight is None
+    weighted = bank.extend(*more, torch.tensor([1.0, 2.0]).double())
+    assert_allclose(weighted.sample_weight, [*np.ones(301), 2])
+    keep = torch.arange(302) < 301
+    assert weighted.select(keep, torch.ones(301).double()).sample_weight is None
+    twos = 2 * torch.ones(301).double()
+    assert_allclose(weighted.select(keep, twos).sample_weight, twos)
+
+
+def test_an_index_is_of_its_bank_alone(bank_and_queries):
+    bank, _ = bank_and_queries
+    longer = bank.extend(features(1), labels()[:1], torch.ones(1).double())
+    shorter = bank.select(torch.arange(300) > 0, bank.sample_weight[1:])
+    caches = [bank.indices, longer.indices, shorter.indices, copy.deepcopy(bank).indices]
+    assert len({id(cache) for cache in caches}) == 4
+    assert bank.to(torch.device("meta")).indices is bank.indices  # which knows the devices
+
+
+def test_immutable(bank_and_queries):
+    bank, _ = bank_and_queries
+    with pytest.raises(FrozenInstanceError):
+        bank.sample_weight = None
+
+
+def test_members_make_the_prediction(bank_and_queries):
+    bank, X = bank_and_queries
+    z, y_hat = bank.embed(X), []
+    for own, (head, z_n, values, weight) in zip(z, bank.members(), strict=True):
+        weights = head.weights(own[None], z_n[None], sample_weight=weight)
+        y_hat.append(head.add_trend(own[None], weights @ values)[0])
+    assert_allclose(bank.predict(X), np.average(torch.stack(y_hat), axis=0, weights=SHARES))
+
+
 def test_already_there(bank_and_queries):
     bank, _ = bank_and_queries
     assert bank.to(torch.device("cpu")) is bank
@@ -95,14 +175,11 @@ def fitted_to_lines(estimator_class):
 
 def members_at(model, x, y):
     """Each member's predictions at features x (n,), its trend going on, (m, n, k)."""
-    bank = model._fitted.bank
-    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(x.reshape(-1, 1))))
-    y_n = torch.from_numpy(
-        model._fitted.y_scaler.transform(
-            y[model._fitted.numbering.first_samples(len(model._fitted.bank))]
-        )
-    )
-    return model._fitted.y_scaler.inverse_transform(bank.network.head(z, bank.z_n, y_n).numpy())
+    fitted, bank = model._fitted, model._fitted.bank
+    z = bank.embed(torch.from_numpy(fitted.x_scaler.transform(x.reshape(-1, 1))))
+    rows = fitted.numbering.first_samples(len(bank))
+    y_n = torch.from_numpy(fitted.y_scaler.transform(y[rows]))
+    return fitted.y_scaler.inverse_transform(bank.network.head(z, bank.z_n, y_n).numpy())
 
 
 def limits(y):

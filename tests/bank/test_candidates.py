@@ -323,7 +323,8 @@ def test_a_query_alone_sees_the_candidates_it_sees_among_others(engine, kind, me
     for n_candidates in (5, 30):
         together = attention.average(z, n_candidates)
         alone = torch.cat([attention.average(row[None], n_candidates) for row in z])
-        assert_allclose(alone, together, rtol=1e-6, atol=1e-7)
+        # NONA's sample of the others is summed in single precision.
+        assert_allclose(alone, together, rtol=1e-4, atol=1e-5)
 
 
 def test_queries_whose_candidates_cannot_be_told_apart_see_all_rows(engine):
