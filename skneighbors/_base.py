@@ -2,7 +2,6 @@
 
 import copy
 import warnings
-from functools import reduce
 
 import numpy as np
 import torch
@@ -28,7 +27,8 @@ from ._columns import (
 from ._neighbors import FittedState, LabelledNeighborsMixin
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._recipe import TABLE, Recipe, resolve
-from ._training import NetworkFitter, inverse_mse_weights
+from ._training import fit_networks, inverse_mse_weights
+from ._utils import interrupts
 from ._utils.device import resolve_device
 from ._utils.memory import explain_out_of_memory
 from ._utils.sklearn_private import (
@@ -43,7 +43,7 @@ from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES
 
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
-_OF_FIT = 4  # stacklevel in `_fit`, past scikit-learn's wrapper, of the line that calls fit
+_OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the line that calls fit
 
 
 class BaseNeighborRegressor(
@@ -143,7 +143,8 @@ class BaseNeighborRegressor(
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
             with a warning and the weights of the best epoch so far, of those validated
-            if any are; a second interrupt ends the program, or a search in one process.
+            if any are. A search goes on with its next fit, where, within ten seconds, another
+            interrupt is raised and ends it.
         """
         before = self.__dict__.copy()
         try:
@@ -178,9 +179,9 @@ class BaseNeighborRegressor(
         data = LabelledRows.from_numpy(X, y_scaler.transform(y), weight, device)
 
         with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
-            runs, split = self._train(data, recipe, n_threads)
-            bank = self._make_bank(runs, data, recipe)
-        self._warn_of(runs)
+            network, history = self._train(data, recipe, n_threads)
+            bank = self._make_bank(network, history, data, recipe)
+        self._warn_of(history)
         self._fitted = FittedState(
             bank=bank.to(torch.device("cpu")),
             numbering=SampleNumbering(row_of, sample_weight.copy()),
@@ -191,7 +192,7 @@ class BaseNeighborRegressor(
         )
         self.n_samples_fit_ = n_samples
         self.n_outputs_ = y.shape[1]
-        self._report_training(runs, recipe, split)
+        self._report_training(history, recipe)
         return self
 
     def _check_parameters(self):
@@ -211,26 +212,25 @@ class BaseNeighborRegressor(
         return sizes
 
     def _train(self, data, recipe, n_threads):
-        """Networks trained on the data in single precision, and what they held out."""
+        """Networks trained on the data in single precision, and what happened."""
         random_state = check_random_state(self.random_state)
         n_networks = len(recipe.trends) * recipe.n_estimators
         split = EnsembleSplit.draw(
             recipe.n_samples, recipe.n_validation, n_networks, random_state
         ).to(data.X.device)
         data = data.float()
-        fitter = NetworkFitter(
-            lambda dropout: self._make_network(data, recipe, dropout),
+        return fit_networks(
+            lambda: self._make_network(data, recipe),
             data,
             split,
             recipe,
             random_state,
-            draws_globally=self.feature_extractor is not None,
+            draws_globally=recipe.dropout > 0 or self.feature_extractor is not None,
             n_threads=n_threads,
             verbose=self.verbose,
         )
-        return fitter.fit(), split
 
-    def _make_network(self, data, recipe, dropout):
+    def _make_network(self, data, recipe):
         """Network with initial weights: its members, those of one kind after the other."""
         feature_extractors, numerical_embedding = None, recipe.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
@@ -250,7 +250,7 @@ class BaseNeighborRegressor(
                 activation=recipe.activation,
                 numerical_embedding=numerical_embedding,
                 batch_norm=recipe.batch_norm,
-                dropout=dropout,
+                dropout=recipe.dropout,
             )
             for _ in trends
         ]
@@ -262,43 +262,39 @@ class BaseNeighborRegressor(
                 head.turn_off_trend()
         return NeighborNetwork(feature_extractors, embedders, heads)
 
-    def _make_bank(self, runs, data, recipe):
-        """Neighbours for the networks of all runs, weighted by their validation errors."""
-        network = reduce(NeighborNetwork.concat_members, [run.network for run in runs])
-        results = [run.history.best_before_refit for run in runs]
-        shares = inverse_mse_weights(results, len(recipe.trends))
+    def _make_bank(self, network, history, data, recipe):
+        """Neighbours for the networks, the kinds of these weighted by their validation errors."""
+        shares = inverse_mse_weights(history.best_before_refit, len(recipe.trends))
         shares = shares.repeat_interleave(recipe.n_estimators) / recipe.n_estimators
         bank = NeighborBank.build(network, *data, shares.to(data.X.device))
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(
-                f"Predictions with the weights of epoch {runs[0].history.best_epoch}, which are "
+                f"Predictions with the weights of epoch {history.best_epoch}, which are "
                 "kept, are not finite. Lower learning_rate_init or check the scale of "
                 "sample_weight."
             )
         return bank
 
-    def _warn_of(self, runs):
-        """Warn, at the line that calls fit, of trainings that ended before their time."""
-        for run in runs:
-            if run.history.fault is not None:
-                warnings.warn(run.history.fault, ConvergenceWarning, stacklevel=_OF_FIT + 1)
-        last = runs[-1].history
-        if last.interrupted:
+    def _warn_of(self, history):
+        """Warn, at the line that calls fit, of a training that ended before its time."""
+        if history.fault is not None:
+            warnings.warn(history.fault, ConvergenceWarning, stacklevel=_OF_FIT)
+        if history.interrupted:
+            interrupts.remember()
             warnings.warn(
-                f"Training interrupted; the weights of epoch {last.best_epoch}, the best one "
-                f"judged in {len(last.losses)} epochs, are kept.",
-                stacklevel=_OF_FIT + 1,
+                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
+                f"judged in {len(history.losses)} epochs, are kept.",
+                stacklevel=_OF_FIT,
             )
 
-    def _report_training(self, runs, recipe, split):
+    def _report_training(self, history, recipe):
         """Set the attributes that tell of the training."""
-        bank, history = self._fitted.bank, runs[0].history
+        bank = self._fitted.bank
         self.recipe_ = recipe
-        self.dropout_ = np.repeat([run.dropout for run in runs], len(split.train))
         self.sharpness_ = bank.network.head.sharpness.numpy().copy()
         self.estimator_weights_ = bank.member_weight.numpy().copy()
         self.loss_curve_ = history.losses
-        validated = split.validation is not None
+        validated = recipe.n_validation > 0
         self.validation_scores_ = history.scores if validated else None
         self.validation_iters_ = history.validated_epochs if validated else None
         self.n_iter_ = len(history.losses)

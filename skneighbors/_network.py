@@ -1,7 +1,5 @@
 """The network of an estimator: features to embedding, embedding to prediction."""
 
-import copy
-
 import torch
 from sklearn import get_config
 from sklearn.utils import gen_batches
@@ -49,17 +47,6 @@ class NeighborNetwork(nn.Module):
             tensors = zip(self.state_dict().values(), part.state_dict().values(), strict=True)
             for whole, own in tensors:
                 whole[i : i + 1] = own
-
-    def concat_members(self, other):
-        """Members of this network and of another one, as a new one; without its dropout."""
-        both = copy.deepcopy(self)
-        for own, others in [(both.embedder, other.embedder), (both.head, other.head)]:
-            others = [*others.parameters(), *others.buffers()]
-            for tensor, further in zip([*own.parameters(), *own.buffers()], others, strict=True):
-                tensor.data = torch.cat([tensor.data, further.data])
-        if self.feature_extractors is not None:
-            both.feature_extractors.extend(copy.deepcopy(other.feature_extractors))
-        return both
 
     def embed(self, X, sample_weight=None):
         """Embed rows.

@@ -20,7 +20,6 @@ TABLE = [
             context_neighbors=None,
             context_size=256,
             dropout=0.0,
-            dropout_if_harmful=0.2,
             early_stopping=False,
             ema_decay=0.99,
             eps=1e-6,
@@ -33,11 +32,10 @@ TABLE = [
             min_steps=1500,
             n_iter_no_change=None,
             numerical_embedding="periodic",
-            overfit_below=0.75,
             parallel=False,
             refit=True,
             sharpen_when_validated=False,
-            stop_below_r2=(0.85, 0.95),
+            stop_below_r2=0.95,
             temperature=1.0,
             tol=0.0,
             trends=("linear",),
@@ -45,7 +43,7 @@ TABLE = [
         ),
     ),
     (100, dict(early_stopping=True, trends=("linear", None))),
-    (500, dict(dropout_if_harmful=None, trends=("linear",))),
+    (500, dict(trends=("linear",))),
     (1000, dict(min_steps=1000, parallel=True)),
     (2000, dict(context_neighbors=4, join_last_cycle=False)),
     (5000, dict(hidden_layer_sizes=(256, 256, 256, 256), refit=False)),
@@ -218,8 +216,6 @@ class ResolvedRecipe:
         How many of them each network holds out.
     trends : tuple
         Kinds of networks, ``"linear"`` or None for each: `n_estimators` networks a kind.
-    dropout_if_harmful : float or None
-        Dropout of a second training, where the first is stopped because it harms.
     sharpness : float or None
         None: one of `SHARPNESSES`, chosen by the samples held out.
     sharpen_when_validated : bool
@@ -229,9 +225,8 @@ class ResolvedRecipe:
         predicted, too.
     stop_if_harmful : bool
         Whether training stops after the second or third cycle of the learning rate if it
-        has harmed: if the validation error exceeds its best by `harm_in_standard_errors`,
-        R2 is below `stop_below_r2` (one for each) and the loss below `overfit_below` times
-        the validation error.
+        has harmed: if the validation error exceeds its best by `harm_in_standard_errors`
+        and R2 is below `stop_below_r2`.
     join_last_cycle : bool
         Whether samples held out may be trained on in the last cycle.
     refit : bool
@@ -250,7 +245,6 @@ class ResolvedRecipe:
     batch_norm: bool
     numerical_embedding: str | None
     dropout: float
-    dropout_if_harmful: float | None
     temperature: float | None
     eps: float
     sharpness: float | None
@@ -268,8 +262,7 @@ class ResolvedRecipe:
     tol: float
     stop_if_harmful: bool
     harm_in_standard_errors: float
-    overfit_below: float
-    stop_below_r2: tuple
+    stop_below_r2: float
     join_last_cycle: bool
     refit: bool
     parallel: bool
@@ -331,9 +324,6 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
     values["trends"] = (given["trend"],)
     if given["trend"] == "auto":
         values["trends"] = auto["trends"] if n_validation else ("linear",)
-    values["dropout_if_harmful"] = None
-    if given["dropout"] == "auto" and values["hidden_layer_sizes"]:
-        values["dropout_if_harmful"] = auto["dropout_if_harmful"]
     values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
     values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
     values |= _plan_steps(given, values, auto, n_samples - n_validation)
@@ -345,7 +335,6 @@ _DERIVED = {"context_neighbors", "max_iter", "refit", "sharpness"}
 # Fields that no parameter sets.
 _FROM_TABLE_ALONE = (
     "harm_in_standard_errors",
-    "overfit_below",
     "parallel",
     "sharpen_when_validated",
     "stop_below_r2",

@@ -1,11 +1,14 @@
 """What the tests of both estimators share."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import settings
 from sklearn.datasets import make_friedman1
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _recipe
+from skneighbors._utils import interrupts
 
 # Property tests are seeded like all others.
 settings.register_profile("seeded", derandomize=True)
@@ -15,6 +18,27 @@ settings.load_profile("seeded")
 @pytest.fixture(params=[NONARegressor, SoftStepKNNRegressor])
 def estimator_class(request):
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def no_interrupt_before(monkeypatch):
+    """An interrupt of one test is not the first of two in the next."""
+    monkeypatch.setattr(interrupts, "_last", -math.inf)
+
+
+@pytest.fixture
+def auto(monkeypatch):
+    """Setter of what "auto" becomes, from so many distinct samples on."""
+
+    def change(start=0, **values):
+        before = _recipe.values_for
+
+        def values_for(n_samples, tables):
+            return before(n_samples, tables) | (values if n_samples >= start else {})
+
+        monkeypatch.setattr(_recipe, "values_for", values_for)
+
+    return change
 
 
 @pytest.fixture(scope="session")

@@ -70,6 +70,23 @@ def test_forgotten_rows_never_were(estimator_class, data, weighted):
     )
 
 
+def test_a_mask_forgets_what_numbers_do(estimator_class, data):
+    X, y, weight, queries = data
+    model = fitted(estimator_class, X[:40], y[:40], weight[:40]).append(X[40:], y[40:], weight[40:])
+    twin, gone = copy.deepcopy(model), np.array([7, 12, 0, 59, 5])
+    mask = np.isin(np.arange(60), gone)
+    assert model.forget(mask.tolist()) is model
+    assert_array_equal(model.predict(queries), twin.forget(gone).predict(queries))
+    # Of all rows so far, those forgotten too.
+    with pytest.raises(ValueError, match=r"mask of shape \(55,\); it must have shape \(60,\)"):
+        model.forget(np.ones(55, dtype=bool))
+    with pytest.raises(ValueError, match="indices holds 0, which is forgotten already"):
+        model.forget(mask)
+    mask = ~mask & (np.arange(60) < 50)
+    y_hat = twin.forget(np.flatnonzero(mask)).predict(queries)
+    assert_array_equal(model.forget(mask).predict(queries), y_hat)
+
+
 def test_weights_left_are_exact(estimator_class, data):
     X, y, _, queries = data
     weight = np.ones(60)

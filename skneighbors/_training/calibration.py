@@ -20,25 +20,24 @@ def sharpen(network, data, split, sharpnesses):
         network.head.sharpness[member] = sharpnesses[best if pays else 0]
 
 
-def inverse_mse_weights(results, n_kinds):
+def inverse_mse_weights(result, n_kinds):
     """Shares of the kinds of members in a prediction, inverse to their mean squared errors.
 
     Parameters
     ----------
-    results : list of EpochResult
-        One for each training, of as many members of each kind, one kind after the other.
-        Of a single kind in a single training without validation rows, too.
+    result : EpochResult
+        Of as many members of each kind, one kind after the other. Of a single kind without
+        validation rows, too.
     n_kinds : int
-        Kinds in each of them.
 
     Returns
     -------
-    share : Tensor of shape (n_results * n_kinds,)
+    share : Tensor of shape (n_kinds,)
         Sums to 1; float64.
     """
-    if len(results) == n_kinds == 1:
+    if n_kinds == 1:
         return torch.ones(1, dtype=torch.float64)
-    errors = [mean_over_rows(result.row_errors.double(), result.row_weight) for result in results]
-    errors = torch.cat([own.view(n_kinds, -1).mean(1) for own in errors])
+    errors = mean_over_rows(result.row_errors.double(), result.row_weight)
+    errors = errors.view(n_kinds, -1).mean(1)
     shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny)
     return shares / shares.sum()

@@ -22,7 +22,6 @@ class TrainingHistory:
     validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best_epoch: int = 0  # counted from 1; 0: none yet
     best_before_refit: EpochResult | None = None  # of those before all samples were trained on
-    harmed: bool = False  # whether it was stopped because training on harmed
     interrupted: bool = False  # whether by an interrupt from the keyboard
     fault: str | None = None  # a warning: what ended the training early
 
@@ -58,14 +57,27 @@ class Training:
         Called as ``report(loss, score, on_all)`` after every epoch, also of a
         repeated training; `score` is the validation R2 or None, `on_all` whether
         rows that were held out are trained on.
+    keep_interrupted : bool, default=True
+        Whether an interrupt from the keyboard keeps what is learnt so far.
     """
 
     def __init__(
-        self, network, data, split, recipe, generator, *, draws=None, n_threads=1, report=None
+        self,
+        network,
+        data,
+        split,
+        recipe,
+        generator,
+        *,
+        draws=None,
+        n_threads=1,
+        report=None,
+        keep_interrupted=True,
     ):
         self._network, self._data, self._split, self._recipe = network, data, split, recipe
         self._generator, self._draws, self._n_threads = generator, draws, n_threads
         self._report = report or (lambda loss, score, on_all: None)
+        self._keep_interrupted = keep_interrupted
         self.history = TrainingHistory()
 
     def run(self):
@@ -87,7 +99,7 @@ class Training:
             try:
                 again = self._run_epochs(trainers)
             except KeyboardInterrupt:
-                if not history.best_epoch:
+                if not (history.best_epoch and self._keep_interrupted):
                     raise
                 history.interrupted, again = True, False
         trainers.finish()
@@ -97,6 +109,8 @@ class Training:
             if again:
                 refitted = self._refit(untrained)
         except KeyboardInterrupt:
+            if not self._keep_interrupted:
+                raise
             history.interrupted = True
         if refitted:
             if self._recipe.sharpnesses:
@@ -132,7 +146,6 @@ class Training:
             if patience.is_exhausted(result.error):
                 break
             if review.stops(epoch, result, checkpoint.best):
-                history.harmed = True
                 break
             if review.joins(epoch, result, checkpoint.best):
                 on_all = True

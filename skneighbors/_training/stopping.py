@@ -56,22 +56,19 @@ class CycleReview:
             self._second, self._third = cycle_ends(recipe.max_iter)
 
     def stops(self, epoch, result, best):
-        """Whether training on has harmed, learns by heart, and the targets are noisy.
+        """Whether training on has harmed, and the targets are noisy.
 
         Clean targets may yet be learnt better.
         """
         if epoch not in (self._second, self._third):
             return False
-        stop_below_r2 = self._recipe.stop_below_r2[epoch == self._third]
-        return (
-            result.score < stop_below_r2 and self._overfits(result) and self._harmed(result, best)
-        )
+        return result.score < self._recipe.stop_below_r2 and self._harmed(result, best)
 
     def joins(self, epoch, result, best):
         """Whether the last cycle may train on all: little noise, and no harm so far."""
         if not self._recipe.join_last_cycle or epoch != self._third:
             return False
-        return result.score >= self._recipe.stop_below_r2[1] and not self._harmed(result, best)
+        return result.score >= self._recipe.stop_below_r2 and not self._harmed(result, best)
 
     def refits(self, best_epoch):
         """Whether to train again on all samples, as the last cycle has gained nothing."""
@@ -79,14 +76,6 @@ class CycleReview:
 
     def _harmed(self, result, best):
         return significantly_worse(result, best, self._recipe.harm_in_standard_errors)
-
-    def _overfits(self, result):
-        """Whether the loss lies well below the validation error.
-
-        Where it does not, a training that has harmed has come off its track, and may find
-        it again.
-        """
-        return result.loss < self._recipe.overfit_below * result.error
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):

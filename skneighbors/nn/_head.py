@@ -38,6 +38,7 @@ class NeighborHead(nn.Module):
         check_option("trend", trend, TRENDS)
         if temperature is not None and not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive or None; got {temperature!r}.")
+        self.embedding_dim = embedding_dim
         self.similarity = similarity
         self.self_in_range = self_in_range
         if temperature is None:
@@ -98,6 +99,10 @@ class NeighborHead(nn.Module):
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
+        if z.shape[-1] != self.embedding_dim:
+            raise ValueError(
+                f"z must have embedding_dim={self.embedding_dim} columns; got {tuple(z.shape)}."
+            )
         return self.weights_of(z, similarity(z, z_n, self.similarity), self_index, sample_weight)
 
     def weights_of(self, z, s, self_index=None, sample_weight=None):

@@ -146,6 +146,8 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
             f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
         )
     check_option("metric", metric, SIMILARITIES)
+    if metric == "l2" and torch.compiler.is_compiling():
+        return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
     if metric == "l2":
         return _EuclideanSimilarity.apply(z, z_n, sq_norms)
     if metric == "l1":

@@ -1,11 +1,13 @@
 """Text, times and gaps are refused by the name of their column, never turned into numbers."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 
 from skneighbors import NONARegressor
 
@@ -18,7 +20,8 @@ TIMES = np.datetime64("2020-01-01") + np.arange(N)
 
 
 def fit(X, y=NUMBERS):
-    return NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4).fit(X, y)
+    model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4, random_state=0)
+    return model.fit(X, y)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -29,6 +32,9 @@ def fit(X, y=NUMBERS):
         (DIGITS, "text, such as '0'"),
         (TIMES, "dates, times or durations.*days since"),
         (DAYS, "dates, times or durations"),
+        ([datetime.datetime(2020, 1, 1, i) for i in range(N)], "dates, times or durations"),
+        ([datetime.time(i) for i in range(N)], "dates, times or durations"),
+        ((TIMES - TIMES[0]).astype("timedelta64[ms]"), "dates, times or durations"),
     ],
 )
 def test_a_column_is_named(frame, values, what):
@@ -39,23 +45,109 @@ def test_a_column_is_named(frame, values, what):
         fit(NUMBERS.reshape(-1, 1), X)
 
 
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        (pd.Categorical(TEXT), "text, such as 'red'"),
+        (pd.Categorical(DIGITS), "text, such as '0'"),
+        (pd.Series(DIGITS, dtype="string"), "text, such as '0'"),
+        (pd.Series([None, 1, *TEXT[2:]], dtype=object), "text, such as 'red'"),
+        (pd.date_range("2020", periods=N, tz="UTC"), "dates, times or durations"),
+        (pd.Series([pd.NaT, *pd.date_range("2020", periods=N - 1)]), "dates, times or durations"),
+        (pd.to_timedelta(NUMBERS, unit="D"), "dates, times or durations"),
+        (pl.Series(TEXT, dtype=pl.Categorical), "text, such as 'red'"),
+        (pl.Series(TEXT, dtype=pl.Enum(["red", "blue"])), "text, such as 'red'"),
+        (pl.Series([datetime.timedelta(i) for i in range(N)]), "dates, times or durations"),
+    ],
+)
+def test_columns_of_types_of_their_own(values, what):
+    frame = pl.DataFrame if isinstance(values, pl.Series) else pd.DataFrame
+    with pytest.raises(ValueError, match=f"Column 'b' of X holds {what}"):
+        fit(frame({"a": NUMBERS, "b": values}))
+    y = values if isinstance(values, pl.Series) else pd.Series(values, name="b")
+    with pytest.raises(ValueError, match=f"^y holds {what}"):
+        fit(NUMBERS.reshape(-1, 1), y)
+
+
+def test_the_first_of_several_columns_is_named():
+    X = pd.DataFrame({"a": NUMBERS, 1: DIGITS, ("b", 2): TIMES})
+    with pytest.raises(ValueError, match=r"^Column 1 of X holds text"):
+        fit(X)
+    with pytest.raises(ValueError, match=r"^Column \('b', 2\) of X holds dates"):
+        fit(X.drop(columns=1))
+    twice = pd.DataFrame([[1.0, "red"]] * N, columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"^Column 'a' of X holds text, such as 'red'"):
+        fit(twice)
+
+
+def test_nothing_is_learnt_of_what_is_refused():
+    model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4)
+    with pytest.raises(ValueError, match="Column 'a' of X holds text"):
+        model.fit(pd.DataFrame({"a": TEXT}), NUMBERS)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model, "feature_names_in_")
+
+
 @pytest.mark.parametrize("values", [TEXT, DIGITS, TIMES, DAYS])
 @pytest.mark.parametrize("as_list", [False, True])
 def test_arrays_and_lists(values, as_list):
     X = [[value] for value in values] if as_list else np.array(values)[:, None]
-    with pytest.raises(ValueError, match="X holds (text|dates)"):
+    with pytest.raises(ValueError, match=r"^X holds (text|dates)"):
         fit(X)
     y = list(values) if as_list else np.array(values)
-    with pytest.raises(ValueError, match="y holds (text|dates)"):
+    with pytest.raises(ValueError, match=r"^y holds (text|dates)"):
         fit(NUMBERS.reshape(-1, 1), y)
-    with pytest.raises(ValueError, match="y holds (text|dates)"):
+    with pytest.raises(ValueError, match=r"^y holds (text|dates)"):
         fit(NUMBERS.reshape(-1, 1)).append(NUMBERS.reshape(-1, 1), y)
 
 
-def test_queries():
+@pytest.mark.parametrize("kind", [tuple, np.array])
+def test_bytes_and_numbers_among_text(kind):
+    for values in ([b"1"] * N, ["1", *NUMBERS[1:]]):
+        with pytest.raises(ValueError, match=r"^X holds text"):
+            fit(kind([(value,) for value in values]))
+        with pytest.raises(ValueError, match=r"^y holds text"):
+            fit(NUMBERS.reshape(-1, 1), kind(values))
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "top_neighbors"])
+def test_queries(method):
     model = fit(pd.DataFrame({"a": NUMBERS}))
     with pytest.raises(ValueError, match="Column 'a' of X holds text"):
-        model.predict(pd.DataFrame({"a": TEXT}))
+        getattr(model, method)(pd.DataFrame({"a": TEXT}))
+    with pytest.raises(ValueError, match="Column 'a' of X holds dates"):
+        getattr(model, method)(pd.DataFrame({"a": TIMES}))
+
+
+def test_rows_to_append():
+    model = fit(pd.DataFrame({"a": NUMBERS}))
+    before = model.predict(pd.DataFrame({"a": NUMBERS}))
+    with pytest.raises(ValueError, match="Column 'a' of X holds text"):
+        model.append(pd.DataFrame({"a": DIGITS}), NUMBERS)
+    with pytest.raises(ValueError, match="Column 'price' of y holds text"):
+        model.append(pd.DataFrame({"a": NUMBERS}), pd.DataFrame({"price": DIGITS}))
+    assert_array_equal(model.predict(pd.DataFrame({"a": NUMBERS})), before)
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA])
+def test_a_column_with_gaps_is_named(missing):
+    X = pd.DataFrame({"a": NUMBERS, "b": pd.Series([*NUMBERS[:-1], missing], dtype=object)})
+    with pytest.raises(ValueError, match=r"^Column 'b' of X contains NaN, None or NA"):
+        fit(X)
+    with pytest.raises(ValueError, match=r"^Column 'b' of y contains NaN, None or NA"):
+        fit(NUMBERS.reshape(-1, 1), X)
+    with pytest.raises(ValueError, match=r"^Column 'b' of X contains NaN, None or NA"):
+        fit(X.fillna(0.0).astype(float)).predict(X)
+
+
+def test_gaps_in_lists():
+    gaps = [[value, None] for value in NUMBERS.tolist()]
+    with pytest.raises(ValueError, match=r"^X contains NaN, None or NA"):
+        fit(gaps)
+    with pytest.raises(ValueError, match=r"^y contains NaN, None or NA"):
+        fit(NUMBERS.reshape(-1, 1), [*NUMBERS[:-1].tolist(), None])
+    with pytest.raises(ValueError, match="contains NaN"):
+        fit(pl.DataFrame({"a": [*NUMBERS[:-1].tolist(), None]}))
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
@@ -69,11 +161,21 @@ def test_targets_that_are_missing(missing):
         fit(NUMBERS.reshape(-1, 1)).append(NUMBERS.reshape(-1, 1), y)
 
 
-@pytest.mark.parametrize("dtype", [object, "float32", "Int64", "boolean"])
+@pytest.mark.parametrize("dtype", [object, "float32", "Int64", "boolean", "category"])
 def test_numbers_of_any_type_are_numbers(dtype):
     numbers = np.arange(N) % 2
     X = pd.DataFrame({"a": pd.Series(numbers).astype(dtype), "b": NUMBERS})
-    expected = fit(np.column_stack([numbers, NUMBERS]))
-    model = fit(X)
-    assert np.isfinite(model.predict(X)).all()
-    assert expected.n_features_in_ == model.n_features_in_
+    plain = np.column_stack([numbers, NUMBERS])
+    expected = fit(plain).predict(plain)
+    assert np.isfinite(expected).all()
+    assert_array_equal(fit(X).predict(X), expected)
+
+
+def test_numbers_in_lists_and_in_decimals():
+    expected = fit(NUMBERS.reshape(-1, 1)).predict(NUMBERS.reshape(-1, 1))
+    decimals = np.array([Decimal(value) for value in NUMBERS])
+    for X, y in [
+        (NUMBERS.reshape(-1, 1).tolist(), NUMBERS.tolist()),
+        (decimals.reshape(-1, 1), decimals),
+    ]:
+        assert_array_equal(fit(X, y).predict(X), expected)

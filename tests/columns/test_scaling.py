@@ -1,43 +1,17 @@
-"""Merging and scaling of rows."""
+"""Scaling of features and targets, and back."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
-from skneighbors._columns import FeatureScaler, TargetScaler, merge_rows
+
+from skneighbors._columns.scaling import FeatureScaler, TargetScaler
 
 
 @pytest.fixture
 def data():
     rng = np.random.RandomState(0)
     return rng.normal(size=(40, 3)) * [1, 100, 1e-3], rng.normal(5, 2, size=(40, 2))
-
-
-def test_merge_adds_the_weights_of_equal_rows(data):
-    X, y = data
-    weight = np.random.RandomState(0).randint(0, 3, 40).astype(float)
-    copies = np.repeat(np.arange(40), weight.astype(int))
-    rows, merged, _ = merge_rows(X, y, weight)
-    copied_rows, copied, _ = merge_rows(X[copies], y[copies], np.ones(len(copies)))
-    assert_array_equal(X[rows], X[copies][copied_rows])
-    assert_array_equal(merged, copied)
-    assert merged.sum() == weight.sum()
-    assert (weight[rows] > 0).all()
-
-
-def test_merge_does_not_depend_on_the_order(data):
-    X, y = data
-    order = np.random.RandomState(1).permutation(40)
-    rows, _, _ = merge_rows(X, y, np.ones(40))
-    shuffled, _, _ = merge_rows(X[order], y[order], np.ones(40))
-    assert_array_equal(X[rows], X[order][shuffled])
-
-
-def test_merge_keeps_rows_that_differ_in_y_alone():
-    X, y = np.array([[0.0], [-0.0], [0.0]]), np.array([[1.0], [1.0], [2.0]])
-    rows, weight, row_of = merge_rows(X, y, np.ones(3))
-    assert sorted(zip(y[rows].ravel(), weight, strict=True)) == [(1, 2), (2, 1)]
-    assert_array_equal(y[rows][row_of], y)
 
 
 def test_feature_scaler_is_robust_and_clips_smoothly(data):
@@ -95,3 +69,16 @@ def test_targets_beyond_float64():
     y = np.array([[1.7e308], [1.7e308], [-1.7e308]])
     with pytest.raises(ValueError, match="y spans more than float64 can hold"):
         TargetScaler.fit(y, np.ones(3))
+
+
+def test_entries_that_a_constant_target_takes():
+    scaler = TargetScaler.fit(np.array([[0.1, 1.0], [0.1, 2.0]]), np.ones(2))
+    assert scaler.fits(np.array([[0.1, 1e9], [0.1 * (1 + 1e-16), -1e9]]))
+    assert not scaler.fits(np.array([[0.1, 1.0], [0.1 + 1e-12, 1.0]]))
+    assert not scaler.fits(np.array([[0.0, 1.0]]))
+
+
+def test_entries_beyond_the_range_of_the_targets():
+    scaler = TargetScaler.fit(np.array([[0.0], [1e-200]]), np.ones(2))
+    assert scaler.fits(np.array([[1e100]]))
+    assert not scaler.fits(np.array([[1e200]]))

@@ -4,7 +4,34 @@ import numpy as np
 import pytest
 import torch
 
-from skneighbors._columns import EnsembleSplit
+from skneighbors import NONARegressor
+from skneighbors._columns.splits import EnsembleSplit
+from skneighbors._recipe import TABLE, resolve
+
+
+def held_out(n_samples, validation_fraction):
+    """Split of a single member, of as many samples as an estimator holds out."""
+    model = NONARegressor(early_stopping=True, validation_fraction=validation_fraction)
+    n_validation = resolve(model, n_samples, (TABLE,), "auto").n_validation
+    return EnsembleSplit.draw(n_samples, n_validation, 1, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize(("n_samples", "n_validation"), [(3, 1), (4, 1), (20, 3), (1000, 150)])
+def test_a_share_is_held_out(n_samples, n_validation):
+    (train,), (validation,) = held_out(n_samples, 0.15)
+    assert len(validation) == n_validation
+    assert sorted([*train.tolist(), *validation.tolist()]) == list(range(n_samples))
+
+
+@pytest.mark.parametrize(("n_samples", "n_validation"), [(3, 1), (1000, 150), (100_000, 1024)])
+def test_auto_holds_out_a_bounded_number(n_samples, n_validation):
+    split = held_out(n_samples, "auto")
+    assert split.validation.shape == (1, n_validation)
+    assert split.train.shape == (1, n_samples - n_validation)
+
+
+def test_two_samples_are_left_to_train_on():
+    assert held_out(10, 0.99).train.shape == (1, 2)
 
 
 @pytest.mark.parametrize("n_validation", [1, 3, 18])
@@ -15,7 +42,30 @@ def test_each_member_holds_out_rows_of_its_own(n_validation):
     for train, validation in zip(*split, strict=True):
         assert sorted([*train.tolist(), *validation.tolist()]) == list(range(20))
         assert train.tolist() == sorted(train.tolist())
+        assert validation.tolist() == sorted(validation.tolist())
     assert len({tuple(rows.tolist()) for rows in split.validation}) > 1
+
+
+def test_the_random_state_decides():
+    draw = lambda seed: EnsembleSplit.draw(20, 3, 2, np.random.RandomState(seed))  # noqa: E731
+    assert all(torch.equal(own, again) for own, again in zip(draw(0), draw(0), strict=True))
+    assert not torch.equal(draw(0).validation, draw(1).validation)
+    first = EnsembleSplit.draw(20, 3, 1, np.random.RandomState(0))  # further members change none
+    assert torch.equal(draw(0).members()[0].validation, first.validation)
+
+
+@pytest.mark.parametrize("n_validation", [0, 3])
+def test_moves_to_a_device(n_validation):
+    split = EnsembleSplit.draw(9, n_validation, 2, np.random.RandomState(0))
+    moved = split.to(torch.device("meta"))
+    assert moved.train.device.type == "meta"
+    assert split.train.device.type == "cpu"
+    assert (moved.validation is None) == (n_validation == 0)
+    if n_validation:
+        assert moved.validation.device.type == "meta"
+    whole = moved.train_on_all(9)
+    assert whole.train.device.type == "meta"
+    assert whole.train.shape == (2, 9)
 
 
 def test_nothing_is_held_out_of_a_split_on_all():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from skneighbors._training.batches import ContextSampler
 
 from skneighbors._training import batches as module
+from skneighbors._training.batches import ContextSampler
 from skneighbors.nn import _stack
 
 

@@ -1,34 +1,38 @@
 """The training loop by itself."""
 
-import contextlib
 import itertools
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
-from skneighbors._columns import EnsembleSplit, LabelledRows
-from skneighbors._training.schedule import TrainingSettings, learning_rate_factor
-from skneighbors._validation import (
-    EpochResult,
-    has_harmed,
-    overfits,
-    weigh_kinds,
-    weighted_mse,
-)
-from skneighbors._training.optim import AdamW
 
-from skneighbors import _schedule, _training
+from skneighbors import NONARegressor
+from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._training import train_network
+from skneighbors._recipe import resolve
+from skneighbors._training import schedule, trainer
+from skneighbors._training.calibration import inverse_mse_weights
+from skneighbors._training.ensemble import ParallelTrainers
+from skneighbors._training.loop import Training
+from skneighbors._training.optim import AdamW
+from skneighbors._training.schedule import learning_rate_factor
+from skneighbors._training.stopping import CycleReview, significantly_worse
+from skneighbors._training.validation import EpochResult, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
 
-def train(max_iter=10, validate=True, report=None, n_members=1, **settings):
+def make_recipe(n_samples):
+    estimator = NONARegressor()
+    return resolve(estimator, n_samples, estimator._tables(), "auto")
+
+
+def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
     torch.manual_seed(0)
     X = torch.randn(120, 2)
     y = torch.sin(X[:, :1]) * X[:, 1:]
@@ -46,19 +50,21 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **settings):
         learning_rate_init=1e-2,
         weight_decay=0.0,
         ema_decay=None,
-        n_iter_no_change=None,
-        tol=0.0,
+        sharpness=1.0,
+        stop_if_harmful=False,
+        join_last_cycle=False,
+        refit=False,
     )
     orders = [torch.randperm(120) for _ in range(n_members)]
     rows, held_out = torch.stack(orders).split([90, 30], dim=1)
-    history = train_network(
+    history = Training(
         network,
         LabelledRows(X, y, None),
         EnsembleSplit(rows, held_out if validate else None),
-        TrainingSettings(**{**values, **settings}),
+        replace(make_recipe(120), **values | fields),
         torch.Generator().manual_seed(0),
-        report,
-    )
+        report=report,
+    ).run()
     with torch.no_grad():
         y_hat = network.head(network.embed(X[held_out]), network.embed(X[rows]), y[rows])
         variance = y[held_out].var(1, correction=0).squeeze(1)
@@ -179,8 +185,8 @@ def test_loss_that_turns_non_finite(monkeypatch):
         return y_hat * torch.nan if next(count) > 3 * 5 else y_hat  # 3 steps an epoch
 
     monkeypatch.setattr(NeighborNetwork, "forward", breaking)
-    with pytest.warns(ConvergenceWarning, match=r"not finite in epoch 6.*weights of epoch"):
-        network, history, score = train()
+    network, history, score = train()
+    assert re.search("not finite in epoch 6.*weights of epoch", history.fault)
     assert len(history.losses) == 5
     assert_allclose(score, max(history.scores), rtol=1e-4)
     assert all(parameter.isfinite().all() for parameter in network.parameters())
@@ -193,8 +199,8 @@ def test_loss_that_is_never_finite(validate):
 
 
 def test_best_epoch_among_those_validated(monkeypatch):
-    monkeypatch.setattr(_schedule, "_N_VALIDATIONS", 5)
-    monkeypatch.setattr(_schedule, "_RESOLUTION", 1)
+    monkeypatch.setattr(schedule, "_N_VALIDATIONS", 5)
+    monkeypatch.setattr(schedule, "_RESOLUTION", 1)
     _, history, score = train(max_iter=31, learning_rate_init=0.3)
     assert len(history.losses) == 31
     epochs = [1, 2, 3, 4, 5, 6, 7, 14, 21, 28, 31]
@@ -243,21 +249,20 @@ def test_harm_must_exceed_the_standard_error():
     for shift in np.linspace(-1, 1, 41):
         now = best + shift * 0.1 + 0.3 * rng.normal(size=50)
         t = ttest_rel(now, best).statistic * np.sqrt(50 / 49)  # of n, not n - 1
-        assert has_harmed(result(now), result(best)) == (t > 1)
-    assert not has_harmed(result(best), result(best))
+        assert significantly_worse(result(now), result(best)) == (t > 1)
+    assert not significantly_worse(result(best), result(best))
 
 
 def test_harm_does_not_depend_on_the_size_of_low_weights():
     rng = np.random.RandomState(0)
     for _ in range(40):
         best, now = rng.uniform(size=(2, 30))
-        weight = rng.uniform(size=30)
-        assert has_harmed(result(now), result(best)) == has_harmed(
-            result(now, np.full(30, 1e-3)), result(best, np.full(30, 1e-3))
-        )
-        assert has_harmed(result(now, weight), result(best, weight)) == has_harmed(
-            result(now, weight / 100), result(best, weight / 100)
-        )
+        for weight in (np.ones(30), rng.uniform(size=30)):
+            harmed = [
+                significantly_worse(result(now, share * weight), result(best, share * weight))
+                for share in (1, 1e-2, 1e-3)
+            ]
+            assert len(set(harmed)) == 1
 
 
 def test_harm_of_weighted_rows_is_that_of_copies():
@@ -265,104 +270,91 @@ def test_harm_of_weighted_rows_is_that_of_copies():
     for _ in range(40):
         best, now = rng.uniform(size=(2, 9))
         weight = rng.randint(1, 4, size=9)
-        copies = has_harmed(result(now.repeat(weight)), result(best.repeat(weight)))
-        assert has_harmed(result(now, weight), result(best, weight)) == copies
+        copies = significantly_worse(result(now.repeat(weight)), result(best.repeat(weight)))
+        assert significantly_worse(result(now, weight), result(best, weight)) == copies
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_results", [1, 2])
-def test_kinds_of_members_weigh_by_their_errors(weighted, n_results):
-    errors = np.random.RandomState(0).uniform(size=(n_results, 6, 9))
+def test_kinds_of_members_weigh_by_their_errors(weighted):
+    errors = np.random.RandomState(0).uniform(size=(6, 9))
     weight = np.random.RandomState(1).uniform(size=errors.shape) if weighted else None
-    mse = np.average(errors, axis=2, weights=weight).reshape(3 * n_results, 2).mean(1)
-    weights = weight if weighted else [None] * n_results
-    results = [
-        EpochResult(0.0, 0.0, 0.0, *tensors(*own)) for own in zip(errors, weights, strict=True)
-    ]
-    assert_allclose(weigh_kinds(results, 3), mse**-1 / (mse**-1).sum())
-    assert weigh_kinds([EpochResult(0.0, 0.0)], 1).tolist() == [1.0]
+    mse = np.average(errors, axis=1, weights=weight).reshape(3, 2).mean(1)
+    now = EpochResult(0.0, 0.0, 0.0, *tensors(errors, weight))
+    assert_allclose(inverse_mse_weights(now, 3), mse**-1 / (mse**-1).sum())
+    assert inverse_mse_weights(EpochResult(0.0, 0.0), 1).tolist() == [1.0]
 
 
 def test_shares_of_kinds_without_errors():
     for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
         now = EpochResult(0.0, 0.0, 0.0, torch.tensor(errors).unsqueeze(1))
-        assert_allclose(weigh_kinds([now], 2), expected, atol=1e-9)
+        assert_allclose(inverse_mse_weights(now, 2), expected, atol=1e-9)
 
 
 @pytest.fixture
 def counts_of_rows(monkeypatch):
     """How many rows were trained on, one entry for each time that changed."""
-    seen, make = [], _training.ContextSampler
+    seen, make = [], trainer.ContextSampler
 
     def recording(n_rows, *args):
         seen.append(n_rows)
         return make(n_rows, *args)
 
-    monkeypatch.setattr(_training, "ContextSampler", recording)
+    monkeypatch.setattr(trainer, "ContextSampler", recording)
     return seen
 
 
-FINISH = dict(max_iter=30, stop_if_harmful=True, join_validation=True, repeat_on_all=True)
+ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
+FINISH = dict(max_iter=30, stop_if_harmful=True, join_last_cycle=True, refit=True)
+SAFE = FINISH | dict(harm_in_standard_errors=NEVER, stop_below_r2=-9)
+HARMFUL = FINISH | dict(
+    harm_in_standard_errors=ALWAYS,
+    stop_below_r2=1,
+    learning_rate_init=0.1,
+)
 
 
-@pytest.mark.parametrize(("harmed", "least"), [(False, -9), (True, -9), (False, 1)])
-def test_validation_rows_join_the_last_cycle_if_it_is_safe(
-    monkeypatch, counts_of_rows, harmed, least
-):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: harmed)
-    monkeypatch.setattr(_training, "_MUCH_NOISE", -9)
-    monkeypatch.setattr(_training, "_SOME_NOISE", least)
-    _, history, _ = train(**FINISH)
+@pytest.mark.parametrize(("n_errors", "least"), [(NEVER, -9), (ALWAYS, -9), (NEVER, 1)])
+def test_rows_held_out_join_the_last_cycle_if_it_is_safe(counts_of_rows, n_errors, least):
+    fields = dict(harm_in_standard_errors=n_errors, stop_below_r2=least)
+    _, history, _ = train(**FINISH | fields, learning_rate_init=0.1)
     assert len(history.losses) == 30
-    if harmed or least == 1:
-        assert counts_of_rows == [90]
+    if n_errors == ALWAYS or least == 1:
+        assert counts_of_rows[0] == 90
         assert len(history.scores) == 30
-        assert history.best_epoch == 1 + np.argmax(history.scores) > 14
+        assert history.best_epoch == 1 + np.argmax(history.scores)
     else:
         assert counts_of_rows == [90, 120]
         assert len(history.scores) == 14
         assert history.best_epoch == 30
-    assert history.judged.score == max(history.scores)
+    assert history.best_before_refit.score == max(history.scores)
 
 
-def harm_noisy_targets(monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
-    monkeypatch.setattr(_training, "overfits", lambda now: True)
-    monkeypatch.setattr(_training, "_MUCH_NOISE", 1)
-    monkeypatch.setattr(_training, "_SOME_NOISE", 1)
+@pytest.mark.parametrize(("epoch", "due"), [(5, False), (6, True), (7, False), (14, True)])
+@pytest.mark.parametrize(("score", "noisy"), [(0.94, True), (0.96, False)])
+def test_a_training_stops_after_a_cycle_that_has_harmed_if_there_is_noise(epoch, due, score, noisy):
+    fields = dict(stop_below_r2=0.95, harm_in_standard_errors=1.0)
+    review = CycleReview(replace(make_recipe(120), max_iter=30, stop_if_harmful=True, **fields))
+    worse, better = torch.full((1, 5), 10.0), torch.arange(5.0).unsqueeze(0)
+    now, best = (EpochResult(0.1, 1.0, score, errors) for errors in (worse, better))
+    assert review.stops(epoch, now, best) == (due and noisy)
+    assert not review.stops(epoch, best, best)
 
 
-def test_harm_with_some_noise_ends_a_training_after_the_third_cycle(monkeypatch):
-    harm_noisy_targets(monkeypatch)
-    monkeypatch.setattr(_training, "_MUCH_NOISE", -9)
-    _, history, _ = train(**FINISH)
-    assert len(history.losses) == 14  # 7 / 15 of 30
-
-
-def test_harm_without_overfitting_ends_nothing_and_joins_nothing(monkeypatch, counts_of_rows):
-    harm_noisy_targets(monkeypatch)
-    monkeypatch.setattr(_training, "overfits", lambda now: False)
-    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
-    _, history, _ = train(**FINISH | dict(repeat_on_all=False))
+def test_harm_without_noise_ends_nothing_and_joins_nothing(counts_of_rows):
+    _, history, _ = train(**HARMFUL | dict(stop_below_r2=-9, refit=False))
     assert len(history.losses) == len(history.scores) == 30
     assert counts_of_rows == [90]
 
 
-@pytest.mark.parametrize(("loss", "expected"), [(0.0, True), (0.74, True), (0.76, False)])
-def test_overfits_if_the_loss_is_well_below_the_validation_error(loss, expected):
-    assert overfits(EpochResult(10 * loss, 10.0, 0.5)) == expected
-
-
 def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
-    harm_noisy_targets(monkeypatch)
-    n_epochs, epoch = [], _training._Trainer.epoch
+    n_epochs, epoch = [], trainer.Trainer.epoch
 
     def recording(self, validated):
         n_epochs.append(self.n_epochs)
         return epoch(self, validated)
 
-    monkeypatch.setattr(_training._Trainer, "epoch", recording)
-    network, history, score = train(**FINISH, learning_rate_init=0.1)
+    monkeypatch.setattr(trainer.Trainer, "epoch", recording)
+    network, history, score = train(**HARMFUL)
     assert len(history.losses) == len(history.scores) == 6  # 3 / 15 of 30
     assert history.best_epoch == 1 + np.argmax(history.scores)
     assert counts_of_rows == [90, 120]
@@ -374,83 +366,63 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 
 
 @pytest.mark.parametrize(
-    ("best", "repeats", "again"), [(14, True, True), (14, False, False), (15, True, False)]
+    ("best", "refit", "again"), [(14, True, True), (14, False, False), (15, True, False)]
 )
 def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
-    monkeypatch, counts_of_rows, best, repeats, again
+    monkeypatch, counts_of_rows, best, refit, again
 ):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_SOME_NOISE", 1)
     errors = iter([1.0] * (best - 1) + [0.0] + [1.0] * 30)
-    epoch = _training._Team.epoch
+    epoch = ParallelTrainers.epoch
 
     def made_up(self, validated):
         return epoch(self, validated)._replace(error=next(errors))
 
-    monkeypatch.setattr(_training._Team, "epoch", made_up)
-    _, history, _ = train(**FINISH | dict(repeat_on_all=repeats))
+    monkeypatch.setattr(ParallelTrainers, "epoch", made_up)
+    _, history, _ = train(**SAFE | dict(stop_below_r2=1, refit=refit))
     assert history.best_epoch == best
     assert counts_of_rows == ([90, 120] if again else [90])
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, None])
 def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fault):
-    harm_noisy_targets(monkeypatch)
-    forward = NeighborNetwork.forward
-    breaks = []
+    forward, refit, breaks = NeighborNetwork.forward, Training._refit, []
 
     def breaking(self, X, *args):
-        if breaks:
-            if fault:
-                raise fault
-            return forward(self, X, *args) * torch.nan
-        return forward(self, X, *args)
+        if not breaks:
+            return forward(self, X, *args)
+        if fault:
+            raise fault
+        return forward(self, X, *args) * torch.nan
 
-    train_on_all = _training._train_on_all
-
-    def recording(*args):
+    def recording(self, network):
         breaks.append(True)
-        return train_on_all(*args)
+        return refit(self, network)
 
     monkeypatch.setattr(NeighborNetwork, "forward", breaking)
-    monkeypatch.setattr(_training, "_train_on_all", recording)
-    said = contextlib.nullcontext()
-    if not fault:
-        said = pytest.warns(ConvergenceWarning, match="training stopped and the weights")
-    with said:
-        network, history, score = train(**FINISH)
+    monkeypatch.setattr(Training, "_refit", recording)
+    network, history, score = train(**HARMFUL)
     assert breaks
-    assert history.harmed
     assert history.interrupted == (fault is KeyboardInterrupt)
+    assert bool(re.search("training stopped and the weights", history.fault or "")) == (not fault)
     assert_allclose(score, max(history.scores), rtol=1e-4)
     assert not network.training
 
 
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
-    kept, epoch = [], _training._Team.epoch
+    kept, epoch = [], ParallelTrainers.epoch
 
     def recording(self, validated):
         outcome = epoch(self, validated)
         kept.append(self.trainers[0].result_weights.vectors[0].detach().clone())
         return outcome
 
-    monkeypatch.setattr(_training._Team, "epoch", recording)
-    network, _, _ = train(**FINISH)
+    monkeypatch.setattr(ParallelTrainers, "epoch", recording)
+    network, _, _ = train(**SAFE)
     assert_array_equal(torch.cat([p.detach().flatten() for p in network.parameters()]), kept[-1])
 
 
-def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept(monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    monkeypatch.setattr(_training, "_SOME_NOISE", -9)
-    epochs = iter(range(20))
-
-    def report(loss, score, on_all):
-        if next(epochs) == 19:
-            raise KeyboardInterrupt
-
-    _, history, _ = train(**FINISH, report=report)
+def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept():
+    _, history, _ = train(**SAFE, report=interrupt_at(20, KeyboardInterrupt))
     assert history.interrupted
     assert len(history.losses) == 20
     assert history.best_epoch == 1 + np.argmax(history.scores) <= 14

@@ -7,8 +7,9 @@ import sys
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from skneighbors._training.optim import AdamW, FlatWeights, MovingAverage, Snapshot
 from torch import nn
+
+from skneighbors._training.optim import AdamW, FlatWeights, MovingAverage, Snapshot
 
 
 @pytest.fixture

@@ -7,12 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from skneighbors._training.schedule import (
-    cycle_ends,
-    learning_rate_factor,
-    resolve_max_iter,
-    validates,
-)
+
+from skneighbors._training.schedule import cycle_ends, learning_rate_factor, validates
 
 
 def test_four_cycles_of_growing_length():
@@ -27,27 +23,14 @@ def test_four_cycles_of_growing_length():
     assert learning_rate_factor("constant", 0.3) == 1
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "batch_size", "n_epochs"),
-    [(2, 256, 1500), (256, 256, 1500), (257, 256, 750), (10_000, 256, 128), (1000, 32, 128)],
-)
-def test_auto_makes_the_least_steps_and_128_epochs(n_rows, batch_size, n_epochs):
-    assert resolve_max_iter("auto", n_rows, batch_size, (128, 1500)) == n_epochs
-    assert n_epochs * math.ceil(n_rows / batch_size) >= 1500
-    assert resolve_max_iter("auto", n_rows, batch_size, (128, 1500), 2) == n_epochs // 2
-    assert resolve_max_iter("auto", 512, 256, (104, 1000)) == 500
-    assert resolve_max_iter("auto", 10_000, 256, (104, 1000)) == 104
-    assert resolve_max_iter(7, n_rows, batch_size, (128, 1500), 2) == 7
-
-
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
-    settings = SimpleNamespace(
+    recipe = SimpleNamespace(
         max_iter=max_iter,
         learning_rate=learning_rate,
         n_iter_no_change=n_iter_no_change,
         stop_if_harmful=True,
     )
-    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, settings)]
+    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, recipe)]
 
 
 @pytest.mark.parametrize("learning_rate", ["constant", "cycles"])

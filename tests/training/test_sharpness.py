@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from skneighbors._columns import EnsembleSplit, LabelledRows
-from skneighbors._validation import sharpen, validate
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _nona, _training, Recipe
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor, _recipe
+from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
+from skneighbors._training import trainer
+from skneighbors._training.calibration import sharpen
+from skneighbors._training.loop import Training
+from skneighbors._training.stopping import CycleReview
+from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-TRIED = _base._SHARPNESSES
+TRIED = _recipe.SHARPNESSES
 
 
 def make_rows(n):
@@ -97,17 +101,13 @@ def test_another_sharpness_must_gain_more_than_a_standard_error(noise, weighted,
 @pytest.fixture
 def far_from_one(monkeypatch):
     """Let validation choose between what is surely too little and more than 1."""
-    monkeypatch.setattr(_base, "_SHARPNESSES", (0.1, 2.0, 3.0, 4.0))
+    monkeypatch.setattr(_recipe, "SHARPNESSES", (0.1, 2.0, 3.0, 4.0))
 
 
 @pytest.fixture
-def chosen(far_from_one, monkeypatch):
+def chosen(far_from_one, auto, monkeypatch):
     """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
-    for name in ("_MIN_EPOCHS", "_MIN_STEPS"):
-        monkeypatch.setattr(_base, name, 30)
-    for name in ("_LEAST_EPOCHS", "_FEWER_STEPS"):
-        monkeypatch.setattr(_nona, name, 30)
-    monkeypatch.setattr(_training, "_SOME_NOISE", -9.0)
+    auto(min_epochs=30, min_steps=30, stop_below_r2=-9.0)
     values = []
 
     def recording(function):
@@ -120,17 +120,22 @@ def chosen(far_from_one, monkeypatch):
         return recorded
 
     for name in ("sharpen", "validate"):
-        monkeypatch.setattr(_training, name, recording(getattr(_training, name)))
+        monkeypatch.setattr(trainer, name, recording(getattr(trainer, name)))
     return values
 
 
-SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, dropout=0.0, trend="linear", random_state=0)
+@pytest.fixture
+def safe(auto):
+    """Trainings that never harm."""
+    auto(harm_in_standard_errors=1e9)
+
+
+SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", random_state=0)
 
 
 @both
 @pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
+def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe):
     model = estimator(**SMALL).fit(*make_rows(n))
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
     assert_array_equal(model.sharpness_, chosen[-1])
@@ -138,37 +143,37 @@ def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, monk
 
 
 @both
-def test_the_choice_before_the_last_cycle_is_that_of_the_average(estimator, chosen, monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    choose, join = _training.sharpen, _training._Trainer.join_validation
+def test_the_choice_before_the_last_cycle_is_that_of_the_average(
+    estimator, chosen, safe, monkeypatch
+):
+    choose, join = trainer.sharpen, trainer.Trainer.train_on_all
     sharpened, averages = [], []
 
     def recorded(network, *args):
         sharpened.append(network)
         choose(network, *args)
 
-    def joining(trainer):
-        averages.append(trainer.average.network)
-        join(trainer)
+    def joining(self):
+        averages.append(self.average.network)
+        join(self)
 
-    monkeypatch.setattr(_training, "sharpen", recorded)
-    monkeypatch.setattr(_training._Trainer, "join_validation", joining)
+    monkeypatch.setattr(trainer, "sharpen", recorded)
+    monkeypatch.setattr(trainer.Trainer, "train_on_all", joining)
     estimator(**SMALL).fit(*make_rows(400))
     assert len(averages) == 1
     assert sharpened == averages
 
 
 @both
-def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: False)
-    train = _training._Trainer._pass_over_rows
+def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, safe, monkeypatch):
+    train = trainer.Trainer._pass_over_rows
 
-    def interrupted(trainer):
-        if trainer.members.validation is None:
+    def interrupted(self):
+        if self.split.validation is None:
             raise KeyboardInterrupt
-        return train(trainer)
+        return train(self)
 
-    monkeypatch.setattr(_training._Trainer, "_pass_over_rows", interrupted)
+    monkeypatch.setattr(trainer.Trainer, "_pass_over_rows", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(**SMALL).fit(*make_rows(400))
     assert len(chosen) == 1
@@ -179,16 +184,14 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, m
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
-    monkeypatch.setattr(_training, "has_harmed", lambda now, best: True)
-    monkeypatch.setattr(_training, "overfits", lambda now: True)
-    repeat, repeated = _training._train_on_all, []
+    monkeypatch.setattr(CycleReview, "stops", lambda self, epoch, now, best: epoch == 6)
+    repeat, repeated = Training._refit, []
 
-    def counting(*args):
-        repeated.append(repeat(*args))
+    def counting(self, network):
+        repeated.append(repeat(self, network))
         return repeated[-1]
 
-    monkeypatch.setattr(_training, "_MUCH_NOISE", 2.0)
-    monkeypatch.setattr(_training, "_train_on_all", counting)
+    monkeypatch.setattr(Training, "_refit", counting)
     model = estimator(**SMALL).fit(*make_rows(n))
     assert repeated == [True]
     by_epoch = len(chosen) > 1
@@ -203,7 +206,7 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_training, "sharpen", interrupted)
+    monkeypatch.setattr(trainer, "sharpen", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(max_iter=5, **SMALL).fit(*make_rows(400))
     assert_array_equal(model.sharpness_, 1.0)
@@ -213,12 +216,12 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
 @both
 def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch):
     values = iter((2.0, 3.0, 4.0) * 99)
-    in_turn = _training.sharpen
+    in_turn = trainer.sharpen
 
     def sharpen_in_turn(network, data, members, sharpnesses):
         in_turn(network, data, members, (0.1, next(values)))
 
-    monkeypatch.setattr(_training, "sharpen", sharpen_in_turn)
+    monkeypatch.setattr(trainer, "sharpen", sharpen_in_turn)
     model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
     if estimator is NONARegressor:
         assert_array_equal(chosen, [[2.0], [3.0], [4.0]])

@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from skneighbors import NONARegressor
 from skneighbors._utils.device import resolve_device
 
 
@@ -52,9 +53,21 @@ def test_devices_that_torch_counts_and_cannot_use(monkeypatch):
 
 
 @pytest.mark.parametrize("missing_ok", [False, True])
-@pytest.mark.parametrize("name", ["tpu", "gpu", "GPU", "", "mps", "meta", "cuda:x", "cuda:-1", 1.5])
+@pytest.mark.parametrize(
+    "name", ["tpu", "gpu", "GPU", "", "mps", "meta", "cuda:x", "cuda:-1", None, 1.5]
+)
 def test_no_device(with_gpus, name, missing_ok):
     with_gpus(1)
     message = f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {name!r}."
     with pytest.raises(ValueError, match=re.escape(message)):
         resolve_device(name, missing_ok)
+
+
+@pytest.mark.parametrize("device", ["gpu", "mps", "cuda:x", "", None, 3.5])
+def test_what_is_no_device_is_refused_after_fit_too(device, friedman):
+    X, _, y, _ = friedman
+    model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4).fit(X, y)
+    for method in (model.predict, model.transform, model.top_neighbors):
+        model.set_params(device=device)
+        with pytest.raises(ValueError, match=r"device must be .* got"):
+            method(X)

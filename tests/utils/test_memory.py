@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from skneighbors import NONARegressor
 from skneighbors._utils.memory import explain_out_of_memory
 
 TOO_MUCH = 2**62
@@ -77,3 +78,9 @@ def test_nothing_happens_where_memory_is_enough():
     with explain_out_of_memory("it"):
         y = torch.ones(2)
     assert y.sum() == 2
+
+
+def test_a_fit_beyond_all_memory(friedman):
+    X, _, y, _ = friedman
+    with pytest.raises(MemoryError, match="Lower batch_size, embedding_dim or hidden_layer_sizes"):
+        NONARegressor(embedding_dim=2**31 - 1, hidden_layer_sizes=(2**20,)).fit(X, y)

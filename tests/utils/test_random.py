@@ -77,9 +77,13 @@ def test_a_block_may_leave_the_globals_as_it_likes(callers_state):
 
 def test_an_exception_ends_a_block_as_any_other(callers_state):
     borrowed, other = BorrowedGenerators(7, CPU), BorrowedGenerators(7, CPU)
-    with pytest.raises(KeyError), borrowed():
+
+    def fail():
         torch.rand(3)
         raise KeyError
+
+    with pytest.raises(KeyError), borrowed():
+        fail()
     assert_untouched(callers_state)
     with other():
         torch.rand(3)
@@ -131,17 +135,38 @@ def test_threads_wait_for_each_other(callers_state):
     assert_untouched(callers_state)
 
 
+def test_the_generator_of_a_device_is_borrowed_too(callers_state, monkeypatch):
+    state = ["the caller's"]
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: state[device.index])
+    monkeypatch.setattr(
+        torch.cuda, "set_rng_state", lambda new, device: state.__setitem__(device.index, new)
+    )
+    borrowed = BorrowedGenerators(7, torch.device("cuda", 0))
+    for own in ("after one block", "after two blocks"):
+        with borrowed():
+            state[0] = own
+        assert state == ["the caller's"]
+    with borrowed():
+        assert state == ["after two blocks"]
+    with BorrowedGenerators(7, CPU)():
+        assert state == ["the caller's"]
+    assert_untouched(callers_state)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_the_generator_of_a_gpu_is_borrowed_too(callers_state):
+def test_blocks_on_a_gpu_go_on_where_the_last_one_ended():
     device = torch.device("cuda", 0)
+
+    def draw():
+        return torch.rand(3, device=device, dtype=torch.float32).cpu()
+
     torch.cuda.manual_seed(7)
-    whole = torch.rand(3, device=device), torch.rand(3, device=device)
+    whole = [draw(), draw()]
+    torch.cuda.manual_seed(1)
     before = torch.cuda.get_rng_state(device)
     borrowed = BorrowedGenerators(7, device)
     for own in whole:
         with borrowed():
-            assert_array_equal(torch.rand(3, device=device).cpu(), own.float().cpu())
-        torch.rand(3, device=device)
-        torch.cuda.set_rng_state(before, device)
-    assert_untouched(callers_state)
+            assert_array_equal(draw(), own)
+        assert torch.equal(torch.cuda.get_rng_state(device), before)

@@ -1,0 +1,146 @@
+"""Threads that change one estimator at once, and processes forked beside a fit."""
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skneighbors import NONARegressor, Recipe
+from skneighbors._bank import engines
+from skneighbors._bank.candidates import CandidateAttention
+from skneighbors._training.trainer import Trainer
+
+SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
+
+
+@pytest.fixture
+def model(estimator_class, friedman):
+    X, _, y, _ = friedman
+    return estimator_class(**SMALL).fit(X, y)
+
+
+def test_rows_of_several_writers_are_all_there(model, friedman):
+    X, X_test, y, _ = friedman
+    n_fit = len(X)
+
+    def append(i):
+        for _ in range(10):
+            model.append(X_test[i : i + 1], y[i : i + 1])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, range(8)))
+    assert len(model._fitted.numbering) == len(model._fitted.bank) == n_fit + 80
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
+    assert len(model._fitted.bank) == n_fit
+    _, rows = model.top_neighbors(X[:3], n_neighbors=n_fit)
+    assert_array_equal(np.sort(rows, 1), np.tile(np.arange(n_fit), (3, 1)))
+
+
+def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
+    X, X_test, y, _ = friedman
+    stop, n_ids = threading.Event(), len(X)
+    before = model.predict(X_test)
+
+    def write():
+        start = n_ids
+        while not stop.is_set():
+            model.append(X_test, y[: len(X_test)])
+            model.forget(np.arange(start, start + len(X_test)))
+            start += len(X_test)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(40):
+            weights, rows = model.top_neighbors(X[:5], n_neighbors=n_ids)
+            # Of one state, whichever: every row once, and none that is forgotten by then.
+            assert all(len(set(own)) == n_ids for own in rows.tolist())
+            assert rows.min() >= 0
+            assert (np.diff(weights) <= 0).all()
+            model.predict(X_test[:3])
+    finally:
+        stop.set()
+        writer.join()
+    assert_allclose(model.predict(X_test), before)
+
+
+def forks(test):
+    """Mark a test that forks."""
+    test = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(test)
+    return pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")(test)
+
+
+def run_in_fork(function, seconds=60):
+    """Exit code of a forked process that runs a function; None if it hangs."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    return None
+
+
+@forks
+def test_a_process_forked_beside_a_fit_with_dropout_fits_too(friedman, monkeypatch, thread_count):
+    X, _, y, _ = friedman
+    thread_count(1)
+    inside, go_on, epoch = threading.Event(), threading.Event(), Trainer.epoch
+
+    def waiting(self, validated):
+        if threading.current_thread() is beside:
+            inside.set()
+            go_on.wait()
+        return epoch(self, validated)
+
+    monkeypatch.setattr(Trainer, "epoch", waiting)
+    dropping = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
+    beside = threading.Thread(target=lambda: dropping.fit(X, y))
+    beside.start()
+    inside.wait()
+    try:
+        again = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
+        assert run_in_fork(lambda: again.fit(X, y).predict(X)) == 0
+    finally:
+        go_on.set()
+        beside.join()
+
+
+@forks
+def test_a_process_forked_beside_an_index_being_built_builds_its_own(
+    friedman, monkeypatch, thread_count
+):
+    X, X_test, y, _ = friedman
+    thread_count(1)
+    model = NONARegressor(n_candidates=5, algorithm="brute", **SMALL).fit(X, y)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def waiting(*args):
+        if threading.current_thread() is beside:
+            inside.set()
+            go_on.wait()
+        return CandidateAttention(*args)
+
+    monkeypatch.setattr(engines, "CandidateAttention", waiting)
+    beside = threading.Thread(target=lambda: model.predict(X_test))
+    beside.start()
+    inside.wait()
+    try:
+        assert run_in_fork(lambda: model.predict(X_test)) == 0
+    finally:
+        go_on.set()
+        beside.join()
