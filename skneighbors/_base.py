@@ -214,9 +214,8 @@ class BaseNeighborRegressor(
     def _train(self, data, recipe, n_threads):
         """Networks trained on the data in single precision, and what happened."""
         random_state = check_random_state(self.random_state)
-        n_networks = len(recipe.trends) * recipe.n_estimators
         split = EnsembleSplit.draw(
-            recipe.n_samples, recipe.n_validation, n_networks, random_state
+            recipe.n_samples, recipe.n_validation, recipe.n_estimators, random_state
         ).to(data.X.device)
         data = data.float()
         return fit_networks(
@@ -231,12 +230,13 @@ class BaseNeighborRegressor(
         )
 
     def _make_network(self, data, recipe):
-        """Network with initial weights: its members, those of one kind after the other."""
+        """Network with initial weights, of all members side by side."""
         feature_extractors, numerical_embedding = None, recipe.numerical_embedding
         n_features, n_targets = data.X.shape[1], data.y.shape[1]
-        trends = [trend for trend in recipe.trends for _ in range(recipe.n_estimators)]
         if self.feature_extractor is not None:
-            feature_extractors = [make_feature_extractor(self.feature_extractor) for _ in trends]
+            feature_extractors = [
+                make_feature_extractor(self.feature_extractor) for _ in recipe.trends
+            ]
             X = data.X[:2].cpu()
             n_features, *_ = [check_feature_extractor(f, X) for f in feature_extractors]
             # A callable may return one and the same module each time.
@@ -252,20 +252,19 @@ class BaseNeighborRegressor(
                 batch_norm=recipe.batch_norm,
                 dropout=recipe.dropout,
             )
-            for _ in trends
+            for _ in recipe.trends
         ]
         # Members that run as one have the same parameters, used or not.
-        trend = "linear" if "linear" in trends else None
-        heads = [self._make_head(recipe, n_targets, trend) for _ in trends]
-        for head, own_trend in zip(heads, trends, strict=True):
+        trend = "linear" if "linear" in recipe.trends else None
+        heads = [self._make_head(recipe, n_targets, trend) for _ in recipe.trends]
+        for head, own_trend in zip(heads, recipe.trends, strict=True):
             if own_trend is None:
                 head.turn_off_trend()
         return NeighborNetwork(feature_extractors, embedders, heads)
 
     def _make_bank(self, network, history, data, recipe):
-        """Neighbours for the networks, the kinds of these weighted by their validation errors."""
-        shares = inverse_mse_weights(history.best_before_refit, len(recipe.trends))
-        shares = shares.repeat_interleave(recipe.n_estimators) / recipe.n_estimators
+        """Neighbours for the networks, which weigh by their kinds' validation errors."""
+        shares = inverse_mse_weights(history.best_before_refit, recipe.trends)
         bank = NeighborBank.build(network, *data, shares.to(data.X.device))
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(

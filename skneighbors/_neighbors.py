@@ -38,6 +38,11 @@ class FittedState:
     x_shape: tuple
     y_ndim: int
 
+    @property
+    def samples(self):
+        """First sample that each row of the bank stands for."""
+        return self.numbering.first_samples(len(self.bank))
+
 
 class LabelledNeighborsMixin(TransformerMixin):
     """Adds what needs a bank: predictions, embeddings, neighbours, :meth:`append`, :meth:`forget`.
@@ -144,8 +149,7 @@ class LabelledNeighborsMixin(TransformerMixin):
                 f"(equal rows given to fit count once); got {n_neighbors!r}."
             )
         weights, rows = bank.largest_weights(X, int(n_neighbors))
-        samples = fitted.numbering.first_samples(n_rows)
-        return weights.cpu().numpy(), samples[rows.cpu().numpy()]
+        return weights.cpu().numpy(), fitted.samples[rows.cpu().numpy()]
 
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 from sklearn.base import BaseEstimator
 
@@ -215,7 +216,7 @@ class ResolvedRecipe:
     n_validation : int
         How many of them each network holds out.
     trends : tuple
-        Kinds of networks, ``"linear"`` or None for each: `n_estimators` networks a kind.
+        The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     sharpness : float or None
         None: one of `SHARPNESSES`, chosen by the samples held out.
     sharpen_when_validated : bool
@@ -321,9 +322,11 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
         if name in ResolvedRecipe.__dataclass_fields__ and name not in _DERIVED
     }
     values["n_samples"], values["n_validation"] = n_samples, n_validation
-    values["trends"] = (given["trend"],)
+    kinds = (given["trend"],)
     if given["trend"] == "auto":
-        values["trends"] = auto["trends"] if n_validation else ("linear",)
+        # Without samples held out nothing tells how kinds should weigh.
+        kinds = auto["trends"] if n_validation else ("linear",)
+    values["trends"] = tuple(islice(cycle(kinds), given["n_estimators"]))
     values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
     values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
     values |= _plan_steps(given, values, auto, n_samples - n_validation)

@@ -9,11 +9,15 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
-from skneighbors._training.batches import Batch
-from skneighbors._columns import EnsembleSplit, LabelledRows
 
-from skneighbors import NONARegressor, _attempts, _base, _nona, _training, Recipe
+from skneighbors import NONARegressor, Recipe, _base
+from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
+from skneighbors._recipe import resolve
+from skneighbors._training.batches import Batch
+from skneighbors._training.ensemble import ParallelTrainers
+from skneighbors._training.loop import Training
+from skneighbors._training.trainer import Trainer
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -49,58 +53,57 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
 
 
-def test_half_of_the_members_have_no_trend_where_rows_are_few(friedman):
+def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
-    model = NONARegressor(max_iter=20, random_state=0).fit(X, y)
+    model = NONARegressor(n_estimators=4, max_iter=20, random_state=0).fit(X, y)
     members, bank = member_predictions(model, X_test), model._fitted.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
     model.estimator_weights_[:] = 0  # which tells, and sets nothing
     assert shares.sum() == pytest.approx(1)
-    assert shares[0] == shares[1] != shares[2] == shares[3]
+    assert shares[0] == shares[2] != shares[1] == shares[3]
     assert_allclose(model.predict(X_test), shares @ members)
     # What the members average: targets, or what a trend leaves of them.
     y_n = torch.from_numpy(
-        model._fitted.y_scaler.transform(
-            y[model._fitted.numbering.first_samples(len(model._fitted.bank))].reshape(-1, 1)
-        )
+        model._fitted.y_scaler.transform(y[model._fitted.samples].reshape(-1, 1))
     )
-    assert [torch.equal(values, y_n) for values in bank.values] == [False, False, True, True]
+    assert [torch.equal(values, y_n) for values in bank.values] == [False, True, False, True]
     weights, rows = model.top_neighbors(X_test, n_neighbors=300)
     assert_allclose(weights.sum(1), 1)
     z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X_test)))
     each = bank.network.head.weights(z, bank.z_n).numpy()
-    joint = np.tensordot(shares, each, 1)[
-        :, np.argsort(model._fitted.numbering.first_samples(len(model._fitted.bank)))
-    ]
+    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._fitted.samples)]
     assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)
 
 
-def test_the_first_share_is_that_of_the_members_with_a_trend(friedman, monkeypatch):
-    monkeypatch.setattr(_attempts, "weigh_kinds", lambda *args: torch.tensor([0.9, 0.1]).double())
+def test_shares_are_those_of_the_members(friedman, monkeypatch):
+    shares = torch.tensor([0.9, 0.1]).double()
+    monkeypatch.setattr(_base, "inverse_mse_weights", lambda *args: shares)
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
-    assert_allclose(model.estimator_weights_, [0.45, 0.45, 0.05, 0.05])
-    assert model._fitted.bank.network.head.trend.on.tolist() == [1, 1, 0, 0]
+    assert_allclose(model.estimator_weights_, [0.9, 0.1])
+    assert model._fitted.bank.network.head.trend.on.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "params", "n_members"),
+    ("n_rows", "params", "trends"),
     [
-        (100, {}, 4),
-        (499, {}, 4),
-        (499, {"n_estimators": 1}, 2),
-        (99, {}, 2),  # nothing is held out to weigh them by
-        (500, {}, 2),
-        (300, {"early_stopping": False}, 2),
-        (300, {"trend": "linear"}, 2),
-        (300, {"trend": None}, 2),
+        (100, {}, ("linear", None)),
+        (499, {}, ("linear", None)),
+        (499, {"n_estimators": 3}, ("linear", None, "linear")),
+        (499, {"n_estimators": 1}, ("linear",)),
+        (99, {}, ("linear", "linear")),  # nothing is held out to weigh them by
+        (500, {}, ("linear", "linear")),
+        (300, {"early_stopping": False}, ("linear", "linear")),
+        (300, {"trend": "linear"}, ("linear", "linear")),
+        (300, {"trend": None}, (None, None)),
     ],
 )
-def test_when_half_of_the_members_have_no_trend(n_rows, params, n_members):
+def test_which_members_have_a_trend(n_rows, params, trends):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
-    assert len(model._fitted.bank.z_n) == len(model.estimator_weights_) == n_members
+    assert model.recipe_.trends == trends
+    assert len(model._fitted.bank.z_n) == len(model.estimator_weights_) == len(trends)
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 
@@ -115,47 +118,43 @@ def test_weights_are_those_of_the_mean(estimator_class, friedman):
 def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):
     seen = []
 
-    def train_network(network, data, members, *args):
-        seen.append(members)
+    def run(self):
+        seen.append(self._split)
         raise InterruptedError
 
-    monkeypatch.setattr(_base, "train_network", train_network)
+    monkeypatch.setattr(Training, "run", run)
     X, _, y, _ = friedman
     with pytest.raises(InterruptedError):
         estimator_class(n_estimators=3, random_state=0).fit(X, y)
-    (members,) = seen
-    n_members = 6 if estimator_class is NONARegressor else 3  # some without a trend
-    assert members.train.shape == (n_members, 255)
-    assert members.validation.shape == (n_members, 45)
-    for train, validation in zip(*members, strict=True):
+    (split,) = seen
+    assert split.train.shape == (3, 255)
+    assert split.validation.shape == (3, 45)
+    for train, validation in zip(*split, strict=True):
         assert sorted([*train.tolist(), *validation.tolist()]) == list(range(300))
-    assert len({tuple(rows.tolist()) for rows in members.validation}) == n_members
+    assert len({tuple(rows.tolist()) for rows in split.validation}) == 3
 
 
-def test_near_rows_as_context(friedman, monkeypatch):
+def with_near_rows(context_neighbors=4, **params):
+    recipe = Recipe(context_size=32, context_neighbors=context_neighbors)
+    return NONARegressor(recipe=recipe, batch_size=32, random_state=0, **params)
+
+
+def test_near_rows_as_context(friedman):
     X, X_test, y, y_test = friedman
-    small = dict(batch_size=32, context_size=32, max_iter=15, random_state=0)
-    uniform = NONARegressor(**small).fit(X, y)
-    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
-    near = NONARegressor(**small).fit(X, y)
+    near = with_near_rows(max_iter=15).fit(X, y)
     assert near.score(X_test, y_test) > 0.5
+    uniform = with_near_rows(None, max_iter=15).fit(X, y)
     assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
-    again = NONARegressor(**small).fit(X, y)
+    again = with_near_rows(max_iter=15).fit(X, y)
     assert_array_equal(near.predict(X_test), again.predict(X_test))
-    none = NONARegressor(recipe=Recipe(context_neighbors=None), **small).fit(X, y)
-    assert_array_equal(none.predict(X_test), uniform.predict(X_test))
 
 
-def test_near_rows_with_sample_weight(friedman, monkeypatch):
+def test_near_rows_with_sample_weight(friedman):
     X, X_test, y, y_test = friedman
-    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
     weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
     y = np.where(np.arange(len(y)) % 3, y, 100.0)
     weight[::3] = 0
-    model = NONARegressor(
-        batch_size=32, recipe=Recipe(context_size=32), max_iter=15, random_state=0
-    )
-    model.fit(X, y, sample_weight=weight)
+    model = with_near_rows(max_iter=15).fit(X, y, sample_weight=weight)
     assert model.score(X_test, y_test) > 0.5
 
 
@@ -167,40 +166,17 @@ def test_large_data_look_for_near_rows():
     assert model.fit(X, y).score(X, y) > 0.5
 
 
-def test_epochs_that_predict_rows_more_than_once_are_fewer(monkeypatch):
-    seen = []
-
-    def train_network(network, data, members, settings, *args):
-        seen.append((settings.max_iter, settings.context_neighbors, settings.stop_if_harmful))
-        raise InterruptedError
-
-    monkeypatch.setattr(_base, "train_network", train_network)
-    X, y = make_friedman1(n_samples=4000, random_state=0)
-    settings = [
-        ({}, (52, 4, True)),
-        ({"context_size": 128}, (69, 4, True)),
-        ({"context_neighbors": None}, (104, None, True)),
-        # 14 batches of 3,400 rows, each predicted twice.
-        ({"max_iter": 36}, (36, 4, True)),
-        ({"max_iter": 35}, (35, 4, False)),
-    ]
-    for params, expected in settings:
-        with pytest.raises(InterruptedError):
-            NONARegressor(**params).fit(X, y)
-        assert seen[-1] == expected
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_errors_of_queries_count_by_their_weight(weighted):
     torch.manual_seed(0)
     X, y = torch.randn(20, 2), torch.randn(20, 1)
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
-    settings = NONARegressor()._training_settings(20, 20)
-    members = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
-    trainer = _training._Trainer(
-        network, LabelledRows(X, y, sample_weight), members, settings, torch.Generator()
-    )
+    estimator = NONARegressor()
+    recipe = resolve(estimator, 20, estimator._tables(), "auto")
+    split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
+    data = LabelledRows(X, y, sample_weight)
+    trainer = Trainer(network, data, split, recipe, torch.Generator())
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)
@@ -216,10 +192,9 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     torch.testing.assert_close(loss, (share * errors).sum(1) / share.sum(1))
 
 
-def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypatch):
+def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman):
     X, X_test, y, _ = friedman
-    monkeypatch.setattr(_nona, "_MIN_ROWS_FOR_NEAR", 100)
-    model = NONARegressor(batch_size=32, recipe=Recipe(context_size=32), max_iter=2, random_state=0)
+    model = with_near_rows(max_iter=2)
     expected = model.fit(X, y).predict(X_test)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -230,9 +205,9 @@ def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman, monkeypa
 
 
 @pytest.fixture
-def apart(monkeypatch):
+def apart(auto):
     """Train members apart on few rows too."""
-    monkeypatch.setattr(_training, "_MIN_ROWS_APART", 100)
+    auto(parallel=True)
 
 
 def test_members_apart_do_not_depend_on_the_number_of_threads(
@@ -240,13 +215,13 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
 ):
     X, X_test, y, y_test = friedman
     trained_in = set()
-    original = _training._Trainer.epoch
+    original = Trainer.epoch
 
     def epoch(self, validate):
         trained_in.add(threading.get_ident())
         return original(self, validate)
 
-    monkeypatch.setattr(_training._Trainer, "epoch", epoch)
+    monkeypatch.setattr(Trainer, "epoch", epoch)
     model = estimator_class(n_estimators=3, batch_size=64, max_iter=15, random_state=0)
     predictions = []
     for n_threads in (1, 2, 4):
@@ -262,7 +237,7 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
 
 def test_members_apart_whose_head_learns_nothing(friedman, apart):
     X, X_test, y, y_test = friedman
-    bare = dict(softstep=None, temperature=None, trend=None)
+    bare = dict(softstep=None, trend=None, recipe=Recipe(temperature=None))
     model = NONARegressor(max_iter=15, batch_size=64, random_state=0, **bare).fit(X, y)
     assert model.score(X_test, y_test) > 0.3
 
@@ -274,7 +249,7 @@ def test_an_error_in_one_member_ends_all(
     thread_count(2)
     model = estimator_class(trend="linear", max_iter=2, random_state=0).fit(X, y)
     before = model.predict(X_test)
-    original, steps = _training._Trainer._learning_rate, itertools.count(1)
+    original, steps = Trainer._learning_rate, itertools.count(1)
 
     def failing(self, step):
         if next(steps) == 50:
@@ -282,10 +257,10 @@ def test_an_error_in_one_member_ends_all(
         return original(self, step)
 
     # Epochs of so many steps that the other member has not ended its own.
-    monkeypatch.setattr(_training._Trainer, "_learning_rate", failing)
+    monkeypatch.setattr(Trainer, "_learning_rate", failing)
     n_threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        model.set_params(batch_size=2, context_size=2).fit(X, y)
+        model.set_params(batch_size=2, recipe__context_size=2).fit(X, y)
     assert next(steps) < 200  # of 255
     assert threading.active_count() == n_threads
     assert torch.get_num_threads() == 2
@@ -294,7 +269,8 @@ def test_an_error_in_one_member_ends_all(
 
 def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
     X, X_test, y, _ = friedman
-    params = dict(max_iter=12, learning_rate="constant", learning_rate_init=0.05, random_state=0)
+    recipe = Recipe(learning_rate="constant")
+    params = dict(max_iter=12, recipe=recipe, learning_rate_init=0.05, random_state=0)
     model = estimator_class(**params).fit(X, y)
     assert model.best_iter_ == 1 + np.argmax(model.validation_scores_) < 12
     # The weights of an epoch are those of a training that has its last step there.
@@ -305,14 +281,14 @@ def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, fri
 def test_interrupt_of_members_apart(estimator_class, friedman, apart, thread_count, monkeypatch):
     X, X_test, y, _ = friedman
     thread_count(2)
-    original, count = _training._Team.epoch, itertools.count(1)
+    original, count = ParallelTrainers.epoch, itertools.count(1)
 
     def epoch(self, validate):
         if next(count) == 4:
             raise KeyboardInterrupt
         return original(self, validate)
 
-    monkeypatch.setattr(_training._Team, "epoch", epoch)
+    monkeypatch.setattr(ParallelTrainers, "epoch", epoch)
     before = threading.active_count()
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator_class(max_iter=20, random_state=0).fit(X, y)
@@ -326,7 +302,7 @@ def test_one_member_apart_that_is_not_finite_stops_all(
 ):
     X, X_test, y, _ = friedman
     thread_count(2)
-    original = _training._Trainer.epoch
+    original = Trainer.epoch
 
     def epoch(self, validate):
         if self.n_epochs == 3 and self is self.team[-1]:
@@ -339,9 +315,9 @@ def test_one_member_apart_that_is_not_finite_stops_all(
         for trainer in self.trainers:
             trainer.team = self.trainers
 
-    original_init = _training._Team.__init__
-    monkeypatch.setattr(_training._Team, "__init__", init)
-    monkeypatch.setattr(_training._Trainer, "epoch", epoch)
+    original_init = ParallelTrainers.__init__
+    monkeypatch.setattr(ParallelTrainers, "__init__", init)
+    monkeypatch.setattr(Trainer, "epoch", epoch)
     with pytest.warns(ConvergenceWarning, match="not finite in epoch 4.* weights of epoch [1-3]"):
         model = estimator_class(max_iter=9, random_state=0).fit(X, y)
     assert model.n_iter_ == 3
@@ -368,37 +344,3 @@ def test_score_of_constant_validation_targets(estimator_class):
     y[0] = 7.4
     model = estimator_class(max_iter=3, validation_fraction=0.05, random_state=1).fit(X, y)
     assert all(-1e6 < score <= 1 for score in model.validation_scores_)
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "params", "repeats", "joins"),
-    [
-        (300, {}, True, True),
-        (1999, {}, True, True),
-        (2000, {}, True, False),
-        (99, {}, False, False),  # nothing is held out
-        (300, {"max_iter": 1500}, True, True),
-        (300, {"max_iter": 1499}, False, False),  # of one batch each
-        (300, {"max_iter": 1499, "batch_size": 128}, True, True),
-        (300, {"early_stopping": True}, False, False),
-        (300, {"early_stopping": False}, False, False),
-        (300, {"n_iter_no_change": 5}, False, False),
-        (300, {"learning_rate": "constant"}, False, False),
-    ],
-)
-def test_when_validation_rows_are_trained_on(
-    estimator_class, monkeypatch, n_rows, params, repeats, joins
-):
-    class SeenError(Exception):
-        pass
-
-    def train_network(network, data, members, settings, *args):
-        assert settings.repeat_on_all == repeats
-        assert settings.join_validation == joins
-        assert settings.stop_if_harmful == repeats
-        raise SeenError
-
-    monkeypatch.setattr(_base, "train_network", train_network)
-    X, y = make_friedman1(n_samples=n_rows, random_state=0)
-    with pytest.raises(SeenError):
-        estimator_class(**params).fit(X, y)

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -14,32 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _base, _softstep_knn, Recipe
-
-PAPER = dict(
-    similarity="l2",
-    softstep="s2",
-    softstep_parameters="pointwise",
-    temperature=None,
-    trend=None,
-    context_size=None,
-    hidden_layer_sizes=(200,),
-    embedding_dim=25,
-    activation="tanh",
-    batch_norm=False,
-    numerical_embedding=None,
-    dropout=0.0,
-    batch_size=32,
-    learning_rate="constant",
-    learning_rate_init=1e-3,
-    weight_decay=0.0,
-    ema_decay=None,
-    n_estimators=1,
-    max_iter=200,
-    early_stopping=True,
-    validation_fraction=0.15,
-    n_iter_no_change=10,
-)
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 
 
 def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class, friedman):
@@ -47,18 +21,6 @@ def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class,
     score = estimator_class(random_state=0, max_iter=60).fit(X, y).score(X_test, y_test)
     assert score > Ridge().fit(X, y).score(X_test, y_test) + 0.05
     assert score > KNeighborsRegressor().fit(X, y).score(X_test, y_test) + 0.05
-
-
-def test_paper_setting(friedman):
-    X, X_test, y, _ = friedman
-    model = NONARegressor(**PAPER, random_state=0).fit(X, y)
-    head = model._fitted.bank.network.head
-    assert head.log_temperature is None
-    assert head.trend is None
-    y_hat = model.predict(X_test)
-    # Without a trend it is a weighted mean of targets.
-    assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()
-    assert model.n_iter_ == 200 or model.n_iter_ == model.best_iter_ + 10
 
 
 def test_fitted_attributes(estimator_class, friedman):
@@ -77,31 +39,6 @@ def test_fitted_attributes(estimator_class, friedman):
     assert unvalidated.best_iter_ == 1 + np.argmin(unvalidated.loss_curve_)
 
 
-def test_max_iter_auto_makes_1500_steps_with_few_rows():
-    X = np.arange(20.0).reshape(-1, 1)
-    model = NONARegressor(hidden_layer_sizes=(8,), n_estimators=1, random_state=0)
-    assert model.fit(X, X.ravel()).n_iter_ == 1500
-
-
-def test_fewer_steps_of_nona_with_many_rows():
-    least = NONARegressor()._least_epochs_and_steps
-    assert [least(n_rows) for n_rows in (999, 1000)] == [(104, 1500), (104, 1000)]
-    assert SoftStepKNNRegressor()._least_epochs_and_steps(10**6) == (128, 1500)
-
-
-def test_only_soft_k_nn_repeats_a_training_with_many_rows():
-    settings = dict(n_train=4500, n_rows=5000)
-    nona, soft_knn = (
-        estimator._training_settings(**settings)
-        for estimator in (NONARegressor(), SoftStepKNNRegressor())
-    )
-    assert nona.stop_if_harmful
-    assert soft_knn.stop_if_harmful
-    assert not nona.repeat_on_all
-    assert soft_knn.repeat_on_all
-    assert NONARegressor()._training_settings(4499, 4999).repeat_on_all
-
-
 def test_validation_scores_are_r2_of_the_kept_weights(friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=40, random_state=0).fit(X, y)
@@ -117,32 +54,6 @@ def test_stops_without_gain(estimator_class, friedman):
     assert model.fit(X, y).n_iter_ == 3
 
 
-@pytest.mark.parametrize(("more_from", "sizes"), [(201, (256, 256)), (200, (256,) * 4)])
-def test_auto_depth_grows_with_the_distinct_rows(
-    estimator_class, friedman, monkeypatch, more_from, sizes
-):
-    X, X_test, y, _ = friedman
-    monkeypatch.setattr(_base, "_MIN_ROWS_FOR_MORE", more_from)
-    auto = estimator_class(max_iter=2, random_state=0)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5)).predict(X_test)
-    given = estimator_class(hidden_layer_sizes=list(sizes), max_iter=2, random_state=0).fit(X, y)
-    assert auto.hidden_layer_sizes_ == given.hidden_layer_sizes_ == sizes
-    assert_allclose(twice, given.predict(X_test), rtol=1e-4)
-
-
-@pytest.mark.parametrize(("larger_from", "size"), [(201, 16), (200, 32)])
-def test_auto_context_grows_with_the_distinct_rows(friedman, monkeypatch, larger_from, size):
-    X, X_test, y, _ = friedman
-    monkeypatch.setattr(_softstep_knn, "_CONTEXT_SIZE", 16)
-    monkeypatch.setattr(_softstep_knn, "_LARGER_CONTEXT_SIZE", 32)
-    monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", larger_from)
-    auto = SoftStepKNNRegressor(batch_size=8, max_iter=2, random_state=0)
-    given = clone(auto).set_params(context_size=size).fit(X, y)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
-    assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
-    assert twice.loss_curve_ == pytest.approx(given.loss_curve_, rel=1e-4)
-
-
 def least_margin(model, X):
     """How close to 0 or 1 the parameters of the masks of rows X come."""
     z = torch.from_numpy(model.transform(X))[None]
@@ -155,24 +66,8 @@ def least_margin(model, X):
 def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
     X, _, y, _ = friedman
     model = SoftStepKNNRegressor(n_estimators=1, max_iter=2, random_state=0)
-    assert least_margin(model.set_params(eps=0.49).fit(X, y), X) >= 0.49 - 1e-6
-    assert least_margin(model.set_params(eps=0.1).fit(X, y), X) < 0.49
-
-
-@pytest.mark.parametrize(
-    ("many", "rank_scale", "eps"), [(200, "log", 0.4), (201, "log", 0.1), (200, "linear", 0.1)]
-)
-def test_auto_eps_grows_with_the_distinct_rows(friedman, monkeypatch, many, rank_scale, eps):
-    X, X_test, y, _ = friedman
-    monkeypatch.setattr(_softstep_knn, "_EPS", 0.1)
-    monkeypatch.setattr(_softstep_knn, "_LARGER_EPS", 0.4)
-    monkeypatch.setattr(_softstep_knn, "_MANY_ROWS", many)
-    auto = SoftStepKNNRegressor(
-        recipe=Recipe(context_size=16), rank_scale=rank_scale, max_iter=2, random_state=0
-    )
-    given = clone(auto).set_params(eps=eps).fit(X, y)
-    twice = auto.fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
-    assert_allclose(twice.predict(X_test), given.predict(X_test), rtol=1e-4)
+    assert least_margin(model.set_params(recipe__eps=0.49).fit(X, y), X) >= 0.49 - 1e-6
+    assert least_margin(model.set_params(recipe__eps=0.1).fit(X, y), X) < 0.49
 
 
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
@@ -416,10 +311,8 @@ def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
 def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     X, _, _, _ = friedman
     noise = np.random.RandomState(0).normal(size=len(X))
-    model = NONARegressor(
-        recipe=Recipe(dropout=0.0), verbose=1, n_estimators=1, random_state=0
-    ).fit(X, noise)
-    assert model.n_iter_ < 1500  # stopped, and trained again
+    model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
+    assert model.n_iter_ < model.recipe_.max_iter  # stopped, and trained again
     last = capfd.readouterr().err.rstrip().split("\r")[-1]
     assert "on all rows" in last
     assert f"best={max(model.validation_scores_):.4f}" in last
@@ -431,5 +324,6 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
 
 def test_the_bar_keeps_silent_while_rows_are_held_out(friedman, capfd):
     X, _, y, _ = friedman
-    NONARegressor(verbose=1, n_estimators=1, max_iter=140, early_stopping=True).fit(X, y)
+    recipe = Recipe(refit=False)
+    NONARegressor(verbose=1, n_estimators=1, recipe=recipe).fit(X, y)
     assert "on all rows" not in capfd.readouterr().err

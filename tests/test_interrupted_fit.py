@@ -5,10 +5,10 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from skneighbors._training.optim import AdamW
 
 from skneighbors import Recipe
 from skneighbors._training import fit
+from skneighbors._training.optim import AdamW
 
 INTERRUPTED = (
     "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"

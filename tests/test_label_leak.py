@@ -21,7 +21,7 @@ def leave_one_out(model, X):
     bank = model._fitted.bank
     z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X)))
     # The bank has an order of its own; all rows are distinct in (X, y).
-    position = np.argsort(model._fitted.numbering.first_samples(len(model._fitted.bank)))
+    position = np.argsort(model._fitted.samples)
     head = bank.network.head
     weights = head.weights(z, bank.z_n, self_index=torch.from_numpy(position))
     y_hat = head.add_trend(z, weights @ bank.values)

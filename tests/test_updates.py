@@ -125,9 +125,7 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
     embedded = np.hstack(model._fitted.bank.z_n.numpy())
-    assert_allclose(
-        embedded, model.transform(X)[model._fitted.numbering.first_samples(len(model._fitted.bank))]
-    )
+    assert_allclose(embedded, model.transform(X)[model._fitted.samples])
     with pytest.raises(ValueError, match="from 1 to 55"):
         model.top_neighbors(X, n_neighbors=56)
 

@@ -20,24 +20,29 @@ def sharpen(network, data, split, sharpnesses):
         network.head.sharpness[member] = sharpnesses[best if pays else 0]
 
 
-def inverse_mse_weights(result, n_kinds):
-    """Shares of the kinds of members in a prediction, inverse to their mean squared errors.
+def inverse_mse_weights(result, kinds):
+    """Shares of an ensemble's members in a prediction, inverse to the errors of their kinds.
+
+    Members of one kind share alike: single errors tell too little.
 
     Parameters
     ----------
     result : EpochResult
-        Of as many members of each kind, one kind after the other. Of a single kind without
-        validation rows, too.
-    n_kinds : int
+        Mean squared errors of the validation rows, which members of one kind alone need not
+        have.
+    kinds : sequence of length m
+        Kind of each member.
 
     Returns
     -------
-    share : Tensor of shape (n_kinds,)
+    share : Tensor of shape (m,)
         Sums to 1; float64.
     """
-    if n_kinds == 1:
-        return torch.ones(1, dtype=torch.float64)
+    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64)
+    if len(kinds) == n_alike[0]:
+        return 1 / n_alike
     errors = mean_over_rows(result.row_errors.double(), result.row_weight)
-    errors = errors.view(n_kinds, -1).mean(1)
-    shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny)
+    alike = torch.tensor([[own == other for other in kinds] for own in kinds]).to(errors)
+    errors = (alike @ errors / alike.sum(1)).cpu()
+    shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
     return shares / shares.sum()

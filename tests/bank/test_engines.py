@@ -175,3 +175,10 @@ def test_threads_build_an_index_once(monkeypatch):
         results = [job.result() for job in jobs]
     assert all(result is results[0] for result in results)
     assert len(n_built) == 1
+
+
+def test_an_index_that_is_there_is_not_waited_for(built):
+    cache, bank = IndexCache(), bank_on("here")
+    kept = cache.get(bank, "brute")
+    with engines._building, ThreadPoolExecutor(1) as pool:  # one of another bank is built
+        assert pool.submit(cache.get, bank, "brute").result(timeout=20) is kept

@@ -27,12 +27,13 @@ def bank(request):
     return torch.randn(N, D).double() + 2, torch.randn(N, 2).double(), weight
 
 
-def sums_of(head, bank, z, rows, candidates):
+def sums_of(head, bank, z, rows, candidates, n_missed=0):
     """What a sample says of the rows that are no candidates, and what they would in full."""
     z_n, values, weight = bank
     weight = torch.ones(N).double() if weight is None else weight
     s = similarity(z, z_n, head.similarity)
-    low, high = s.amin(1, keepdim=True), s.amax(1, keepdim=True)
+    low, high = s.amin(1, keepdim=True), s.sort(1).values[:, N - 1 - n_missed, None]
+    s = s.minimum(high)
     is_candidate = torch.zeros(len(z), N + 1).scatter_(1, candidates % (N + 1), 1)[:, :N]
     others = (1 - is_candidate.double()) * weight
     rest = others.sum(1, keepdim=True)
@@ -47,17 +48,19 @@ def sums_of(head, bank, z, rows, candidates):
     return found, (weights.sum(1, keepdim=True), weights @ values)
 
 
+@pytest.mark.parametrize("n_missed", [0, 12])
 @pytest.mark.parametrize("n_sampled", [N, 25, 1])
 @pytest.mark.parametrize("cached_bytes", [2**21, 2**8])
 def test_sampled_rows_weigh_as_much_as_all_that_are_no_candidates(
-    head, bank, n_sampled, cached_bytes, monkeypatch
+    head, bank, n_sampled, cached_bytes, n_missed, monkeypatch
 ):
+    """Those more similar than the nearest that an index has found count as much as that one."""
     monkeypatch.setattr(blocks, "CACHED_BYTES", cached_bytes)  # all at once, or row by row
     rows = torch.randperm(N, generator=torch.Generator().manual_seed(0))[:n_sampled].sort().values
     z = torch.cat([bank[0][:3], torch.randn(4, D).double()])
     candidates = torch.stack([torch.randperm(N)[:9] for _ in z])
     candidates[1, 2:] = -1  # fewer are found
-    found, expected = sums_of(head, bank, z, rows, candidates)
+    found, expected = sums_of(head, bank, z, rows, candidates, n_missed)
     for own, exact in zip(found, expected, strict=True):
         assert_allclose(own, exact, rtol=1e-3, atol=1e-4)
 

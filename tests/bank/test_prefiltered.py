@@ -100,6 +100,19 @@ def test_autocast_changes_nothing(max_share, kind, params, make_head, dense):
     assert_allclose(y_hat, expected, **EXACT)
 
 
+def test_a_sample_that_misleads_changes_nothing(make_head, dense):
+    """Of many neighbours every other one tells how near those that matter are."""
+    params = {"rank_scale": "linear", "softstep": "s1", "softstep_parameters": "global"}
+    head = make_head(SoftStepKNN, params, 3)
+    head.softstep.raw.copy_(torch.tensor([[3.5, -1.0, 0.0]]))  # some 240 matter
+    torch.manual_seed(0)
+    z_n, z = torch.randn(8192, 3).double(), torch.randn(5, 3).double()
+    z_n[1::2] += 100  # in truth half as many are near as in the sample
+    values = torch.randn(8192, 2).double()
+    y_hat = PrefilteredAttention(head, z_n, values, None).average(z)
+    assert_allclose(y_hat, dense(head, z, z_n, values, None), **EXACT)
+
+
 @pytest.mark.parametrize(
     ("kind", "params", "n_queries"),
     [(NONA, {}, 128), (SoftStepKNN, {"rank": None}, 128), (SoftStepKNN, {}, 8)],

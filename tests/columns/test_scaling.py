@@ -73,7 +73,7 @@ def test_targets_beyond_float64():
 
 def test_entries_that_a_constant_target_takes():
     scaler = TargetScaler.fit(np.array([[0.1, 1.0], [0.1, 2.0]]), np.ones(2))
-    assert scaler.fits(np.array([[0.1, 1e9], [0.1 * (1 + 1e-16), -1e9]]))
+    assert scaler.fits(np.array([[0.1, 1e9], [np.nextafter(0.1, 1), -1e9]]))
     assert not scaler.fits(np.array([[0.1, 1.0], [0.1 + 1e-12, 1.0]]))
     assert not scaler.fits(np.array([[0.0, 1.0]]))
 

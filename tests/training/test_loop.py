@@ -275,19 +275,27 @@ def test_harm_of_weighted_rows_is_that_of_copies():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kinds_of_members_weigh_by_their_errors(weighted):
-    errors = np.random.RandomState(0).uniform(size=(6, 9))
+@pytest.mark.parametrize("kinds", ["aabb", "abab", "abcc", "aaaa", "a"])
+def test_members_weigh_by_the_errors_of_their_kinds(weighted, kinds):
+    errors = np.random.RandomState(0).uniform(size=(len(kinds), 9))
     weight = np.random.RandomState(1).uniform(size=errors.shape) if weighted else None
-    mse = np.average(errors, axis=1, weights=weight).reshape(3, 2).mean(1)
+    mse = np.average(errors, axis=1, weights=weight)
+    of_kind = {
+        kind: np.mean([e for k, e in zip(kinds, mse, strict=True) if k == kind]) for kind in kinds
+    }
+    share = np.array([1 / of_kind[kind] / kinds.count(kind) for kind in kinds])
     now = EpochResult(0.0, 0.0, 0.0, *tensors(errors, weight))
-    assert_allclose(inverse_mse_weights(now, 3), mse**-1 / (mse**-1).sum())
-    assert inverse_mse_weights(EpochResult(0.0, 0.0), 1).tolist() == [1.0]
+    assert_allclose(inverse_mse_weights(now, list(kinds)), share / share.sum())
+
+
+def test_members_of_one_kind_need_no_errors():
+    assert inverse_mse_weights(EpochResult(0.0, 0.0), ("a", "a")).tolist() == [0.5, 0.5]
 
 
 def test_shares_of_kinds_without_errors():
     for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
         now = EpochResult(0.0, 0.0, 0.0, torch.tensor(errors).unsqueeze(1))
-        assert_allclose(inverse_mse_weights(now, 2), expected, atol=1e-9)
+        assert_allclose(inverse_mse_weights(now, "ab"), expected, atol=1e-9)
 
 
 @pytest.fixture

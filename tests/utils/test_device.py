@@ -27,9 +27,12 @@ def test_auto(with_gpus, n_gpus, expected):
 
 
 @pytest.mark.parametrize("missing_ok", [False, True])
-@pytest.mark.parametrize("name", ["cpu", "cuda", "cuda:0", "cuda:1"])
-def test_the_device_named(with_gpus, name, missing_ok):
-    with_gpus(2)
+@pytest.mark.parametrize(
+    ("n_gpus", "name"),
+    [(0, "cpu"), (1, "cpu"), (1, "cuda"), (1, "cuda:0"), (2, "cuda"), (2, "cuda:1")],
+)
+def test_the_device_named(with_gpus, n_gpus, name, missing_ok):
+    with_gpus(n_gpus)
     assert resolve_device(name, missing_ok) == torch.device(name)
 
 

@@ -39,7 +39,6 @@ def test_blocks_of_two_threads_overlap(thread_count, first_out):
     counts = {}
 
     def enter(i):
-        torch.set_num_threads(3)
         with single_threaded():
             inside[i].set()
             assert leave[i].wait(20)
@@ -70,6 +69,19 @@ def test_each_batch_is_mapped_in_one_thread(thread_count, n_threads):
     assert seen == 20 * [(1, False)]
     assert torch.get_num_threads() == n_threads
     assert torch.is_grad_enabled()
+
+
+def test_a_count_that_is_set_meanwhile_does_not_matter(thread_count):
+    thread_count(3)
+    seen = []
+
+    def work(_):
+        seen.append(torch.get_num_threads())
+        torch.set_num_threads(3)
+
+    map_batches(work, range(20))
+    assert seen == 20 * [1]
+    assert torch.get_num_threads() == 3
 
 
 def test_batches_are_mapped_at_once(thread_count):

@@ -1,0 +1,225 @@
+"""What every "auto" becomes, and how a recipe is given, searched, copied and shown."""
+
+import pickle
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors._recipe import TABLE, resolve, values_for
+
+SMALL = dict(max_iter=2, n_estimators=1, hidden_layer_sizes=4, random_state=0)
+
+
+def resolved(estimator, n_samples):
+    sizes = estimator.hidden_layer_sizes
+    return resolve(estimator, n_samples, estimator._tables(), sizes)
+
+
+def test_later_lines_of_the_table_override_earlier_ones():
+    tables = [(0, dict(a=1, b=1)), (10, dict(a=2))], [(0, dict(b=3)), (20, dict(a=4))]
+    assert values_for(9, tables) == dict(a=1, b=3)
+    assert values_for(10, tables) == dict(a=2, b=3)
+    assert values_for(20, tables) == dict(a=4, b=3)
+
+
+def test_the_table_is_in_order_and_its_first_line_names_all():
+    starts = [start for start, _ in TABLE]
+    assert starts == sorted(set(starts))
+    assert starts[0] == 0
+    assert all(set(line) <= set(TABLE[0][1]) for _, line in TABLE)
+
+
+@pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6])
+def test_nothing_is_auto_any_more(estimator_class, n_samples):
+    recipe = resolved(estimator_class(), n_samples)
+    assert all(getattr(recipe, field.name) != "auto" for field in fields(recipe))
+    assert recipe.n_samples == n_samples
+    with pytest.raises(FrozenInstanceError):
+        recipe.dropout = 0.5
+
+
+# From so many distinct samples on, by hand.
+EXPECTED = {
+    "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
+    "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
+    "parallel": {999: False, 1000: True},
+}
+EXPECTED_OF = {
+    NONARegressor: EXPECTED
+    | {
+        "context_size": {0: 256, 10**6: 256},
+        "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
+        "eps": {0: 1e-6, 10**6: 1e-6},
+        "refit": {99: False, 100: True, 4999: True, 5000: False},
+        "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
+        "sharpen_when_validated": {0: False, 10**6: False},
+    },
+    SoftStepKNNRegressor: EXPECTED
+    | {
+        "context_size": {4999: 256, 5000: 512},
+        "context_neighbors": {0: None, 10**6: None},
+        "eps": {4999: 1e-6, 5000: 1e-2},
+        "refit": {99: False, 100: True, 10**6: True},
+        "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
+        "sharpen_when_validated": {999: False, 1000: True},
+    },
+}
+
+
+def test_what_auto_becomes(estimator_class):
+    for name, values in EXPECTED_OF[estimator_class].items():
+        for n_samples, expected in values.items():
+            recipe = resolved(estimator_class(), max(2, n_samples))
+            assert getattr(recipe, name) == expected, (name, n_samples)
+
+
+def test_masks_of_linear_ranks_may_be_steep_with_many_samples_too():
+    assert resolved(SoftStepKNNRegressor(rank_scale="linear"), 10**4).eps == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("params", "n_samples", "n_validation"),
+    [
+        ({"early_stopping": True}, 50, 8),
+        ({"early_stopping": False}, 10**4, 0),
+        ({"early_stopping": True, "validation_fraction": 0.99}, 10, 8),  # two are left
+        ({"early_stopping": True, "validation_fraction": 0.01}, 10, 1),
+        ({"validation_fraction": 0.5}, 10**5, 50_000),
+    ],
+)
+def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_validation):
+    assert resolved(estimator_class(**params), n_samples).n_validation == n_validation
+
+
+@pytest.mark.parametrize(
+    ("params", "fields", "stops"),
+    [
+        ({}, {}, True),
+        ({"early_stopping": False}, {}, False),
+        ({"max_iter": 100}, {}, False),  # too short to judge by its cycles
+        ({}, {"n_iter_no_change": 5}, False),
+        ({}, {"learning_rate": "constant"}, False),
+    ],
+)
+def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
+    recipe = resolved(estimator_class(**params, recipe=Recipe(**fields)), 300)
+    assert recipe.stop_if_harmful == recipe.refit == recipe.join_last_cycle == stops
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
+    recipe = resolved(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
+    assert recipe.stop_if_harmful
+    assert recipe.refit == recipe.join_last_cycle == refit
+
+
+def test_epochs_that_predict_rows_more_than_once_are_fewer():
+    for given, n_epochs, near in [
+        ({}, 52, 4),
+        ({"context_size": 128}, 69, 4),
+        ({"context_neighbors": None}, 104, None),
+        ({"context_size": None}, 104, None),
+    ]:
+        recipe = resolved(NONARegressor(recipe=Recipe(**given)), 4000)
+        assert (recipe.max_iter, recipe.context_neighbors) == (n_epochs, near)
+    # All rows are in the batch already.
+    big = resolved(NONARegressor(batch_size=3200), 4000)
+    assert big.context_neighbors is None
+
+
+def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
+    least = values_for(50, estimator_class()._tables())["min_steps"]
+    assert resolved(estimator_class(), 50).max_iter == least
+    assert resolved(estimator_class(batch_size=10), 50).max_iter == np.ceil(least / 5)
+    assert resolved(estimator_class(max_iter=7), 50).max_iter == 7
+
+
+def test_samples_that_are_equal_count_once(estimator_class, friedman, auto):
+    X, X_test, y, _ = friedman
+    auto(201, hidden_layer_sizes=(8,), context_size=16)
+    model = estimator_class(max_iter=2, random_state=0)
+    once = model.fit(X, y).predict(X_test)
+    assert model.recipe_.n_samples == 200
+    twice = clone(model).fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
+    assert twice.recipe_ == model.recipe_
+    assert_allclose(twice.predict(X_test), once, rtol=1e-4)
+    more = clone(model).fit(np.vstack([X, X[:1] + 1]), np.append(y, 0.0))
+    assert more.recipe_.hidden_layer_sizes == (8,)
+    assert more.recipe_.context_size == 16
+
+
+def test_what_is_given_counts(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    fields = {name: getattr(model.recipe_, name) for name in Recipe().get_params()}
+    fields["sharpness"] = "auto"
+    given = clone(model).set_params(recipe=Recipe(**fields)).fit(X, y)
+    assert given.recipe_ == model.recipe_
+    assert_array_equal(given.predict(X_test), model.predict(X_test))
+
+
+def test_fields_are_parameters_of_the_estimator(estimator_class):
+    model = estimator_class(recipe=Recipe(ema_decay=0.9))
+    assert model.get_params()["recipe__ema_decay"] == 0.9
+    assert "ema_decay=0.9" in repr(model)
+    copy = pickle.loads(pickle.dumps(clone(model).set_params(recipe__dropout=0.1)))
+    assert copy.recipe.get_params() == Recipe(ema_decay=0.9, dropout=0.1).get_params()
+    assert model.recipe.dropout == "auto"
+
+
+def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
+    model = estimator_class().set_params(recipe__dropout=0.1, max_iter=3)
+    assert model.recipe.dropout == 0.1
+    assert model.max_iter == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
+        model.set_params(recipe__droput=0.1)
+    assert model.set_params(recipe=None, embedding_dim=3).recipe is None
+
+
+def test_setting_a_field_leaves_other_estimators_recipes_alone():
+    NONARegressor(**PAPER).set_params(recipe__ema_decay=0.5)
+    assert PAPER["recipe"].ema_decay is None
+    NONARegressor(**PAPER).set_params(recipe=Recipe(), recipe__ema_decay=0.5)
+    assert PAPER["recipe"].ema_decay is None
+
+
+@pytest.mark.parametrize("recipe", [None, Recipe(dropout=0.1)])
+def test_a_search_over_fields(estimator_class, friedman, recipe):
+    X, _, y, _ = friedman
+    model = make_pipeline(StandardScaler(), estimator_class(recipe=recipe, **SMALL))
+    name = estimator_class.__name__.lower()
+    grid = {f"{name}__recipe__ema_decay": [None, 0.9], f"{name}__similarity": ["l2", "cosine"]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_[-1]
+    assert best.recipe_.ema_decay == search.best_params_[f"{name}__recipe__ema_decay"]
+    assert best.recipe_.dropout == (0.0 if recipe is None else 0.1)
+
+
+def test_a_recipe_out_of_range_trains_nothing(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(recipe=Recipe(dropout=1.0))
+    with pytest.raises(ValueError, match="'dropout' parameter of Recipe must be"):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_the_papers_setting(friedman):
+    X, X_test, y, _ = friedman
+    model = NONARegressor(**PAPER, random_state=0).fit(X, y)
+    head = model._fitted.bank.network.head
+    assert head.log_temperature is None
+    assert head.trend is None
+    assert_array_equal(model.sharpness_, 1.0)
+    y_hat = model.predict(X_test)
+    # Without a trend it is a weighted mean of targets.
+    assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()
+    assert model.n_iter_ == 200 or model.n_iter_ == model.best_iter_ + 10
+    assert not model.recipe_.refit
