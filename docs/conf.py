@@ -1,6 +1,9 @@
 """Configuration of the documentation."""
 
+from pathlib import Path
+
 import skneighbors
+from skneighbors._recipe import TABLE, TABLE_SOFTSTEP_KNN
 
 project = "skneighbors"
 copyright = "2026, The skneighbors developers"
@@ -40,6 +43,30 @@ numpydoc_show_inherited_class_members = {
         )
     },
 }
+
+# The user guide's table of what every "auto" becomes.
+ROWS = {
+    "from so many distinct samples on": lambda start, line: f"{start:,}",
+    '"auto" becomes': lambda start, line: "; ".join(
+        f"``{name}={value!r}``" for name, value in sorted(line.items())
+    ),
+}
+
+
+def write_recipe_table(app):
+    """Write the tables of the recipe for the user guide to include."""
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+    for name, table in (("nona", TABLE), ("softstep_knn", TABLE_SOFTSTEP_KNN)):
+        lines = [".. list-table::", "    :header-rows: 1", "    :widths: 15 85", ""]
+        for cells in [list(ROWS), *([row(*entry) for row in ROWS.values()] for entry in table)]:
+            lines += [f"    * - {cells[0]}", f"      - {cells[1]}"]
+        (folder / f"recipe_{name}.inc").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", write_recipe_table)
+
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

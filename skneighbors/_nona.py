@@ -31,77 +31,36 @@ class NONARegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    temperature : float or None, default=1.0
-        Initial value of the learnt temperature; None for a fixed one of 1.
-
     trend : {"auto", "linear"} or None, default="auto"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
         leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets. ``"auto"``: ``"linear"``; but with fewer than 500
-        rows distinct in X or y, some of which are set aside for validation, as many
-        networks without a trend are trained beside; see `estimator_weights_`.
-
-    sharpness : float or "auto", default="auto"
-        What the temperature is divided by in prediction, where more rows are near than
-        among the some hundred of a batch. ``"auto"``: of the powers of the square root of 2
-        from 0.5 to 8 the one that predicts a network's validation rows best, when its
-        training ends or goes on with them; 1 unless it gains more than a standard error.
-        Without validation rows 1, as in the papers.
-
-    context_size : int or None, default=256
-        Number of training rows drawn for every batch as neighbours beside the
-        batch itself; all rows if there are no more than that. None: the batch
-        alone, as in the papers.
-
-    context_neighbors : int or None, default=4
-        Each row drawn for a batch, or the first `context_size` of them, brings one of
-        this many nearest training rows (by Euclidean distance of embeddings; at most
-        1,000). The row brought takes a place of the context and is predicted too. To
-        the row that brought it, it stands for all that could have been; the others
-        stand for the rest of the training set. Small numbers do best. Used where at
-        least 2,000 distinct rows are left to train on, and more than `batch_size` and
-        `context_size` together; not with ``context_size=None``. None: uniform draws.
+        weighted mean of targets. ``"auto"``: ``"linear"``; but every other network has
+        none where samples are few, some of them held out.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
-        Widths of the embedder's hidden layers; ``()`` for a linear embedding.
-        ``"auto"``: two layers of 256, or four from 5,000 rows distinct in X or y on,
-        by the rows of each single fit: in a search, of a fold or of the refit. From
+        Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
     embedding_dim : int, default=64
         Width of the learnt embedding.
-
-    activation : {"silu", "relu", "tanh", "gelu"}, default="silu"
-        Activation of the hidden layers.
-
-    batch_norm : bool, default=True
-        Whether hidden layers are batch-normalised.
-
-    numerical_embedding : {"periodic"} or None, default="periodic"
-        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
-        first layer, or the scaled features as they are. Not used with a
-        `feature_extractor`.
 
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
-    dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; and where
-        fewer than 500 distinct rows are given and that training is stopped because it
-        harms (see Notes), 0.2 in another one, whose networks
-        join those of the first.
+    n_estimators : int, default=2
+        Number of networks trained side by side, each with initial weights,
+        batches and validation rows of its own. Predictions are their mean, weighted by
+        `estimator_weights_`.
+
+    max_iter : int or "auto", default="auto"
+        Largest number of epochs.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimiser; one
-        more where a batch of a single row would be left. Those that they bring (see
-        `context_neighbors`) come on top.
-
-    learning_rate : {"cycles", "constant"}, default="cycles"
-        ``"cycles"``: four cosine cycles of growing length over the training.
-        ``"constant"``: `learning_rate_init` throughout.
+        more where a batch of a single row would be left.
 
     learning_rate_init : float, default=1e-2
         Peak learning rate of AdamW.
@@ -109,20 +68,20 @@ class NONARegressor(BaseNeighborRegressor):
     weight_decay : float, default=0.1
         Weight decay of AdamW.
 
-    ema_decay : float or None, default=0.99
-        Decay, for every step, of the exponential moving average of the weights
-        that is validated and kept; None to keep the weights themselves.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out of the training, to stop by and to keep the weights of the
+        epoch that predicts them best; otherwise those of the epoch of lowest training
+        loss are kept. Rows held out are neighbours all the same once the training is
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`.
 
-    n_estimators : int, default=2
-        Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own; twice as many where ``trend="auto"`` adds
-        some without a trend, and twice as many again where ``dropout="auto"`` adds a
-        training. Predictions are their mean, weighted by `estimator_weights_`.
+    validation_fraction : float or "auto", default="auto"
+        Share of the rows held out.
 
     n_candidates : int or None, default=None
         Number of rows nearest in the embedding, found through an index, that a
         prediction looks at; a random sample of 64 times as many stands for all
-        others. For banks of a hundred thousand rows and more. None: all rows,
+        others. A query whose nearest rows cannot be told apart in single precision
+        looks at all rows. For banks of a hundred thousand rows and more. None: all rows,
         exactly. Read at prediction alone, so that ``set_params`` can change it on a
         fitted estimator.
 
@@ -134,31 +93,8 @@ class NONARegressor(BaseNeighborRegressor):
         from 50,000 rows on, if FAISS is installed and the similarity is not
         ``"l1"``; else ``"brute"``.
 
-    max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 104, or as many as make 1,000
-        steps, 1,500 with fewer than 1,000 rows left to train on, if that is more;
-        divided by how often an epoch predicts a row, in the mean, where rows bring
-        others: twice, or less with a `context_size` below `batch_size` (see
-        `context_neighbors`).
-
-    early_stopping : bool or "auto", default="auto"
-        Whether to set rows aside for validation and keep the weights of the
-        validated epoch that predicts them best; otherwise those of the epoch of
-        lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe and pays; see Notes. Rows set
-        aside are neighbours all the same once the training is over.
-
-    validation_fraction : float or "auto", default="auto"
-        Share of the rows set aside for validation. ``"auto"``: 0.15, but no more
-        than 1,024 rows.
-
-    n_iter_no_change : int or None, default=None
-        Number of epochs without a gain of `tol` after which training stops.
-        None: at `max_iter`, or earlier with ``early_stopping="auto"``; see Notes.
-
-    tol : float, default=0.0
-        Smallest gain in the mean squared error of the standardised targets, of
-        the validation rows if there are any, that `n_iter_no_change` counts.
+    recipe : Recipe or None, default=None
+        Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
@@ -175,47 +111,38 @@ class NONARegressor(BaseNeighborRegressor):
 
     Attributes
     ----------
+    recipe_ : object
+        What every ``"auto"`` became, and what was given, by name: as `recipe_.max_iter`.
+
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardised
-        targets over rows and members, each row left out of its own neighbours. With
-        near rows (see `context_neighbors`) it is estimated from a weighted sample.
+        targets over rows and networks, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows, the mean over the members, after each epoch that
-        was validated, as long as rows are set aside, before ``sharpness="auto"`` is chosen.
-        None without validation.
+        R2 on the rows held out, the mean over the networks, after each epoch that
+        was validated, as long as rows are held out. None without any.
 
     validation_iters_ : list of int or None
-        Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 32. Else some 20 to 130 of up to 1,500, the first and last among
+        Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or
+        `max_iter` is below 32. Of more epochs, some 20 to 130, the first and last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
         half of its peak.
 
     n_iter_ : int
-        Number of epochs run; those of a training repeated on all rows and of one that
-        ``dropout="auto"`` adds are counted neither here nor in the curves.
+        Number of epochs run; those of a training repeated on all rows are not counted.
 
     best_iter_ : int
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
 
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal unless
-        there are several kinds: where ``trend="auto"`` has trained two, those with a
-        trend come first, and where ``dropout="auto"`` has trained twice, the kinds of
-        the first training do. Kinds weigh inversely as the mean squared errors of their
-        validation rows, at the best epoch before any of these are trained on and before
-        ``sharpness="auto"`` is chosen.
+    estimator_weights_ : ndarray of shape (n_estimators,)
+        Weight of each network in a prediction; they sum to 1. All are equal unless ``trend="auto"`` makes two kinds:
+        these weigh inversely as the mean squared errors of the rows they hold out, at the
+        best epoch before any of these are trained on.
 
-    hidden_layer_sizes_ : tuple of int
-        Widths of the hidden layers: what ``"auto"`` came to.
-
-    dropout_ : ndarray of shape (n_networks,)
-        Share of the hidden units dropped in the training of each network.
-
-    sharpness_ : ndarray of shape (n_networks,)
-        What each network's temperature is divided by in prediction.
+    sharpness_ : ndarray of shape (n_estimators,)
+        What each network's temperature is divided by in prediction; see :class:`Recipe`.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -242,27 +169,16 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64, but for the sample that `n_candidates` leaves the far rows to.
 
-    With ``early_stopping="auto"`` a training of at least 1,000 steps, 1,500 with
-    fewer than 1,000 rows left to train on (as `max_iter` counts them: down to half
-    as many where rows bring others) with ``learning_rate="cycles"`` and without
-    `n_iter_no_change` is watched by the rows set aside. If their error exceeds its
-    best by more than a standard error and R2 is below 0.85 at the end of the
-    learning rate's second cycle (3/15 of the epochs), or below 0.95 at that of the
-    third (7/15), training stops there, if it overfits: if the loss is below three
-    quarters of that error. If R2 is at least 0.95 at the end of the
-    third, the error does not exceed its best so far and there are fewer than 2,000
-    rows, the last cycle trains on all and its last weights are kept. If neither,
-    the best epoch is kept; and if it was before the last cycle and there are fewer
-    than 5,000 rows, the networks are trained again on all rows, from the same
-    initial weights and for as many steps.
+    With ``learning_rate="cycles"`` and rows held out, the end of the learning rate's second
+    and third cycle (3/15 and 7/15 of the epochs) is a review, unless the training is shorter
+    than by default. If the validation error exceeds its best by more than a standard
+    error and R2 is below 0.95, training stops there. If R2 is at least 0.95 at the end of the
+    third, the error does not exceed its best so far and samples are few, the last cycle
+    trains on all and its last weights are kept. If the best epoch turns out to be one
+    before the last cycle, the networks are trained again on all rows, from the same initial
+    weights and for as many steps. (``Recipe(refit=False)`` trains on rows held out in no case.)
 
-    The paper's own model is the setting ``dict(similarity="l2", softstep="s2",
-    softstep_parameters="pointwise", temperature=None, trend=None, sharpness=1.0,
-    context_size=None, hidden_layer_sizes=(200,), embedding_dim=25,
-    activation="tanh", batch_norm=False, numerical_embedding=None, dropout=0.0,
-    batch_size=32, learning_rate="constant", learning_rate_init=1e-3,
-    weight_decay=0.0, ema_decay=None, n_estimators=1, max_iter=200,
-    early_stopping=True, validation_fraction=0.15, n_iter_no_change=10)``.
+    ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 
     References
     ----------

@@ -32,21 +32,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    eps : float or "auto", default="auto"
-        How close to 0 and 1 the mask's parameters may come, below 0.5; see
-        :class:`skneighbors.nn.SoftStep`.
-        ``"auto"``: 1e-6 as in the papers' code; from 5,000 distinct rows on, where single
-        gradients of masks so steep can undo a training, 1e-2. With ``rank_scale="linear"``
-        it is 1e-6 for any number of rows: there `eps`, divided by the sharpness, is about
-        the smallest share of the neighbours that can count. With 1e-2,
-        ``softstep="s2"`` leaves the second of 5,000 neighbours at least 0.59 of the
-        nearest's weight, and more among more, unless it is sharpened.
-
-    temperature : float or None, default=1.0
-        Initial value of the learnt strength of the soft rank, as a multiple of
-        the mean gap between a row's similarities; None for a fixed one of 1.
-        Used with ``rank="soft"``.
-
     trend : {"linear"} or None, default="linear"
         ``"linear"``: a linear function of the embedding is learnt beside, and
         neighbours contribute their residuals from it, so that predictions can
@@ -64,58 +49,29 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         learnt on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
 
-    sharpness : float or "auto", default="auto"
-        How many times as fast the mask falls with the rank in prediction as in training,
-        where ranks are soft and among some hundred rows, which makes masks wide.
-        ``"auto"``: of the powers of the square root of 2 from 0.5 to 8 the one that
-        predicts a network's validation rows best, whenever these are predicted;
-        below 1,000 distinct rows when its training ends or goes on with them, and 1 unless
-        it gains more than a standard error. Without validation rows 1, as in the papers.
-        See :class:`skneighbors.nn.SoftStepKNN`.
-
-    context_size : int, "auto" or None, default="auto"
-        Number of training rows drawn for every batch as neighbours beside the
-        batch itself; all rows if there are no more than that. ``"auto"``: 256, or 512
-        from 5,000 distinct rows on. None: the batch alone, as in the papers.
-
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
-        Widths of the embedder's hidden layers; ``()`` for a linear embedding.
-        ``"auto"``: two layers of 256, or four from 5,000 rows distinct in X or y on,
-        by the rows of each single fit: in a search, of a fold or of the refit. From
+        Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
     embedding_dim : int, default=64
         Width of the learnt embedding.
-
-    activation : {"silu", "relu", "tanh", "gelu"}, default="silu"
-        Activation of the hidden layers.
-
-    batch_norm : bool, default=True
-        Whether hidden layers are batch-normalised.
-
-    numerical_embedding : {"periodic"} or None, default="periodic"
-        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
-        first layer, or the scaled features as they are. Not used with a
-        `feature_extractor`.
 
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
-    dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1). ``"auto"``: 0; and where
-        fewer than 500 distinct rows are given and that training is stopped because it
-        harms (see the Notes of :class:`NONARegressor`), 0.2 in another one, whose networks
-        join those of the first.
+    n_estimators : int, default=2
+        Number of networks trained side by side, each with initial weights,
+        batches and validation rows of its own. Predictions are their mean, weighted by
+        `estimator_weights_`.
+
+    max_iter : int or "auto", default="auto"
+        Largest number of epochs.
 
     batch_size : int, default=256
-        Largest number of rows predicted in one step of the optimiser; one more
-        where a batch of a single row would be left.
-
-    learning_rate : {"cycles", "constant"}, default="cycles"
-        ``"cycles"``: four cosine cycles of growing length over the training.
-        ``"constant"``: `learning_rate_init` throughout.
+        Largest number of rows drawn to be predicted in one step of the optimiser; one
+        more where a batch of a single row would be left.
 
     learning_rate_init : float, default=1e-2
         Peak learning rate of AdamW.
@@ -123,22 +79,22 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     weight_decay : float, default=0.1
         Weight decay of AdamW.
 
-    ema_decay : float or None, default=0.99
-        Decay, for every step, of the exponential moving average of the weights
-        that is validated and kept; None to keep the weights themselves.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out of the training, to stop by and to keep the weights of the
+        epoch that predicts them best; otherwise those of the epoch of lowest training
+        loss are kept. Rows held out are neighbours all the same once the training is
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`.
 
-    n_estimators : int, default=2
-        Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own; twice as many in the end where
-        ``dropout="auto"`` adds a training. Predictions are their mean, weighted by
-        `estimator_weights_`.
+    validation_fraction : float or "auto", default="auto"
+        Share of the rows held out.
 
     n_candidates : int or None, default=None
         Number of rows that a prediction looks at: those nearest in the embedding,
         found through an index, and renormalised. (With ``rank=None``, a random sample
-        stands for the others; see :class:`NONARegressor`.) For banks of a hundred
-        thousand rows and more. None: all rows, exactly. Read at prediction alone, so
-        that ``set_params`` can change it on a fitted estimator.
+        stands for the others; see :class:`NONARegressor`.) A query whose nearest rows
+        cannot be told apart in single precision looks at all rows. For banks of a hundred
+        thousand rows and more. None: all rows, exactly. Read at prediction alone, so that
+        ``set_params`` can change it on a fitted estimator.
 
     algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
         How candidates are found, by FAISS where it is installed (on the CPU, in
@@ -148,31 +104,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         from 50,000 rows on, if FAISS is installed and the similarity is not
         ``"l1"``; else ``"brute"``.
 
-    max_iter : int or "auto", default="auto"
-        Largest number of epochs. ``"auto"``: 128, or as many as make 1,500
-        steps if that is more.
-
-    early_stopping : bool or "auto", default="auto"
-        Whether to set rows aside for validation and keep the weights of the
-        validated epoch that predicts them best; otherwise those of the epoch of
-        lowest training loss. ``"auto"``: from 100 distinct rows on, and they are
-        trained on as well in the end where that is safe. It is as the Notes of
-        :class:`NONARegressor` have it, but from 1,500 steps on, and with any number
-        of rows a training may be repeated. Rows set aside are neighbours all the same
-        once the training is over.
-
-    validation_fraction : float or "auto", default="auto"
-        Share of the rows set aside for validation. ``"auto"``: 0.15, but no more
-        than 1,024 rows.
-
-    n_iter_no_change : int or None, default=None
-        Number of epochs without a gain of `tol` after which training stops.
-        None: at `max_iter`, or earlier with ``early_stopping="auto"``; see the
-        Notes of :class:`NONARegressor`.
-
-    tol : float, default=0.0
-        Smallest gain in the mean squared error of the standardised targets, of
-        the validation rows if there are any, that `n_iter_no_change` counts.
+    recipe : Recipe or None, default=None
+        Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
@@ -189,45 +122,36 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     Attributes
     ----------
+    recipe_ : object
+        What every ``"auto"`` became, and what was given, by name: as `recipe_.max_iter`.
+
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardised
-        targets over rows and members, each row left out of its own neighbours.
+        targets over rows and networks, each row left out of its own neighbours.
 
     validation_scores_ : list of float or None
-        R2 on the validation rows, the mean over the members, after each epoch that
-        was validated, as long as rows are set aside, before ``sharpness="auto"`` is chosen
-        in the end. None without validation.
+        R2 on the rows held out, the mean over the networks, after each epoch that
+        was validated, as long as rows are held out. None without any.
 
     validation_iters_ : list of int or None
-        Those epochs, counted from 1: every one if `n_iter_no_change` is given or
-        `max_iter` is below 32. Else some 20 to 130 of up to 1,500, the first and last among
+        Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or
+        `max_iter` is below 32. Of more epochs, some 20 to 130, the first and last among
         them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
         half of its peak.
 
     n_iter_ : int
-        Number of epochs run; those of a training repeated on all rows and of one that
-        ``dropout="auto"`` adds are counted neither here nor in the curves.
+        Number of epochs run; those of a training repeated on all rows are not counted.
 
     best_iter_ : int
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
 
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal, or, where
-        ``dropout="auto"`` has trained twice, those of the first training come first,
-        and trainings weigh inversely as the mean squared errors of their validation
-        rows, at the best epoch before any of these are trained on and before
-        ``sharpness="auto"`` is chosen in the end.
+    estimator_weights_ : ndarray of shape (n_estimators,)
+        Weight of each network in a prediction; they sum to 1. All are equal.
 
-    hidden_layer_sizes_ : tuple of int
-        Widths of the hidden layers: what ``"auto"`` came to.
-
-    dropout_ : ndarray of shape (n_networks,)
-        Share of the hidden units dropped in the training of each network.
-
-    sharpness_ : ndarray of shape (n_networks,)
-        Sharpness of each network's mask.
+    sharpness_ : ndarray of shape (n_estimators,)
+        How many times as fast each network's mask falls in prediction; see :class:`Recipe`.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.

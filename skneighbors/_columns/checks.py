@@ -1,5 +1,7 @@
 """Bad input refused before any work is done, by the name of its column."""
 
+import datetime
+
 import numpy as np
 from sklearn.utils.validation import (
     check_array,
@@ -15,6 +17,15 @@ _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
     "TargetEncoder in a ColumnTransformer"
 )
+# What NumPy, pandas and polars hold of dates, times and durations, as objects.
+_TIMES = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    np.datetime64,
+    np.timedelta64,
+)
+_PANDAS_TIMES = ("Interval", "NaTType", "Period")
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
@@ -93,32 +104,39 @@ def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):
 
 
 def _refuse_what_is_no_number(data, name):
-    """Raise ValueError for text or times, which NumPy would turn into numbers silently."""
+    """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         for column in data.columns:
-            _refuse_kind(np.asarray(data[column]), f"Column {column!r} of {name}")
+            _refuse_values(data[column], f"Column {column!r} of {name}")
         return
     if isinstance(data, list | tuple):
         try:
-            data = np.asarray(data)
+            data = np.asarray(data, dtype=object)
         except ValueError:  # ragged: for scikit-learn to refuse
             return
-    if hasattr(data, "dtype"):
-        kind = getattr(data.dtype, "kind", "O")
-        if kind in "OUSMm" and not hasattr(data, "tocsr"):
-            _refuse_kind(np.asarray(data), name)
+    if hasattr(data, "dtype") and not hasattr(data, "tocsr"):
+        _refuse_values(data, name)
 
 
-def _refuse_kind(values, name):
-    kind = values.dtype.kind
-    if kind in "Mm":
-        raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")
-    if kind not in "OUS":
+def _refuse_values(values, name):
+    # Types of pandas and polars have no kind, or that of the values which a category stands for.
+    is_numpys = isinstance(getattr(values, "dtype", None), np.dtype)
+    if is_numpys and values.dtype.kind not in "OUSTMm":
+        return
+    values = np.asarray(values)
+    if values.dtype.kind not in "OUSTMm":
         return
     text = next((value for value in values.flat if isinstance(value, str | bytes)), None)
     if text is not None:
-        raise ValueError(f"{name} holds text, such as {str(text)!r}: {_ENCODE}.")
-    if any(value is None or type(value).__name__ == "NAType" for value in values.flat):
-        raise ValueError(f"{name} contains NaN, None or NA; every value must be a number.")
-    if any(hasattr(value, "isoformat") for value in values.flat):
+        text = text if isinstance(text, bytes) else str(text)
+        raise ValueError(f"{name} holds text, such as {text!r}: {_ENCODE}.")
+    if any(
+        isinstance(value, _TIMES) or _type_name(value) in _PANDAS_TIMES for value in values.flat
+    ):
         raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")
+    if any(value is None or _type_name(value) == "NAType" for value in values.flat):
+        raise ValueError(f"{name} contains NaN, None or NA; every value must be a number.")
+
+
+def _type_name(value):
+    return type(value).__name__

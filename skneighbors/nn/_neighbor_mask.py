@@ -37,7 +37,7 @@ class NeighborMask(NamedTuple):
 
     @classmethod
     def of(cls, s, self_index, sample_weight):
-        """NeighborMask of neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
+        """Mask neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
         own = None
         if self_index is not None:
             if self_index.shape != s.shape[-2:-1]:

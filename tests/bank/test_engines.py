@@ -180,5 +180,5 @@ def test_threads_build_an_index_once(monkeypatch):
 def test_an_index_that_is_there_is_not_waited_for(built):
     cache, bank = IndexCache(), bank_on("here")
     kept = cache.get(bank, "brute")
-    with engines._building, ThreadPoolExecutor(1) as pool:  # one of another bank is built
+    with ThreadPoolExecutor(1) as pool, engines._building:  # one of another bank is built
         assert pool.submit(cache.get, bank, "brute").result(timeout=20) is kept
