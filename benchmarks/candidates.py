@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import platform
-import copy
 import time
 from pathlib import Path
 
@@ -88,7 +87,6 @@ def measure(kind, dataset, n_rows, n_queries, epochs, algorithms):
                 "held": weight_held(model._fitted.bank, scaled, algorithm, n_candidates),
                 "change": root_mean_squared_error(y_test, y_near) / error - 1,
             }
-        model = copy.deepcopy(model)  # without the index
 
 
 def write_table(results, about, machine):

@@ -137,9 +137,9 @@ class NONARegressor(BaseNeighborRegressor):
         instead, the best epoch before, whose number of steps they then took.
 
     estimator_weights_ : ndarray of shape (n_estimators,)
-        Weight of each network in a prediction; they sum to 1. All are equal unless ``trend="auto"`` makes two kinds:
-        these weigh inversely as the mean squared errors of the rows they hold out, at the
-        best epoch before any of these are trained on.
+        Weight of each network in a prediction; they sum to 1. All are equal unless
+        ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
+        of the rows they hold out, at the best epoch before any of these are trained on.
 
     sharpness_ : ndarray of shape (n_estimators,)
         What each network's temperature is divided by in prediction; see :class:`Recipe`.
@@ -172,7 +172,8 @@ class NONARegressor(BaseNeighborRegressor):
     With ``learning_rate="cycles"`` and rows held out, the end of the learning rate's second
     and third cycle (3/15 and 7/15 of the epochs) is a review, unless the training is shorter
     than by default. If the validation error exceeds its best by more than a standard
-    error and R2 is below 0.95, training stops there. If R2 is at least 0.95 at the end of the
+    error and there is noise (R2 below 0.85 after the second, 0.95 after the third), training
+    stops there. If R2 is at least 0.95 at the end of the
     third, the error does not exceed its best so far and samples are few, the last cycle
     trains on all and its last weights are kept. If the best epoch turns out to be one
     before the last cycle, the networks are trained again on all rows, from the same initial

@@ -30,13 +30,13 @@ TABLE = [
             learning_rate="cycles",
             max_validation=1024,  # more would cost time and tell little more
             min_epochs=104,
-            min_steps=1500,
+            min_steps=750,
             n_iter_no_change=None,
             numerical_embedding="periodic",
             parallel=False,
             refit=True,
             sharpen_when_validated=False,
-            stop_below_r2=0.95,
+            stop_below_r2=(0.85, 0.95),
             temperature=1.0,
             tol=0.0,
             trends=("linear",),
@@ -45,7 +45,7 @@ TABLE = [
     ),
     (100, dict(early_stopping=True, trends=("linear", None))),
     (500, dict(trends=("linear",))),
-    (1000, dict(min_steps=1000, parallel=True)),
+    (1000, dict(parallel=True)),
     (2000, dict(context_neighbors=4, join_last_cycle=False)),
     (5000, dict(hidden_layer_sizes=(256, 256, 256, 256), refit=False)),
 ]
@@ -227,7 +227,7 @@ class ResolvedRecipe:
     stop_if_harmful : bool
         Whether training stops after the second or third cycle of the learning rate if it
         has harmed: if the validation error exceeds its best by `harm_in_standard_errors`
-        and R2 is below `stop_below_r2`.
+        and R2 is below `stop_below_r2`, one for each: clean targets may yet be learnt better.
     join_last_cycle : bool
         Whether samples held out may be trained on in the last cycle.
     refit : bool
@@ -263,7 +263,7 @@ class ResolvedRecipe:
     tol: float
     stop_if_harmful: bool
     harm_in_standard_errors: float
-    stop_below_r2: float
+    stop_below_r2: tuple
     join_last_cycle: bool
     refit: bool
     parallel: bool

@@ -62,13 +62,14 @@ class CycleReview:
         """
         if epoch not in (self._second, self._third):
             return False
-        return result.score < self._recipe.stop_below_r2 and self._harmed(result, best)
+        stop_below_r2 = self._recipe.stop_below_r2[epoch == self._third]
+        return result.score < stop_below_r2 and self._harmed(result, best)
 
     def joins(self, epoch, result, best):
         """Whether the last cycle may train on all: little noise, and no harm so far."""
         if not self._recipe.join_last_cycle or epoch != self._third:
             return False
-        return result.score >= self._recipe.stop_below_r2 and not self._harmed(result, best)
+        return result.score >= self._recipe.stop_below_r2[1] and not self._harmed(result, best)
 
     def refits(self, best_epoch):
         """Whether to train again on all samples, as the last cycle has gained nothing."""

@@ -107,7 +107,7 @@ def far_from_one(monkeypatch):
 @pytest.fixture
 def chosen(far_from_one, auto, monkeypatch):
     """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
-    auto(min_epochs=30, min_steps=30, stop_below_r2=-9.0)
+    auto(min_epochs=30, min_steps=30, stop_below_r2=(-9.0, -9.0))
     values = []
 
     def recording(function):
