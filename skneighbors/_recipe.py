@@ -26,7 +26,6 @@ TABLE = [
             eps=1e-6,
             harm_in_standard_errors=1.0,
             hidden_layer_sizes=(256, 256),
-            join_last_cycle=True,
             learning_rate="cycles",
             max_validation=1024,  # more would cost time and tell little more
             min_epochs=104,
@@ -36,7 +35,6 @@ TABLE = [
             parallel=False,
             refit=True,
             sharpen_when_validated=False,
-            stop_below_r2=(0.85, 0.95),
             temperature=1.0,
             tol=0.0,
             trends=("linear",),
@@ -46,8 +44,8 @@ TABLE = [
     (100, dict(early_stopping=True, trends=("linear", None))),
     (500, dict(trends=("linear",))),
     (1000, dict(parallel=True)),
-    (2000, dict(context_neighbors=4, join_last_cycle=False)),
-    (5000, dict(hidden_layer_sizes=(256, 256, 256, 256), refit=False)),
+    (2000, dict(context_neighbors=4)),
+    (5000, dict(hidden_layer_sizes=(256, 256, 256, 256))),
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
@@ -224,14 +222,12 @@ class ResolvedRecipe:
     predictions_per_sample : float
         How often an epoch predicts a row, in the mean: more than once where near rows are
         predicted, too.
-    stop_if_harmful : bool
-        Whether training stops after the second or third cycle of the learning rate if it
-        has harmed: if the validation error exceeds its best by `harm_in_standard_errors`
-        and R2 is below `stop_below_r2`, one for each: clean targets may yet be learnt better.
-    join_last_cycle : bool
-        Whether samples held out may be trained on in the last cycle.
+    review : bool
+        Whether training stops at the end of the learning rate's third cycle if it has
+        harmed: if the validation error exceeds its best by `harm_in_standard_errors`.
     refit : bool
-        Whether, otherwise, networks are trained again on all samples.
+        Whether samples held out are trained on in the end: in the last cycle, or, after
+        harm, by networks trained anew for as many steps as were best.
     parallel : bool
         Whether, on a CPU, each network is trained in a thread of its own.
     """
@@ -261,10 +257,8 @@ class ResolvedRecipe:
     ema_decay: float | None
     n_iter_no_change: int | None
     tol: float
-    stop_if_harmful: bool
+    review: bool
     harm_in_standard_errors: float
-    stop_below_r2: tuple
-    join_last_cycle: bool
     refit: bool
     parallel: bool
 
@@ -340,7 +334,6 @@ _FROM_TABLE_ALONE = (
     "harm_in_standard_errors",
     "parallel",
     "sharpen_when_validated",
-    "stop_below_r2",
 )
 
 
@@ -375,20 +368,19 @@ def _plan_steps(given, values, auto, n_train):
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / values["batch_size"]))
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
-    stop_if_harmful = (
+    review = (
         n_train < values["n_samples"]
         and values["learning_rate"] == "cycles"
         and values["n_iter_no_change"] is None
         and max_iter * n_batches * n_predictions >= auto["min_steps"]
     )
-    refit = given["refit"]
+    refit = auto["refit"] if given["refit"] == "auto" else given["refit"]
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
-        stop_if_harmful=stop_if_harmful,
-        join_last_cycle=stop_if_harmful and (auto["join_last_cycle"] if refit == "auto" else refit),
-        refit=stop_if_harmful and (auto["refit"] if refit == "auto" else refit),
+        review=review,
+        refit=review and refit,
     )
 
 

@@ -50,6 +50,8 @@ EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
     "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
     "parallel": {999: False, 1000: True},
+    "review": {99: False, 100: True, 10**6: True},
+    "refit": {99: False, 100: True, 10**6: True},
 }
 EXPECTED_OF = {
     NONARegressor: EXPECTED
@@ -57,8 +59,6 @@ EXPECTED_OF = {
         "context_size": {0: 256, 10**6: 256},
         "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
-        "refit": {99: False, 100: True, 4999: True, 5000: False},
-        "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
         "sharpen_when_validated": {0: False, 10**6: False},
     },
     SoftStepKNNRegressor: EXPECTED
@@ -66,8 +66,6 @@ EXPECTED_OF = {
         "context_size": {4999: 256, 5000: 512},
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
-        "refit": {99: False, 100: True, 10**6: True},
-        "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
         "sharpen_when_validated": {999: False, 1000: True},
     },
 }
@@ -110,14 +108,14 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
 )
 def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
     recipe = resolved(estimator_class(**params, recipe=Recipe(**fields)), 300)
-    assert recipe.stop_if_harmful == recipe.refit == recipe.join_last_cycle == stops
+    assert recipe.review == recipe.refit == stops
 
 
 @pytest.mark.parametrize("refit", [False, True])
 def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
     recipe = resolved(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
-    assert recipe.stop_if_harmful
-    assert recipe.refit == recipe.join_last_cycle == refit
+    assert recipe.review
+    assert recipe.refit == refit
 
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():

@@ -6,7 +6,7 @@
       Training (loop)               epochs, and a refit on all samples
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
-        Checkpoint, Patience, CycleReview (stopping)   which weights to keep, when to end
+        Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
       sharpen, inverse_mse_weights (calibration)       what held-out samples say in the end
 
 All decide by the resolved recipe; none knows the bank, or an estimator.

@@ -9,7 +9,7 @@ from .._utils.blocks import keep_freed_memory
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
 from .schedule import validates
-from .stopping import Checkpoint, CycleReview, Patience
+from .stopping import Checkpoint, Patience, Review
 from .validation import EpochResult
 
 
@@ -37,7 +37,7 @@ class Training:
     """One training of one network, from its initial weights to those that are kept.
 
     Samples held out may be trained on in the end: in the last cycle of the learning
-    rate, or by another training for as many steps as were best.
+    rate, or, where training on harms, by another training for as many steps as were best.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ class Training:
         )
 
     def _run_epochs(self, trainers):
-        """Train; whether to train once more on all rows, for as long as was best."""
+        """Train; whether that has harmed, so that rows held out are to be trained on anew."""
         recipe, history = self._recipe, self.history
-        checkpoint, review = Checkpoint(trainers), CycleReview(recipe)
+        checkpoint, review = Checkpoint(trainers), Review(recipe)
         patience = Patience(recipe.n_iter_no_change, recipe.tol)
         on_all = False
         for epoch in range(1, recipe.max_iter + 1):
@@ -145,12 +145,13 @@ class Training:
             self._report(result.loss, result.score, on_all)
             if patience.is_exhausted(result.error):
                 break
-            if review.stops(epoch, result, checkpoint.best):
-                break
-            if review.joins(epoch, result, checkpoint.best):
-                on_all = True
-                trainers.train_on_all()
-        return review.refits(checkpoint.epoch)
+            if epoch == review.epoch:
+                if review.finds_harm(result, checkpoint.best):
+                    return recipe.refit
+                if recipe.refit:
+                    on_all = True
+                    trainers.train_on_all()
+        return False
 
     def _refit(self, network):
         """Train on all samples for as many steps as were best; whether it went well."""

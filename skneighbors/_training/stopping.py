@@ -1,15 +1,14 @@
 """When a training ends, which weights it keeps, and on which samples it goes on.
 
 Each decision is a part of its own: :class:`Checkpoint` (which epoch to keep),
-:class:`Patience` (no gain for too long), :class:`CycleReview` (has training on harmed? may
-samples held out join? is it worth training again on all?).
+:class:`Patience` (no gain for too long), :class:`Review` (has training on harmed?).
 """
 
 import math
 
 import torch
 
-from .schedule import cycle_ends
+from .schedule import third_cycle_end
 from .validation import EpochResult
 
 
@@ -46,37 +45,19 @@ class Patience:
         return self._n_without_gain == self._n_iter_no_change
 
 
-class CycleReview:
-    """What the samples held out say where the second and the third cycle of the rate end."""
+class Review:
+    """Whether training on has harmed, asked where the third of four cycles of the rate ends.
+
+    If so, the training stops there. If not, the last cycle may train on the samples held out.
+    """
 
     def __init__(self, recipe):
-        self._recipe = recipe
-        self._second, self._third = 0, 0
-        if recipe.stop_if_harmful:
-            self._second, self._third = cycle_ends(recipe.max_iter)
+        self._n_standard_errors = recipe.harm_in_standard_errors
+        self.epoch = third_cycle_end(recipe.max_iter) if recipe.review else None
 
-    def stops(self, epoch, result, best):
-        """Whether training on has harmed, and the targets are noisy.
-
-        Clean targets may yet be learnt better.
-        """
-        if epoch not in (self._second, self._third):
-            return False
-        stop_below_r2 = self._recipe.stop_below_r2[epoch == self._third]
-        return result.score < stop_below_r2 and self._harmed(result, best)
-
-    def joins(self, epoch, result, best):
-        """Whether the last cycle may train on all: little noise, and no harm so far."""
-        if not self._recipe.join_last_cycle or epoch != self._third:
-            return False
-        return result.score >= self._recipe.stop_below_r2[1] and not self._harmed(result, best)
-
-    def refits(self, best_epoch):
-        """Whether to train again on all samples, as the last cycle has gained nothing."""
-        return self._recipe.refit and best_epoch <= self._third
-
-    def _harmed(self, result, best):
-        return significantly_worse(result, best, self._recipe.harm_in_standard_errors)
+    def finds_harm(self, result, best):
+        """Whether the validation error exceeds its best beyond chance."""
+        return significantly_worse(result, best, self._n_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):

@@ -22,7 +22,7 @@ from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import learning_rate_factor
-from skneighbors._training.stopping import CycleReview, significantly_worse
+from skneighbors._training.stopping import significantly_worse
 from skneighbors._training.validation import EpochResult, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -51,8 +51,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         weight_decay=0.0,
         ema_decay=None,
         sharpness=1.0,
-        stop_if_harmful=False,
-        join_last_cycle=False,
+        review=False,
         refit=False,
     )
     orders = [torch.randperm(120) for _ in range(n_members)]
@@ -312,46 +311,19 @@ def counts_of_rows(monkeypatch):
 
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
-FINISH = dict(max_iter=30, stop_if_harmful=True, join_last_cycle=True, refit=True)
-SAFE = FINISH | dict(harm_in_standard_errors=NEVER, stop_below_r2=(-9, -9))
-HARMFUL = FINISH | dict(
-    harm_in_standard_errors=ALWAYS,
-    stop_below_r2=(1, 1),
-    learning_rate_init=0.1,
-)
+FINISH = dict(max_iter=30, review=True, refit=True)
+SAFE = FINISH | dict(harm_in_standard_errors=NEVER)
+HARMFUL = FINISH | dict(harm_in_standard_errors=ALWAYS, learning_rate_init=0.1)
 
 
-@pytest.mark.parametrize(("n_errors", "least"), [(NEVER, -9), (ALWAYS, -9), (NEVER, 1)])
-def test_rows_held_out_join_the_last_cycle_if_it_is_safe(counts_of_rows, n_errors, least):
-    fields = dict(harm_in_standard_errors=n_errors, stop_below_r2=(-9, least))
-    _, history, _ = train(**FINISH | fields, learning_rate_init=0.1)
+@pytest.mark.parametrize("refit", [False, True])
+def test_rows_held_out_join_the_last_cycle_where_training_has_not_harmed(counts_of_rows, refit):
+    _, history, _ = train(**SAFE | dict(refit=refit))
     assert len(history.losses) == 30
-    if n_errors == ALWAYS or least == 1:
-        assert counts_of_rows[0] == 90
-        assert len(history.scores) == 30
-        assert history.best_epoch == 1 + np.argmax(history.scores)
-    else:
-        assert counts_of_rows == [90, 120]
-        assert len(history.scores) == 14
-        assert history.best_epoch == 30
+    assert counts_of_rows == ([90, 120] if refit else [90])
+    assert len(history.scores) == (14 if refit else 30)  # 7 / 15 of 30
+    assert history.best_epoch == (30 if refit else 1 + np.argmax(history.scores))
     assert history.best_before_refit.score == max(history.scores)
-
-
-@pytest.mark.parametrize(("epoch", "limit"), [(5, -9), (6, 0.85), (7, -9), (14, 0.95)])
-@pytest.mark.parametrize("score", [0.84, 0.86, 0.94, 0.96])
-def test_a_training_stops_after_a_cycle_that_has_harmed_if_there_is_noise(epoch, limit, score):
-    fields = dict(stop_below_r2=(0.85, 0.95), harm_in_standard_errors=1.0)
-    review = CycleReview(replace(make_recipe(120), max_iter=30, stop_if_harmful=True, **fields))
-    worse, better = torch.full((1, 5), 10.0), torch.arange(5.0).unsqueeze(0)
-    now, best = (EpochResult(0.1, 1.0, score, errors) for errors in (worse, better))
-    assert review.stops(epoch, now, best) == (score < limit)
-    assert not review.stops(epoch, best, best)
-
-
-def test_harm_without_noise_ends_nothing_and_joins_nothing(counts_of_rows):
-    _, history, _ = train(**HARMFUL | dict(stop_below_r2=(-9, -9), refit=False))
-    assert len(history.losses) == len(history.scores) == 30
-    assert counts_of_rows == [90]
 
 
 def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
@@ -363,32 +335,26 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 
     monkeypatch.setattr(trainer.Trainer, "epoch", recording)
     network, history, score = train(**HARMFUL)
-    assert len(history.losses) == len(history.scores) == 6  # 3 / 15 of 30
-    assert history.best_epoch == 1 + np.argmax(history.scores)
+    assert len(history.losses) == len(history.scores) == 14
+    assert history.best_epoch == 1 + np.argmax(history.scores) < 14
     assert counts_of_rows == [90, 120]
     # Three batches an epoch have become four.
     again = list(range(round(history.best_epoch * 3 / 4)))
-    assert n_epochs == [*range(6), *again]
+    assert n_epochs == [*range(14), *again]
     assert score != pytest.approx(max(history.scores), rel=1e-3)
     assert not network.training
 
 
-@pytest.mark.parametrize(
-    ("best", "refit", "again"), [(14, True, True), (14, False, False), (15, True, False)]
-)
-def test_a_best_epoch_before_the_last_cycle_is_repeated_on_all_rows(
-    monkeypatch, counts_of_rows, best, refit, again
-):
-    errors = iter([1.0] * (best - 1) + [0.0] + [1.0] * 30)
-    epoch = ParallelTrainers.epoch
+def test_after_harm_the_best_epoch_is_kept_where_nothing_is_refitted(counts_of_rows):
+    _, history, score = train(**HARMFUL | dict(refit=False))
+    assert len(history.losses) == 14
+    assert counts_of_rows == [90]
+    assert_allclose(score, max(history.scores), rtol=1e-4)
 
-    def made_up(self, validated):
-        return epoch(self, validated)._replace(error=next(errors))
 
-    monkeypatch.setattr(ParallelTrainers, "epoch", made_up)
-    _, history, _ = train(**SAFE | dict(stop_below_r2=(-9, 1), refit=refit))
-    assert history.best_epoch == best
-    assert counts_of_rows == ([90, 120] if again else [90])
+def test_without_a_review_nothing_ends_early(counts_of_rows):
+    _, history, _ = train(**HARMFUL | dict(review=False, refit=False))
+    assert len(history.losses) == len(history.scores) == 30
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, None])

@@ -11,7 +11,7 @@ from skneighbors._network import NeighborNetwork
 from skneighbors._training import trainer
 from skneighbors._training.calibration import sharpen
 from skneighbors._training.loop import Training
-from skneighbors._training.stopping import CycleReview
+from skneighbors._training.stopping import Review
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
@@ -107,7 +107,7 @@ def far_from_one(monkeypatch):
 @pytest.fixture
 def chosen(far_from_one, auto, monkeypatch):
     """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
-    auto(min_epochs=30, min_steps=30, stop_below_r2=(-9.0, -9.0))
+    auto(min_epochs=30, min_steps=30)
     values = []
 
     def recording(function):
@@ -184,7 +184,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
-    monkeypatch.setattr(CycleReview, "stops", lambda self, epoch, now, best: epoch == 6)
+    monkeypatch.setattr(Review, "finds_harm", lambda self, now, best: True)
     repeat, repeated = Training._refit, []
 
     def counting(self, network):
