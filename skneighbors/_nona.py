@@ -169,15 +169,12 @@ class NONARegressor(BaseNeighborRegressor):
     both take sample weights into account. Training is in float32, prediction in
     float64, but for the sample that `n_candidates` leaves the far rows to.
 
-    With ``learning_rate="cycles"`` and rows held out, the end of the learning rate's second
-    and third cycle (3/15 and 7/15 of the epochs) is a review, unless the training is shorter
-    than by default. If the validation error exceeds its best by more than a standard
-    error and there is noise (R2 below 0.85 after the second, 0.95 after the third), training
-    stops there. If R2 is at least 0.95 at the end of the
-    third, the error does not exceed its best so far and samples are few, the last cycle
-    trains on all and its last weights are kept. If the best epoch turns out to be one
-    before the last cycle, the networks are trained again on all rows, from the same initial
-    weights and for as many steps. (``Recipe(refit=False)`` trains on rows held out in no case.)
+    With rows held out and ``learning_rate="cycles"``, a training that is not shorter than by
+    default is reviewed at the end of the learning rate's third cycle (7/15 of the epochs).
+    If the validation error exceeds its best by more than a standard error, training stops,
+    and the networks are trained anew on all rows, from the same initial weights and for as
+    many steps as were best. If not, the last cycle trains on all rows and its last weights
+    are kept. (``Recipe(refit=False)`` trains on rows held out in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 

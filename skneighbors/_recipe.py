@@ -49,12 +49,8 @@ TABLE = [
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    (
-        0,
-        dict(
-            context_neighbors=None, min_epochs=128, min_steps=1500, refit=True, trends=("linear",)
-        ),
-    ),
+    (0, dict(context_neighbors=None, min_epochs=128, min_steps=600, trends=("linear",))),
+    (500, dict(min_steps=1000)),
     (1000, dict(sharpen_when_validated=True)),
     (5000, dict(context_size=512, eps=1e-2)),
 ]
