@@ -66,7 +66,7 @@ class BaseNeighborRegressor(
         "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
         "embedding_dim": [counts_from(1)],
         "feature_extractor": [callable, None],
-        "n_estimators": [counts_from(1)],
+        "n_estimators": [StrOptions({"auto"}), counts_from(1)],
         "max_iter": [StrOptions({"auto"}), counts_from(1)],
         "batch_size": [counts_from(2)],
         "learning_rate_init": [reals(0, None, "neither")],

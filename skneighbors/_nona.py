@@ -50,7 +50,7 @@ class NONARegressor(BaseNeighborRegressor):
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
-    n_estimators : int, default=2
+    n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean, weighted by
         `estimator_weights_`.
@@ -136,12 +136,12 @@ class NONARegressor(BaseNeighborRegressor):
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
 
-    estimator_weights_ : ndarray of shape (n_estimators,)
+    estimator_weights_ : ndarray of shape (n_networks,)
         Weight of each network in a prediction; they sum to 1. All are equal unless
         ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
         of the rows they hold out, at the best epoch before any of these are trained on.
 
-    sharpness_ : ndarray of shape (n_estimators,)
+    sharpness_ : ndarray of shape (n_networks,)
         What each network's temperature is divided by in prediction; see :class:`Recipe`.
 
     n_samples_fit_ : int
@@ -173,8 +173,8 @@ class NONARegressor(BaseNeighborRegressor):
     default is reviewed at the end of the learning rate's third cycle (7/15 of the epochs).
     If the validation error exceeds its best by more than a standard error, training stops,
     and the networks are trained anew on all rows, from the same initial weights and for as
-    many steps as were best. If not, the last cycle trains on all rows and its last weights
-    are kept. (``Recipe(refit=False)`` trains on rows held out in no case.)
+    many steps as were best. If not, and samples are few, the last cycle trains on all rows and
+    its last weights are kept. (``Recipe(refit=False)`` trains on rows held out in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 
@@ -214,7 +214,7 @@ class NONARegressor(BaseNeighborRegressor):
         hidden_layer_sizes="auto",
         embedding_dim=64,
         feature_extractor=None,
-        n_estimators=2,
+        n_estimators="auto",
         max_iter="auto",
         batch_size=256,
         learning_rate_init=1e-2,

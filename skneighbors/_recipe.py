@@ -26,10 +26,12 @@ TABLE = [
             eps=1e-6,
             harm_in_standard_errors=1.0,
             hidden_layer_sizes=(256, 256),
+            join_last_cycle=True,
             learning_rate="cycles",
             max_validation=1024,  # more would cost time and tell little more
             min_epochs=104,
-            min_steps=750,
+            min_steps=350,
+            n_estimators=4,
             n_iter_no_change=None,
             numerical_embedding="periodic",
             parallel=False,
@@ -42,16 +44,15 @@ TABLE = [
         ),
     ),
     (100, dict(early_stopping=True, trends=("linear", None))),
-    (500, dict(trends=("linear",))),
-    (1000, dict(parallel=True)),
-    (2000, dict(context_neighbors=4)),
+    (500, dict(min_steps=1500, n_estimators=2, trends=("linear",))),
+    (1000, dict(min_steps=1000, parallel=True)),
+    (2000, dict(context_neighbors=4, join_last_cycle=False)),
     (5000, dict(hidden_layer_sizes=(256, 256, 256, 256))),
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    (0, dict(context_neighbors=None, min_epochs=128, min_steps=600, trends=("linear",))),
-    (500, dict(min_steps=1000)),
-    (1000, dict(sharpen_when_validated=True)),
+    (0, dict(context_neighbors=None, min_epochs=128, trends=("linear",))),
+    (1000, dict(min_steps=1500, sharpen_when_validated=True)),
     (5000, dict(context_size=512, eps=1e-2)),
 ]
 # On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
@@ -221,9 +222,11 @@ class ResolvedRecipe:
     review : bool
         Whether training stops at the end of the learning rate's third cycle if it has
         harmed: if the validation error exceeds its best by `harm_in_standard_errors`.
+    join_last_cycle : bool
+        Whether, where it has not, samples held out are trained on in the last cycle.
     refit : bool
-        Whether samples held out are trained on in the end: in the last cycle, or, after
-        harm, by networks trained anew for as many steps as were best.
+        Whether, where it has, networks are trained anew on all samples, for as many steps as
+        were best.
     parallel : bool
         Whether, on a CPU, each network is trained in a thread of its own.
     """
@@ -255,6 +258,7 @@ class ResolvedRecipe:
     tol: float
     review: bool
     harm_in_standard_errors: float
+    join_last_cycle: bool
     refit: bool
     parallel: bool
 
@@ -316,7 +320,7 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
     if given["trend"] == "auto":
         # Without samples held out nothing tells how kinds should weigh.
         kinds = auto["trends"] if n_validation else ("linear",)
-    values["trends"] = tuple(islice(cycle(kinds), given["n_estimators"]))
+    values["trends"] = tuple(islice(cycle(kinds), values["n_estimators"]))
     values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
     values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
     values |= _plan_steps(given, values, auto, n_samples - n_validation)
@@ -370,12 +374,15 @@ def _plan_steps(given, values, auto, n_train):
         and values["n_iter_no_change"] is None
         and max_iter * n_batches * n_predictions >= auto["min_steps"]
     )
-    refit = auto["refit"] if given["refit"] == "auto" else given["refit"]
+    refit, join = auto["refit"], auto["join_last_cycle"]
+    if given["refit"] != "auto":
+        refit = join = given["refit"]
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         review=review,
+        join_last_cycle=review and join,
         refit=review and refit,
     )
 

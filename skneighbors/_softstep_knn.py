@@ -61,7 +61,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
-    n_estimators : int, default=2
+    n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean, weighted by
         `estimator_weights_`.
@@ -147,10 +147,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
 
-    estimator_weights_ : ndarray of shape (n_estimators,)
+    estimator_weights_ : ndarray of shape (n_networks,)
         Weight of each network in a prediction; they sum to 1. All are equal.
 
-    sharpness_ : ndarray of shape (n_estimators,)
+    sharpness_ : ndarray of shape (n_networks,)
         How many times as fast each network's mask falls in prediction; see :class:`Recipe`.
 
     n_samples_fit_ : int
@@ -215,7 +215,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         hidden_layer_sizes="auto",
         embedding_dim=64,
         feature_extractor=None,
-        n_estimators=2,
+        n_estimators="auto",
         max_iter="auto",
         batch_size=256,
         learning_rate_init=1e-2,

@@ -55,7 +55,7 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 
 def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
-    model = NONARegressor(n_estimators=4, max_iter=20, random_state=0).fit(X, y)
+    model = NONARegressor(max_iter=20, random_state=0).fit(X, y)
     members, bank = member_predictions(model, X_test), model._fitted.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
@@ -80,7 +80,7 @@ def test_shares_are_those_of_the_members(friedman, monkeypatch):
     shares = torch.tensor([0.9, 0.1]).double()
     monkeypatch.setattr(_base, "inverse_mse_weights", lambda *args: shares)
     X, _, y, _ = friedman
-    model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
+    model = NONARegressor(n_estimators=2, max_iter=1, random_state=0).fit(X, y)
     assert_allclose(model.estimator_weights_, [0.9, 0.1])
     assert model._fitted.bank.network.head.trend.on.tolist() == [1, 0]
 
@@ -88,15 +88,16 @@ def test_shares_are_those_of_the_members(friedman, monkeypatch):
 @pytest.mark.parametrize(
     ("n_rows", "params", "trends"),
     [
-        (100, {}, ("linear", None)),
-        (499, {}, ("linear", None)),
+        (100, {}, ("linear", None) * 2),
+        (499, {}, ("linear", None) * 2),
+        (499, {"n_estimators": 2}, ("linear", None)),
         (499, {"n_estimators": 3}, ("linear", None, "linear")),
         (499, {"n_estimators": 1}, ("linear",)),
-        (99, {}, ("linear", "linear")),  # nothing is held out to weigh them by
-        (500, {}, ("linear", "linear")),
-        (300, {"early_stopping": False}, ("linear", "linear")),
-        (300, {"trend": "linear"}, ("linear", "linear")),
-        (300, {"trend": None}, (None, None)),
+        (99, {}, ("linear",) * 4),  # nothing is held out to weigh them by
+        (500, {}, ("linear",) * 2),
+        (300, {"early_stopping": False}, ("linear",) * 4),
+        (300, {"trend": "linear"}, ("linear",) * 4),
+        (300, {"trend": None}, (None,) * 4),
     ],
 )
 def test_which_members_have_a_trend(n_rows, params, trends):
@@ -247,7 +248,7 @@ def test_an_error_in_one_member_ends_all(
 ):
     X, X_test, y, _ = friedman
     thread_count(2)
-    model = estimator_class(trend="linear", max_iter=2, random_state=0).fit(X, y)
+    model = estimator_class(n_estimators=2, trend="linear", max_iter=2, random_state=0).fit(X, y)
     before = model.predict(X_test)
     original, steps = Trainer._learning_rate, itertools.count(1)
 
@@ -328,7 +329,7 @@ def test_members_share_no_feature_extractor(estimator_class, friedman):
     X, _, y, _ = friedman
     extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    params = dict(trend="linear", max_iter=3, random_state=0)
+    params = dict(n_estimators=2, trend="linear", max_iter=3, random_state=0)
     model = estimator_class(feature_extractor=lambda: extractor, **params).fit(X, y)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name])  # trained as copies

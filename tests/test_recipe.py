@@ -50,6 +50,8 @@ EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
     "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
     "parallel": {999: False, 1000: True},
+    "n_estimators": {0: 4, 499: 4, 500: 2, 10**6: 2},
+    "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
     "review": {99: False, 100: True, 10**6: True},
     "refit": {99: False, 100: True, 10**6: True},
 }
@@ -108,14 +110,14 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
 )
 def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
     recipe = resolved(estimator_class(**params, recipe=Recipe(**fields)), 300)
-    assert recipe.review == recipe.refit == stops
+    assert recipe.review == recipe.refit == recipe.join_last_cycle == stops
 
 
 @pytest.mark.parametrize("refit", [False, True])
 def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
     recipe = resolved(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
     assert recipe.review
-    assert recipe.refit == refit
+    assert recipe.refit == recipe.join_last_cycle == refit
 
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():
@@ -133,9 +135,11 @@ def test_epochs_that_predict_rows_more_than_once_are_fewer():
 
 
 def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
-    least = values_for(50, estimator_class()._tables())["min_steps"]
-    assert resolved(estimator_class(), 50).max_iter == least
-    assert resolved(estimator_class(batch_size=10), 50).max_iter == np.ceil(least / 5)
+    auto = values_for(50, estimator_class()._tables())
+    assert auto["min_steps"] > auto["min_epochs"]
+    assert resolved(estimator_class(), 50).max_iter == auto["min_steps"]
+    assert resolved(estimator_class(batch_size=25), 50).max_iter == auto["min_steps"] // 2
+    assert resolved(estimator_class(batch_size=5), 50).max_iter == auto["min_epochs"]
     assert resolved(estimator_class(max_iter=7), 50).max_iter == 7
 
 

@@ -148,7 +148,7 @@ class Training:
             if epoch == review.epoch:
                 if review.finds_harm(result, checkpoint.best):
                     return recipe.refit
-                if recipe.refit:
+                if recipe.join_last_cycle:
                     on_all = True
                     trainers.train_on_all()
         return False

@@ -52,6 +52,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         ema_decay=None,
         sharpness=1.0,
         review=False,
+        join_last_cycle=False,
         refit=False,
     )
     orders = [torch.randperm(120) for _ in range(n_members)]
@@ -311,18 +312,18 @@ def counts_of_rows(monkeypatch):
 
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
-FINISH = dict(max_iter=30, review=True, refit=True)
+FINISH = dict(max_iter=30, review=True, join_last_cycle=True, refit=True)
 SAFE = FINISH | dict(harm_in_standard_errors=NEVER)
 HARMFUL = FINISH | dict(harm_in_standard_errors=ALWAYS, learning_rate_init=0.1)
 
 
-@pytest.mark.parametrize("refit", [False, True])
-def test_rows_held_out_join_the_last_cycle_where_training_has_not_harmed(counts_of_rows, refit):
-    _, history, _ = train(**SAFE | dict(refit=refit))
+@pytest.mark.parametrize("joins", [False, True])
+def test_rows_held_out_join_the_last_cycle_where_training_has_not_harmed(counts_of_rows, joins):
+    _, history, _ = train(**SAFE | dict(join_last_cycle=joins))
     assert len(history.losses) == 30
-    assert counts_of_rows == ([90, 120] if refit else [90])
-    assert len(history.scores) == (14 if refit else 30)  # 7 / 15 of 30
-    assert history.best_epoch == (30 if refit else 1 + np.argmax(history.scores))
+    assert counts_of_rows == ([90, 120] if joins else [90])
+    assert len(history.scores) == (14 if joins else 30)  # 7 / 15 of 30
+    assert history.best_epoch == (30 if joins else 1 + np.argmax(history.scores))
     assert history.best_before_refit.score == max(history.scores)
 
 
