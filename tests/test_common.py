@@ -1,27 +1,26 @@
-"""scikit-learn's own checks, over the defaults and over every variant."""
+"""scikit-learn's own checks, over the defaults and over variants."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
 
+# What the checks can see: other weights, masks, networks, samples in a batch.
+PLAIN = Recipe(temperature=None, context_size=None)
 VARIANTS = {
     NONARegressor: [
-        *[{"similarity": similarity} for similarity in ("l1", "dot", "cosine")],
-        *[{"softstep": softstep} for softstep in ("s1", None)],
-        {"softstep_parameters": "global"},
-        {"trend": None},
-        {"recipe": Recipe(temperature=None, context_size=None)},
+        {"similarity": "l1", "softstep": None, "trend": None},
+        {"similarity": "dot", "softstep": "s1", "softstep_parameters": "global"},
+        {"similarity": "cosine", "recipe": PLAIN},
         {"recipe": Recipe(batch_norm=False, numerical_embedding=None, dropout=0.1)},
         {**PAPER, "max_iter": 12},
     ],
     SoftStepKNNRegressor: [
-        *[{"similarity": similarity} for similarity in ("l1", "dot", "cosine")],
-        {"softstep": "s2"},
-        {"softstep_parameters": "global"},
+        {"similarity": "l1", "softstep": "s2", "softstep_parameters": "global"},
+        {"similarity": "dot"},
         {"trend": None},
-        {"recipe": Recipe(temperature=None, context_size=None)},
-        *[{"rank": rank} for rank in ("hard", None)],
-        {"rank_scale": "linear"},
+        {"similarity": "cosine", "rank": "hard", "recipe": PLAIN},
+        {"rank": None, "rank_scale": "linear"},
+        {**PAPER, "max_iter": 12},
     ],
 }
 

@@ -285,7 +285,7 @@ def test_feature_extractor_on_images(estimator_class):
     model = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
     assert torch.equal(before, torch.get_rng_state())
     assert model.score(X, y) > 0.8
-    assert model.transform(X).shape == (60, 4 * 64)
+    assert model.transform(X).shape == (60, 2 * 64)
     again = estimator_class(feature_extractor=_Images, max_iter=60, random_state=0).fit(X, y)
     assert_array_equal(model.predict(X), again.predict(X))
 

@@ -50,7 +50,7 @@ EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
     "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
     "parallel": {999: False, 1000: True},
-    "n_estimators": {0: 4, 499: 4, 500: 2, 10**6: 2},
+    "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
     "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
     "review": {99: False, 100: True, 10**6: True},
     "refit": {99: False, 100: True, 10**6: True},
