@@ -188,12 +188,27 @@ class NeighborHead(nn.Module):
         log_weights : Tensor of shape (..., b, c)
             May be `s` itself.
         """
+        return self._log_weights(z, s, low, high)
+
+    def _log_weights(self, z, s, low, high):
         raise NotImplementedError
 
     def cutoff(self, z, low, high, depth):
         """Similarity at which a weight is at most ``exp(-depth)`` of the nearest one's.
 
-        See :meth:`log_weights`. Returns (..., b, 1), -inf where there is none.
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        low, high : Tensor of shape (..., b, 1)
+            Extremes of the similarities to all neighbours.
+        depth : float
+            Positive.
+
+        Returns
+        -------
+        cutoff : Tensor of shape (..., b, 1)
+            The largest that is found on a grid; -inf where there is none.
         """
         return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
 
@@ -203,9 +218,35 @@ class NeighborHead(nn.Module):
             self.trend.on.zero_()
 
     def subtract_trend(self, z_n, y_n):
-        """Leave of targets y_n (..., N, k) what to average: residuals of the trend, if any."""
+        """Leave of targets what to average: residuals of the trend, if there is one.
+
+        Parameters
+        ----------
+        z_n : Tensor of shape (..., N, d)
+            Neighbour embeddings.
+        y_n : Tensor of shape (..., N, k)
+            Neighbour targets.
+
+        Returns
+        -------
+        values : Tensor of shape (..., N, k)
+            May be `y_n` itself.
+        """
         return y_n if self.trend is None else y_n - self.trend(z_n)
 
     def add_trend(self, z, y_hat):
-        """Complete averages (..., b, k) of what :meth:`subtract_trend` left to predictions."""
+        """Complete averages of what :meth:`subtract_trend` left to predictions.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        y_hat : Tensor of shape (..., b, k)
+            Averages.
+
+        Returns
+        -------
+        y_hat : Tensor of shape (..., b, k)
+            May be what was given.
+        """
         return y_hat if self.trend is None else self.trend(z) + y_hat

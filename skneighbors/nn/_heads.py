@@ -104,7 +104,7 @@ class NONA(NeighborHead):
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
-    def log_weights(self, z, s, low, high):
+    def _log_weights(self, z, s, low, high):
         logits = self._tempered(s)
         if self.softstep is None:
             return logits
@@ -239,9 +239,10 @@ class SoftStepKNN(NeighborHead):
 
     @property
     def ranked(self):
+        """Whether weights depend on ranks, not on similarities alone."""
         return self.rank is not None
 
-    def log_weights(self, z, s, low, high):
+    def _log_weights(self, z, s, low, high):
         return self.softstep(self._sharpened(scale_to_range(s, low, high), 1.0), z)
 
     def last_rank(self, z, total, depth):
