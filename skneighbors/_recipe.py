@@ -44,16 +44,15 @@ TABLE = [
         ),
     ),
     (100, dict(early_stopping=True, n_estimators=4, trends=("linear", None))),
-    (500, dict(min_steps=1000, n_estimators=2, trends=("linear",))),
-    (1000, dict(parallel=True)),
+    (500, dict(min_steps=1500, n_estimators=2, trends=("linear",))),
+    (1000, dict(min_steps=1000, parallel=True)),
     (2000, dict(context_neighbors=4, join_last_cycle=False)),
     (5000, dict(hidden_layer_sizes=(256, 256, 256, 256))),
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
     (0, dict(context_neighbors=None, min_epochs=128, trends=("linear",))),
-    (500, dict(min_steps=1500)),
-    (1000, dict(sharpen_when_validated=True)),
+    (1000, dict(min_steps=1500, sharpen_when_validated=True)),
     (5000, dict(context_size=512, eps=1e-2)),
 ]
 # On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
