@@ -94,14 +94,13 @@ ABLATIONS = {
     "NONA, no SoftStep": _ours(softstep=None),
     "NONA, linear trend": _ours(trend="linear"),
     "NONA, no trend": _ours(trend=None),
-    "NONA, no dropout": _ours(dropout=0.0),
     "NONA, not sharpened": _ours(sharpness=1.0),
     "NONA, one member": _ours(n_estimators=1),
     "NONA, two hidden layers": _ours(hidden_layer_sizes=(256, 256)),
     "NONA, uniform context": _ours(context_neighbors=None),
     "NONA, in-batch context": _ours(context_size=None),
     "NONA, no weight average": _ours(ema_decay=None),
-    "NONA, validation rows held out": _ours(early_stopping=True),
+    "NONA, validation rows held out": _ours(refit=False),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

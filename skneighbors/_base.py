@@ -101,9 +101,10 @@ class BaseNeighborRegressor(
         self : object
             The estimator.
         """
-        if "recipe" not in params and any(name.startswith("recipe__") for name in params):
+        if any(name.startswith("recipe__") for name in params):
             # A copy: another estimator may hold the same recipe.
-            self.recipe = Recipe() if self.recipe is None else clone(self.recipe)
+            recipe = params.get("recipe", self.recipe)
+            params["recipe"] = Recipe() if recipe is None else clone(recipe, safe=False)
         return super().set_params(**params)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -153,7 +154,8 @@ class BaseNeighborRegressor(
                 return self._fit(X, y, sample_weight, n_threads)
         except BaseException:
             # Neither half-fitted nor refitted in part: as it was.
-            self.__dict__.clear()
+            for name in self.__dict__.keys() - before.keys():
+                del self.__dict__[name]
             self.__dict__.update(before)
             raise
 

@@ -51,7 +51,7 @@ TABLE = [
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    (0, dict(context_neighbors=None, min_epochs=128, trends=("linear",))),
+    (0, dict(context_neighbors=None, min_epochs=128)),
     (1000, dict(min_steps=1500, sharpen_when_validated=True)),
     (5000, dict(context_size=512, eps=1e-2)),
 ]
@@ -68,7 +68,8 @@ class Recipe(BaseEstimator):
     For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
     A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
     came to stands in the fitted estimator's `recipe_`; the table, with the number of
-    distinct samples from which each line holds, in the :ref:`User Guide <recipe>`.
+    distinct samples from which each line holds, in the :ref:`User Guide <recipe>`. (What
+    ``sharpness="auto"`` came to is learnt: see the estimators' `sharpness_`.)
 
     Parameters
     ----------
@@ -132,7 +133,10 @@ class Recipe(BaseEstimator):
         validation rows best; 1 without validation rows, as in the papers.
 
     refit : bool or "auto", default="auto"
-        Whether rows that `early_stopping` holds out are trained on in the end.
+        Whether rows that `early_stopping` holds out are trained on in the end: in the last
+        cycle of the learning rate, or, where training on has harmed, by networks trained
+        anew. Only where a training is reviewed: with ``learning_rate="cycles"``, without
+        `n_iter_no_change`, and of at least `min_steps` steps (see the table).
 
     See Also
     --------

@@ -183,12 +183,14 @@ def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
     with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
         model.set_params(recipe__droput=0.1)
     assert model.set_params(recipe=None, embedding_dim=3).recipe is None
+    assert model.set_params(recipe=None, recipe__tol=0.1).recipe.tol == 0.1
 
 
 def test_setting_a_field_leaves_other_estimators_recipes_alone():
     NONARegressor(**PAPER).set_params(recipe__ema_decay=0.5)
     assert PAPER["recipe"].ema_decay is None
-    NONARegressor(**PAPER).set_params(recipe=Recipe(), recipe__ema_decay=0.5)
+    model = NONARegressor().set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
+    assert model.recipe.ema_decay == 0.5
     assert PAPER["recipe"].ema_decay is None
 
 

@@ -235,3 +235,21 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     assert text.count("1,000 rows that both ran") == 1
     assert "1,000 rows that both ran: NONA 1.73." in text
     assert (output / "accuracy_time.png").stat().st_size > 1000
+
+
+def test_every_ablation_takes_something_away(benchmarks_importable):
+    from _methods import ABLATIONS
+
+    from skneighbors import NONARegressor
+    from skneighbors._recipe import resolve
+
+    def resolved(model, n_samples):
+        return resolve(model, n_samples, model._tables(), model.hidden_layer_sizes)
+
+    plain = NONARegressor(random_state=0)
+    for name, make in ABLATIONS.items():
+        model = make(0)
+        same = type(model) is NONARegressor and model.softstep == plain.softstep
+        assert not same or any(
+            resolved(model, n) != resolved(plain, n) for n in (300, 900, 3000, 6000)
+        ), name

@@ -105,13 +105,16 @@ def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):
 
 def _refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
+    if hasattr(data, "collect") and not hasattr(data, "__array__"):
+        raise TypeError(f"{name} is a {type(data).__name__}: collect it first.")
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         for column in data.columns:
             _refuse_values(data[column], f"Column {column!r} of {name}")
         return
     if isinstance(data, list | tuple):
         try:
-            data = np.asarray(data, dtype=object)
+            is_number = np.asarray(data).dtype.kind not in "OUSTMm"
+            data = data if is_number else np.asarray(data, dtype=object)
         except ValueError:  # ragged: for scikit-learn to refuse
             return
     if hasattr(data, "dtype") and not hasattr(data, "tocsr"):
@@ -129,7 +132,8 @@ def _refuse_values(values, name):
     text = next((value for value in values.flat if isinstance(value, str | bytes)), None)
     if text is not None:
         text = text if isinstance(text, bytes) else str(text)
-        raise ValueError(f"{name} holds text, such as {text!r}: {_ENCODE}.")
+        advice = _ENCODE if name.endswith("X") else "convert it to numbers"
+        raise ValueError(f"{name} holds text, such as {text!r}: {advice}.")
     if any(
         isinstance(value, _TIMES) or _type_name(value) in _PANDAS_TIMES for value in values.flat
     ):

@@ -18,13 +18,20 @@ class ForkSafeLock:
         _locks.add(self)
 
     def __enter__(self):
-        self._lock.acquire()
-        self._owner = get_ident()
+        lock = self._lock
+        lock.acquire()
+        try:
+            self._owner = get_ident()
+        except BaseException:  # an interrupt
+            lock.release()
+            raise
         return self
 
     def __exit__(self, *exception):
-        self._owner = None
-        self._lock.release()
+        try:
+            self._owner = None
+        finally:
+            self._lock.release()
 
     def open_in_child(self):
         """Replace a lock that a thread of the parent process holds."""

@@ -41,6 +41,7 @@ def test_a_column_is_named(frame, values, what):
     X = frame({"a": NUMBERS, "colour of it": values})
     with pytest.raises(ValueError, match=f"Column 'colour of it' of X holds {what}"):
         fit(X)
+    what = what.replace("OneHotEncoder", "convert it to numbers")
     with pytest.raises(ValueError, match=f"Column 'colour of it' of y holds {what}"):
         fit(NUMBERS.reshape(-1, 1), X)
 
