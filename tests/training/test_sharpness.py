@@ -245,7 +245,7 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
 
 @both
 def test_a_given_sharpness_is_used(estimator, rows):
-    settings = dict(trend="linear", max_iter=5, random_state=0)
+    settings = dict(n_estimators=2, trend="linear", max_iter=5, random_state=0)
     model = estimator(recipe=Recipe(sharpness=3), **settings).fit(*rows)
     assert_array_equal(model.sharpness_, [3.0, 3.0])
     mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
