@@ -171,11 +171,11 @@ class NONARegressor(BaseNeighborRegressor):
 
     With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps
     (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the learning
-    rate's third cycle (7/15 of the epochs). If the validation error exceeds its best by more
-    than a standard error, training stops, and the networks are trained anew on all rows, from
-    the same initial weights and for as many steps as were best. If not, and samples are few,
-    the last cycle trains on all rows and its last weights are kept. (``Recipe(refit=False)``
-    trains on rows held out in no case.)
+    rate's third cycle (7/15 of the epochs), and at that of the second (3/15) if R2 is below
+    0.85. If the validation error exceeds its best by more than a standard error, training
+    stops, and the networks are trained anew on all rows, from the same initial weights and for
+    as many steps as were best. If not, and samples are few, the last cycle trains on all rows
+    and its last weights are kept. (``Recipe(refit=False)`` trains on rows held out in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 

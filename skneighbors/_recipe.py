@@ -21,6 +21,7 @@ TABLE = [
             context_neighbors=None,
             context_size=256,
             dropout=0.0,
+            early_review_below_r2=0.85,
             early_stopping=False,
             ema_decay=0.99,
             eps=1e-6,
@@ -225,7 +226,8 @@ class ResolvedRecipe:
         predicted, too.
     review : bool
         Whether training stops at the end of the learning rate's third cycle if it has
-        harmed: if the validation error exceeds its best by `harm_in_standard_errors`.
+        harmed: if the validation error exceeds its best by `harm_in_standard_errors`. And at
+        that of the second, if R2 is below `early_review_below_r2`.
     join_last_cycle : bool
         Whether, where it has not, samples held out are trained on in the last cycle.
     refit : bool
@@ -261,6 +263,7 @@ class ResolvedRecipe:
     n_iter_no_change: int | None
     tol: float
     review: bool
+    early_review_below_r2: float
     harm_in_standard_errors: float
     join_last_cycle: bool
     refit: bool
@@ -335,6 +338,7 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
 _DERIVED = {"context_neighbors", "max_iter", "refit", "sharpness"}
 # Fields that no parameter sets.
 _FROM_TABLE_ALONE = (
+    "early_review_below_r2",
     "harm_in_standard_errors",
     "parallel",
     "sharpen_when_validated",

@@ -145,12 +145,11 @@ class Training:
             self._report(result.loss, result.score, on_all)
             if patience.is_exhausted(result.error):
                 break
-            if epoch == review.epoch:
-                if review.finds_harm(result, checkpoint.best):
-                    return recipe.refit
-                if recipe.join_last_cycle:
-                    on_all = True
-                    trainers.train_on_all()
+            if review.finds_harm(epoch, result, checkpoint.best):
+                return recipe.refit
+            if epoch == review.last_epoch and recipe.join_last_cycle:
+                on_all = True
+                trainers.train_on_all()
         return False
 
     def _refit(self, network):

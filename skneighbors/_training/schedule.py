@@ -9,8 +9,8 @@ _HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
 _RESOLUTION = 16
 
-# Share of the steps before the fourth, last, cycle of the learning rate.
-_THIRD_CYCLE_END = 7 / 15
+# Shares of the steps before the third and the fourth, last, cycle of the learning rate.
+_CYCLE_ENDS = 3 / 15, 7 / 15
 
 
 def learning_rate_factor(kind, progress):
@@ -24,22 +24,22 @@ def learning_rate_factor(kind, progress):
     return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
 
 
-def third_cycle_end(max_iter):
-    """Epoch, counted from 1, that ends the third cycle of the learning rate."""
-    return max(1, round(_THIRD_CYCLE_END * max_iter))
+def cycle_ends(max_iter):
+    """Epochs, counted from 1, that end the second and the third cycle of the learning rate."""
+    return tuple(max(1, round(share * max_iter)) for share in _CYCLE_ENDS)
 
 
 def validates(epoch, recipe):
     """Whether to validate after an epoch, counted from 1.
 
     Not after each of many, nor, then, where the learning rate is high: what
-    matters are the first epoch, the last and the one that is reviewed.
+    matters are the first epoch, the last and those that are reviewed.
     """
     if recipe.n_iter_no_change is not None:
         return True
     if epoch in (1, recipe.max_iter):
         return True
-    if recipe.review and epoch == third_cycle_end(recipe.max_iter):
+    if recipe.review and epoch in cycle_ends(recipe.max_iter):
         return True
     if recipe.max_iter >= _N_VALIDATIONS and recipe.learning_rate == "cycles":
         rate = learning_rate_factor("cycles", epoch / recipe.max_iter)

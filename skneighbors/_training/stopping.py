@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from .schedule import third_cycle_end
+from .schedule import cycle_ends
 from .validation import EpochResult
 
 
@@ -48,16 +48,21 @@ class Patience:
 class Review:
     """Whether training on has harmed, asked where the third of four cycles of the rate ends.
 
-    If so, the training stops there. If not, the last cycle may train on the samples held out.
+    And where the second ends, if the targets are noisy: clean ones may yet be learnt better.
     """
 
     def __init__(self, recipe):
-        self._n_standard_errors = recipe.harm_in_standard_errors
-        self.epoch = third_cycle_end(recipe.max_iter) if recipe.review else None
+        self._recipe = recipe
+        self._second, self.last_epoch = None, None
+        if recipe.review:
+            self._second, self.last_epoch = cycle_ends(recipe.max_iter)
 
-    def finds_harm(self, result, best):
-        """Whether the validation error exceeds its best beyond chance."""
-        return significantly_worse(result, best, self._n_standard_errors)
+    def finds_harm(self, epoch, result, best):
+        """Whether it is due and the validation error exceeds its best beyond chance."""
+        due = epoch == self.last_epoch
+        if epoch == self._second and result.score < self._recipe.early_review_below_r2:
+            due = True
+        return due and significantly_worse(result, best, self._recipe.harm_in_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):

@@ -22,7 +22,7 @@ from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import learning_rate_factor
-from skneighbors._training.stopping import significantly_worse
+from skneighbors._training.stopping import Review, significantly_worse
 from skneighbors._training.validation import EpochResult, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -312,7 +312,9 @@ def counts_of_rows(monkeypatch):
 
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
-FINISH = dict(max_iter=30, review=True, join_last_cycle=True, refit=True)
+FINISH = dict(
+    max_iter=30, review=True, early_review_below_r2=-9.0, join_last_cycle=True, refit=True
+)
 SAFE = FINISH | dict(harm_in_standard_errors=NEVER)
 HARMFUL = FINISH | dict(harm_in_standard_errors=ALWAYS, learning_rate_init=0.1)
 
@@ -344,6 +346,23 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
     assert n_epochs == [*range(14), *again]
     assert score != pytest.approx(max(history.scores), rel=1e-3)
     assert not network.training
+
+
+@pytest.mark.parametrize(("epoch", "limit"), [(5, -9), (6, 0.85), (7, -9), (14, 9), (15, -9)])
+@pytest.mark.parametrize("score", [0.84, 0.86])
+def test_noisy_targets_are_reviewed_after_the_second_cycle_too(epoch, limit, score):
+    fields = dict(max_iter=30, review=True, early_review_below_r2=0.85)
+    review = Review(replace(make_recipe(120), **fields))
+    worse, better = torch.full((1, 5), 10.0), torch.arange(5.0).unsqueeze(0)
+    now, best = (EpochResult(0.1, 1.0, score, errors) for errors in (worse, better))
+    assert review.finds_harm(epoch, now, best) == (score < limit)
+    assert not review.finds_harm(epoch, best, best)
+
+
+def test_harm_after_the_second_cycle_ends_a_training(counts_of_rows):
+    _, history, _ = train(**HARMFUL | dict(early_review_below_r2=1.0))
+    assert len(history.losses) == 6  # 3 / 15 of 30
+    assert counts_of_rows == [90, 120]
 
 
 def test_after_harm_the_best_epoch_is_kept_where_nothing_is_refitted(counts_of_rows):

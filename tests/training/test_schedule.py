@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skneighbors._training.schedule import learning_rate_factor, third_cycle_end, validates
+from skneighbors._training.schedule import cycle_ends, learning_rate_factor, validates
 
 
 def test_four_cycles_of_growing_length():
@@ -38,7 +38,7 @@ def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
 def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
     everything = list(range(1, max_iter + 1))
     validated = validated_epochs(max_iter, learning_rate)
-    assert {1, max_iter, third_cycle_end(max_iter)} <= set(validated)
+    assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
     assert min(max_iter, 32 if learning_rate == "constant" else 16) <= len(validated) <= 130
     if max_iter < 32 or (max_iter == 32 and learning_rate == "constant"):
         assert validated == everything
@@ -67,8 +67,8 @@ def test_weights_of_a_high_learning_rate_are_not_validated():
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
-def test_the_third_cycle_ends_where_the_learning_rate_is_lowest(max_iter):
-    end = third_cycle_end(max_iter)
-    assert 1 <= end <= max_iter
-    assert end == max(1, round(7 / 15 * max_iter))
-    assert learning_rate_factor("cycles", 7 / 15) == pytest.approx(0)
+def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
+    for end, exact in zip(cycle_ends(max_iter), (3 / 15, 7 / 15), strict=True):
+        assert 1 <= end <= max_iter
+        assert end == max(1, round(exact * max_iter))
+        assert learning_rate_factor("cycles", exact) == pytest.approx(0)
