@@ -1,6 +1,8 @@
 """What the tests of both estimators share."""
 
 import math
+import os
+import signal
 
 import pytest
 import torch
@@ -54,3 +56,23 @@ def thread_count():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def in_a_child():
+    """Function that tells whether another one returns, in a forked process and in time."""
+    if not hasattr(os, "fork"):
+        pytest.skip("no process can be forked here")
+
+    def returns(function):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends the process
+            try:
+                function()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        return os.waitpid(child, 0)[1] == 0
+
+    return returns

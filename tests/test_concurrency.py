@@ -1,8 +1,6 @@
 """Threads that change one estimator at once, and processes forked beside a fit."""
 
-import os
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -69,34 +67,13 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     assert_allclose(model.predict(X_test), before)
 
 
-def forks(test):
-    """Mark a test that forks."""
-    test = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(test)
-    return pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")(test)
-
-
-def run_in_fork(function, seconds=60):
-    """Exit code of a forked process that runs a function; None if it hangs."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            function()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
-    return None
+forks = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 
 
 @forks
-def test_a_process_forked_beside_a_fit_with_dropout_fits_too(friedman, monkeypatch, thread_count):
+def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
+    friedman, monkeypatch, thread_count, in_a_child
+):
     X, _, y, _ = friedman
     thread_count(1)
     inside, go_on, epoch = threading.Event(), threading.Event(), Trainer.epoch
@@ -114,7 +91,7 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(friedman, monkeypat
     inside.wait()
     try:
         again = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
-        assert run_in_fork(lambda: again.fit(X, y).predict(X)) == 0
+        assert in_a_child(lambda: again.fit(X, y).predict(X))
     finally:
         go_on.set()
         beside.join()
@@ -122,7 +99,7 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(friedman, monkeypat
 
 @forks
 def test_a_process_forked_beside_an_index_being_built_builds_its_own(
-    friedman, monkeypatch, thread_count
+    friedman, monkeypatch, thread_count, in_a_child
 ):
     X, X_test, y, _ = friedman
     thread_count(1)
@@ -140,7 +117,7 @@ def test_a_process_forked_beside_an_index_being_built_builds_its_own(
     beside.start()
     inside.wait()
     try:
-        assert run_in_fork(lambda: model.predict(X_test)) == 0
+        assert in_a_child(lambda: model.predict(X_test))
     finally:
         go_on.set()
         beside.join()

@@ -40,4 +40,4 @@ def resolve_device(device, missing_ok=False):
                 f"device={device!r} is not usable: torch finds {n_devices} CUDA devices "
                 "here. Use device='auto' or 'cpu'."
             )
-    return resolved
+    return torch.device("cpu") if resolved.type == "cpu" else resolved  # whatever its index

@@ -74,3 +74,7 @@ def test_what_is_no_device_is_refused_after_fit_too(device, friedman):
         model.set_params(device=device)
         with pytest.raises(ValueError, match=r"device must be .* got"):
             method(X)
+
+
+def test_there_is_one_cpu():
+    assert resolve_device("cpu:0") == resolve_device("cpu") == torch.device("cpu")

@@ -1,8 +1,6 @@
 """Locks that a forked process does not inherit locked."""
 
 import gc
-import os
-import signal
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
@@ -26,26 +24,6 @@ def is_free(lock, seconds=20):
 
 def is_held(lock):
     return not is_free(lock, 0.1)
-
-
-@pytest.fixture
-def in_a_child():
-    """Function that tells whether another one returns, in a forked process and in time."""
-    if not hasattr(os, "fork"):
-        pytest.skip("no process can be forked here")
-
-    def returns(function):
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # ends the process
-            try:
-                function()
-                os._exit(0)
-            finally:
-                os._exit(1)
-        return os.waitpid(child, 0)[1] == 0
-
-    return returns
 
 
 # Python 3.12 and later warn of what is tested here.
