@@ -13,7 +13,8 @@ def keep_freed_memory():
     system, which then has to map them anew, page by page. It stops doing so up
     to the size of the largest block freed so far, at most 32 MiB; see
     M_MMAP_THRESHOLD in mallopt(3). The block is never touched, so it takes no
-    memory; it holds for the whole process, and elsewhere does nothing.
+    memory; it holds for the whole process, and elsewhere does nothing. A fit on
+    6,000 rows takes a tenth longer without.
     """
     torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
