@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -18,20 +19,22 @@ from sklearn.utils import check_random_state
 from ._bank import ALGORITHMS, NeighborBank, SampleNumbering, check_algorithm
 from ._columns import (
     EnsembleSplit,
-    FeatureScaler,
+    FeatureEncoder,
     LabelledRows,
     TargetScaler,
-    check_training_data,
-    merge_rows,
+    TrainingSamples,
+    draw_groups,
 )
 from ._neighbors import FittedState, LabelledNeighborsMixin
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._recipe import TABLE, Recipe, resolve
-from ._training import fit_networks, inverse_mse_weights
+from ._training import fit_networks, inverse_mse_weights, share_of_other
+from ._trend import BlendedTrend, TrendFitter, as_columns, keep_heaviest, make_boosting
 from ._utils import interrupts
 from ._utils.device import resolve_device
 from ._utils.memory import explain_out_of_memory
 from ._utils.sklearn_private import (
+    HasMethods,
     Options,
     StrOptions,
     counts_from,
@@ -62,10 +65,15 @@ class BaseNeighborRegressor(
     _parameter_constraints: dict = {
         "similarity": [StrOptions(set(SIMILARITIES))],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
-        "trend": [StrOptions({"linear"}), None],
+        "trend": [
+            StrOptions({"auto", "linear", "boosting"}),
+            HasMethods(["fit", "predict", "get_params"]),
+            None,
+        ],
         "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
         "embedding_dim": [counts_from(1)],
         "feature_extractor": [callable, None],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_estimators": [StrOptions({"auto"}), counts_from(1)],
         "max_iter": [StrOptions({"auto"}), counts_from(1)],
         "batch_size": [counts_from(2)],
@@ -108,19 +116,41 @@ class BaseNeighborRegressor(
         return super().set_params(**params)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+        groups=None,
+    ):
         """Learn the embedding, the head and the bank of neighbours.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training features. With a `feature_extractor`, X may have more
-            dimensions.
+            Training features: a DataFrame, an array or lists. Columns may hold numbers,
+            dates and times, and categories; all may have gaps. With a `feature_extractor`,
+            X may have more dimensions, and holds numbers alone.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as counts, not shares: a row of weight 2 is the same as a row that
             stands twice, one of weight 0 the same as none. Ranks of neighbours count so.
+        X_val : array-like of shape (n_val, n_features), default=None
+            Further rows, to validate with instead of training rows that are held out.
+            They are neither trained on nor neighbours; :meth:`append` makes them
+            neighbours afterwards.
+        y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
+            Their targets.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, a number or text. Rows of one group are held out together,
+            and are no neighbours of each other in training.
 
         Returns
         -------
@@ -148,10 +178,11 @@ class BaseNeighborRegressor(
             interrupt is raised and ends it.
         """
         before = self.__dict__.copy()
+        validation = X_val, y_val, sample_weight_val
         try:
             # The caller's modes of torch don't count.
             with single_threaded() as n_threads, torch.inference_mode(False), torch.enable_grad():
-                return self._fit(X, y, sample_weight, n_threads)
+                return self._fit(X, y, sample_weight, groups, validation, n_threads)
         except BaseException:
             # Neither half-fitted nor refitted in part: as it was.
             for name in self.__dict__.keys() - before.keys():
@@ -159,41 +190,38 @@ class BaseNeighborRegressor(
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X, y, sample_weight, n_threads):
+    def _fit(self, X, y, sample_weight, groups, validation, n_threads):
         device = resolve_device(self.device)
         hidden_layer_sizes = self._check_parameters()
-        X, y, sample_weight = check_training_data(
-            self, X, y, sample_weight, allow_nd=self.feature_extractor is not None
-        )
-        n_samples, y_ndim = len(X), y.ndim
-        y = y.reshape(n_samples, -1)
+        samples = TrainingSamples.check(self, X, y, sample_weight, groups, validation)
+        n_rows, n_given = len(samples.rows), None
+        if samples.validation is not None:
+            n_given = len(samples.validation.y)
+        recipe = resolve(self, n_rows, self._tables(), hidden_layer_sizes, n_given)
+        random_state = check_random_state(self.random_state)
+        split, recipe = self._draw_split(samples, recipe, random_state)
+        trend = self._fit_trend(samples, split, random_state) if recipe.blended else None
 
-        rows, weight, row_of = merge_rows(X, y, sample_weight)
-        if len(rows) == 1 and weight[0] <= 1:
-            raise ValueError(
-                "At least 2 samples of positive sample_weight are required; got 1 sample."
-            )
-        recipe = resolve(self, len(rows), self._tables(), hidden_layer_sizes)
-        X, y = X[rows], y[rows]
-        x_scaler = None if self.feature_extractor else FeatureScaler.fit(X, weight)
-        y_scaler = TargetScaler.fit(y, weight)
-        X = X if x_scaler is None else x_scaler.transform(X)
-        data = LabelledRows.from_numpy(X, y_scaler.transform(y), weight, device)
-
+        encoder, y_scaler, data = _scale(samples)
+        data = LabelledRows.from_numpy(*data, device)
         with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
-            network, history = self._train(data, recipe, n_threads)
-            bank = self._make_bank(network, history, data, recipe)
+            network, history = self._train(
+                data.float(), split.to(device), encoder, recipe, random_state, n_threads
+            )
+            bank = self._make_bank(network, history, data.first(n_rows), recipe)
         self._warn_of(history)
         self._fitted = FittedState(
             bank=bank.to(torch.device("cpu")),
-            numbering=SampleNumbering(row_of, sample_weight.copy()),
-            x_scaler=x_scaler,
+            numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy()),
+            reader=samples.reader,
+            encoder=encoder,
             y_scaler=y_scaler,
-            x_shape=X.shape[1:],
-            y_ndim=y_ndim,
+            x_shape=samples.matrix.shape[1:],
+            y_ndim=samples.y_ndim,
+            trend=None if trend is None else self._weigh_trend(trend, history, y_scaler),
         )
-        self.n_samples_fit_ = n_samples
-        self.n_outputs_ = y.shape[1]
+        self.n_samples_fit_ = len(samples.y)
+        self.n_outputs_ = samples.y.shape[1]
         self._report_training(history, recipe)
         return self
 
@@ -213,15 +241,51 @@ class BaseNeighborRegressor(
             )
         return sizes
 
-    def _train(self, data, recipe, n_threads):
+    def _draw_split(self, samples, recipe, random_state):
+        """Rows that each member holds out, and the recipe with their true number."""
+        n_rows, n_members = len(samples.rows), recipe.n_estimators
+        if samples.validation is not None:
+            is_held_out = np.arange(n_rows + recipe.n_validation) >= n_rows
+        elif samples.groups is not None and recipe.n_validation:
+            is_held_out = draw_groups(samples.row_groups, recipe.n_validation, random_state)
+            recipe = replace(recipe, n_validation=int(is_held_out.sum()))
+        else:
+            split = EnsembleSplit.draw(n_rows, recipe.n_validation, n_members, random_state)
+            return split, recipe
+        return EnsembleSplit.hold_out(is_held_out, n_members), recipe
+
+    def _fit_trend(self, samples, split, random_state):
+        """Regressor fitted to all samples, and what it predicts of those held out, otherwise."""
+        n_levels, validation = None, samples.validation
+        if isinstance(self.trend, str):  # boosted trees, on rows that are merged
+            n_levels = samples.reader.n_levels
+            regressor = make_boosting(n_levels, random_state.randint(np.iinfo(np.int32).max))
+            rows = samples.rows
+            X = keep_heaviest(samples.matrix[rows], n_levels)
+            fitter = TrendFitter(
+                regressor, X, samples.y[rows], samples.weight, np.arange(len(rows))
+            )
+        else:
+            fitter = TrendFitter(
+                self.trend, samples.X, samples.y, samples.sample_weight, samples.row_of
+            )
+        fitted = fitter.fit(np.arange(len(samples.rows)))
+        if validation is None:
+            return fitted, n_levels, fitter.predict_held_out(split)
+        X = validation.X if n_levels is None else keep_heaviest(validation.matrix, n_levels)
+        return fitted, n_levels, as_columns(fitted.predict(X))[None]
+
+    def _weigh_trend(self, trend, history, y_scaler):
+        """Trend with its share by what is held out; None if that is 0."""
+        regressor, n_levels, held_out = trend
+        other = torch.from_numpy(y_scaler.transform(held_out))
+        share = share_of_other(history.best_before_refit.held_out, other)
+        return BlendedTrend(regressor, share, n_levels) if share > 0 else None
+
+    def _train(self, data, split, encoder, recipe, random_state, n_threads):
         """Networks trained on the data in single precision, and what happened."""
-        random_state = check_random_state(self.random_state)
-        split = EnsembleSplit.draw(
-            recipe.n_samples, recipe.n_validation, recipe.n_estimators, random_state
-        ).to(data.X.device)
-        data = data.float()
         return fit_networks(
-            lambda: self._make_network(data, recipe),
+            lambda: self._make_network(data, encoder, recipe),
             data,
             split,
             recipe,
@@ -231,10 +295,13 @@ class BaseNeighborRegressor(
             verbose=self.verbose,
         )
 
-    def _make_network(self, data, recipe):
+    def _make_network(self, data, encoder, recipe):
         """Network with initial weights, of all members side by side."""
         feature_extractors, numerical_embedding = None, recipe.numerical_embedding
-        n_features, n_targets = data.X.shape[1], data.y.shape[1]
+        n_targets, n_plain, n_levels = data.y.shape[1], 0, ()
+        if encoder is not None:
+            n_features, n_plain = len(encoder.numbers), encoder.n_plain
+            n_levels = encoder.n_levels[encoder.coded].tolist()
         if self.feature_extractor is not None:
             feature_extractors = [
                 make_feature_extractor(self.feature_extractor) for _ in recipe.trends
@@ -253,6 +320,8 @@ class BaseNeighborRegressor(
                 numerical_embedding=numerical_embedding,
                 batch_norm=recipe.batch_norm,
                 dropout=recipe.dropout,
+                n_plain=n_plain,
+                n_levels=n_levels,
             )
             for _ in recipe.trends
         ]
@@ -266,8 +335,8 @@ class BaseNeighborRegressor(
 
     def _make_bank(self, network, history, data, recipe):
         """Neighbours for the networks, which weigh by their kinds' validation errors."""
-        shares = inverse_mse_weights(history.best_before_refit, recipe.trends)
-        bank = NeighborBank.build(network, *data, shares.to(data.X.device))
+        shares = inverse_mse_weights(history.best_before_refit.held_out, recipe.trends)
+        bank = NeighborBank.build(network, *data[:3], shares.to(data.X.device))
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(
                 f"Predictions with the weights of epoch {history.best_epoch}, which are "
@@ -292,6 +361,9 @@ class BaseNeighborRegressor(
         """Set the attributes that tell of the training."""
         bank = self._fitted.bank
         self.recipe_ = recipe
+        trend = self._fitted.trend
+        self.trend_ = None if trend is None else trend.regressor
+        self.trend_share_ = 0.0 if trend is None else trend.share
         self.sharpness_ = bank.network.head.sharpness.numpy().copy()
         self.estimator_weights_ = bank.member_weight.numpy().copy()
         self.loss_curve_ = history.losses
@@ -300,3 +372,30 @@ class BaseNeighborRegressor(
         self.validation_iters_ = history.validated_epochs if validated else None
         self.n_iter_ = len(history.losses)
         self.best_iter_ = history.best_epoch
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        reads_tables = self.feature_extractor is None
+        tags.input_tags.allow_nan = reads_tables
+        tags.input_tags.categorical = reads_tables
+        tags.input_tags.string = reads_tables
+        return tags
+
+
+def _scale(samples):
+    """Encoder, scaler of the targets, and the rows that these make: X, y, weight and group.
+
+    Those given for validation come last.
+    """
+    rows, validation, encoder = samples.rows, samples.validation, None
+    X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
+    if samples.reader is not None:
+        encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
+    y_scaler = TargetScaler.fit(y, weight)
+    if validation is not None:
+        X, y = np.concatenate([X, validation.matrix]), np.concatenate([y, validation.y])
+        weight = np.concatenate([weight, validation.weight])
+        if groups is not None:
+            groups = np.concatenate([groups, np.full(len(validation.y), -1)])
+    X = X if encoder is None else encoder.transform(X)
+    return encoder, y_scaler, (X, y_scaler.transform(y), weight, groups)

@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._bank import NeighborBank, SampleNumbering
 from ._columns import (
-    FeatureScaler,
+    FeatureEncoder,
+    TableReader,
     TargetScaler,
     check_appended_targets,
     check_features,
     check_total_weight,
 )
+from ._trend import BlendedTrend
 from ._utils.device import resolve_device
 from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
@@ -33,10 +35,12 @@ class FittedState:
 
     bank: NeighborBank
     numbering: SampleNumbering
-    x_scaler: FeatureScaler | None
+    reader: TableReader | None  # None, and no encoder, if a feature extractor takes X as it is
+    encoder: FeatureEncoder | None
     y_scaler: TargetScaler
     x_shape: tuple
     y_ndim: int
+    trend: BlendedTrend | None
 
     @property
     def samples(self):
@@ -81,11 +85,14 @@ class LabelledNeighborsMixin(TransformerMixin):
             {name: getattr(self, name) for name in names},
             caller_name=type(self).__name__,
         )
-        fitted, bank, X = self._check_queries(X)
+        fitted, matrix = self._read(X)
+        bank, encoded = self._encode(fitted, matrix)
         n_candidates = None if self.n_candidates is None else int(self.n_candidates)
         with explain_out_of_memory("the number of rows predicted at once"):
-            y = bank.predict(X, n_candidates, self.algorithm).cpu().numpy()
+            y = bank.predict(encoded, n_candidates, self.algorithm).cpu().numpy()
         y = fitted.y_scaler.inverse_transform(y)
+        if fitted.trend is not None:
+            y = fitted.trend.blend_with(y, X, matrix)
         return y.ravel() if fitted.y_ndim == 1 else y
 
     def transform(self, X):
@@ -249,13 +256,21 @@ class LabelledNeighborsMixin(TransformerMixin):
         return self
 
     def _check_queries(self, X):
-        """Find what is fitted, its bank on the device to use, and X, scaled, beside it."""
+        """Find what is fitted, its bank on the device to use, and X, encoded, beside it."""
+        fitted, matrix = self._read(X)
+        return fitted, *self._encode(fitted, matrix)
+
+    def _read(self, X):
+        """Find what is fitted, and X as a matrix."""
         check_is_fitted(self)
         fitted = self._fitted
-        X = check_features(self, X, fitted.x_shape, allow_nd=fitted.x_scaler is None)
+        return fitted, check_features(self, X, fitted.reader, fitted.x_shape)
+
+    def _encode(self, fitted, matrix):
+        """Bank on the device to use, and the encoded matrix beside it."""
         bank = fitted.bank.to(resolve_device(self.device, missing_ok=True))
-        X = X if fitted.x_scaler is None else fitted.x_scaler.transform(X)
-        return fitted, bank, torch.from_numpy(X).to(bank.z_n.device)
+        X = matrix if fitted.encoder is None else fitted.encoder.transform(matrix)
+        return bank, torch.from_numpy(X).to(bank.z_n.device)
 
     @property
     def _n_features_out(self):

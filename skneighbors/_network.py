@@ -66,7 +66,7 @@ class NeighborNetwork(nn.Module):
             X = torch.stack([f(x) for f, x in zip(self.feature_extractors, own, strict=True)])
         return self.embedder(X, sample_weight)
 
-    def forward(self, X, y, n_queries, sample_weight=None, context_weight=None):
+    def forward(self, X, y, n_queries, sample_weight=None, context_weight=None, group=None):
         """Predict the first rows from all others.
 
         Parameters
@@ -79,6 +79,8 @@ class NeighborNetwork(nn.Module):
         sample_weight : Tensor of shape (m, N), default=None
         context_weight : Tensor of shape (m, b, N) or (b, N), default=None
             How many rows of the training set each row stands for.
+        group : int Tensor of shape (m, N), default=None
+            Rows of one group are no neighbours of each other.
 
         Returns
         -------
@@ -88,7 +90,10 @@ class NeighborNetwork(nn.Module):
         weight = None if sample_weight is None else sample_weight.unsqueeze(-2)
         if context_weight is not None:
             weight = context_weight if weight is None else weight * context_weight
-        if sample_weight is not None:
+        if group is not None:
+            others = group[:, :n_queries, None] != group[:, None]
+            weight = others.to(z.dtype) if weight is None else weight * others
+        if sample_weight is not None or group is not None:
             # Equal rows were merged into one: left out with all of its weight, lest it
             # learn to look its own target up in the rest.
             weight = weight.expand(*z.shape[:-2], n_queries, z.shape[-2]).clone()

@@ -202,7 +202,6 @@ class NONARegressor(BaseNeighborRegressor):
     _parameter_constraints: dict = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
-        "trend": [StrOptions({"auto", "linear"}), None],
     }
 
     def __init__(
@@ -215,6 +214,7 @@ class NONARegressor(BaseNeighborRegressor):
         hidden_layer_sizes="auto",
         embedding_dim=64,
         feature_extractor=None,
+        categorical_features="from_dtype",
         n_estimators="auto",
         max_iter="auto",
         batch_size=256,
@@ -236,6 +236,7 @@ class NONARegressor(BaseNeighborRegressor):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
         self.feature_extractor = feature_extractor
+        self.categorical_features = categorical_features
         self.n_estimators = n_estimators
         self.max_iter = max_iter
         self.batch_size = batch_size

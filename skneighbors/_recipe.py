@@ -18,6 +18,7 @@ TABLE = [
         dict(
             activation="silu",
             batch_norm=True,
+            boosting=False,
             context_neighbors=None,
             context_size=256,
             dropout=0.0,
@@ -44,7 +45,7 @@ TABLE = [
             validation_fraction=0.15,
         ),
     ),
-    (100, dict(early_stopping=True, n_estimators=4, trends=("linear", None))),
+    (100, dict(boosting=True, early_stopping=True, n_estimators=4, trends=("linear", None))),
     (500, dict(min_steps=1500, n_estimators=2, trends=("linear",))),
     (1000, dict(min_steps=1000, parallel=True)),
     (2000, dict(context_neighbors=4, join_last_cycle=False)),
@@ -217,6 +218,9 @@ class ResolvedRecipe:
         How many of them each network holds out.
     trends : tuple
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
+    blended : bool
+        Whether predictions are blended with those of a regressor, by a share that the samples
+        held out choose.
     sharpness : float or None
         None: one of `SHARPNESSES`, chosen by the samples held out.
     sharpen_when_validated : bool
@@ -240,6 +244,7 @@ class ResolvedRecipe:
     n_samples: int
     n_validation: int
     trends: tuple
+    blended: bool
     n_estimators: int
     hidden_layer_sizes: tuple
     embedding_dim: int
@@ -290,7 +295,7 @@ def count_batches(n_rows, batch_size):
     return max(1, min(-(-n_rows // batch_size), n_rows // 2))
 
 
-def resolve(estimator, n_samples, tables, hidden_layer_sizes):
+def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
     """Resolve the parameters of an estimator and its recipe.
 
     Parameters
@@ -302,6 +307,8 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
     tables : sequence of tables
         Later ones override earlier ones.
     hidden_layer_sizes : tuple or "auto"
+    n_given : int, default=None
+        Number of further samples given for validation, which are never trained on.
 
     Returns
     -------
@@ -310,27 +317,32 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes):
     Raises
     ------
     ValueError
-        If rows are to be held out of fewer than three.
+        If rows are to be held out of fewer than three, or none although they are needed.
     """
     auto = values_for(n_samples, tables)
     recipe = Recipe() if estimator.recipe is None else estimator.recipe
     given = estimator.get_params(deep=False) | recipe.get_params(deep=False)
     given["hidden_layer_sizes"] = hidden_layer_sizes
-    n_validation = _count_validation(given, n_samples, auto)
+    n_validation = _count_validation(given, n_samples, auto, n_given)
     values = {
         name: auto[name] if isinstance(value, str) and value == "auto" else value
         for name, value in given.items()
         if name in ResolvedRecipe.__dataclass_fields__ and name not in _DERIVED
     }
     values["n_samples"], values["n_validation"] = n_samples, n_validation
-    kinds = (given["trend"],)
-    if given["trend"] == "auto":
-        # Without samples held out nothing tells how kinds should weigh.
-        kinds = auto["trends"] if n_validation else ("linear",)
+    # Without samples held out nothing tells how kinds should weigh.
+    kinds = auto["trends"] if n_validation else ("linear",)
+    values["blended"] = _is_blended(given["trend"])
+    if given["trend"] is None or given["trend"] == "linear":
+        kinds = (given["trend"],)
+    elif not values["blended"]:  # "auto"
+        can_be = n_validation > 0 and given["feature_extractor"] is None
+        values["blended"] = auto["boosting"] and can_be
     values["trends"] = tuple(islice(cycle(kinds), values["n_estimators"]))
     values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
     values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
-    values |= _plan_steps(given, values, auto, n_samples - n_validation)
+    n_train = n_samples - n_validation if n_given is None else n_samples
+    values |= _plan_steps(given, values, auto, n_train)
     return ResolvedRecipe(**values)
 
 
@@ -345,13 +357,26 @@ _FROM_TABLE_ALONE = (
 )
 
 
-def _count_validation(given, n_samples, auto):
+def _is_blended(trend):
+    """Whether a trend is a regressor."""
+    return not (trend is None or (isinstance(trend, str) and trend in ("auto", "linear")))
+
+
+def _count_validation(given, n_samples, auto, n_given):
     """How many samples each network holds out."""
-    early_stopping = given["early_stopping"]
+    early_stopping, needed = given["early_stopping"], None
+    if _is_blended(given["trend"]):
+        needed = f"trend={given['trend']!r}, whose share they choose"
+    if n_given is not None:
+        needed = "X_val"
     if early_stopping == "auto":
-        early_stopping = auto["early_stopping"]
+        early_stopping = auto["early_stopping"] or needed is not None
     if not early_stopping:
+        if needed is not None:
+            raise ValueError(f"early_stopping must not be False with {needed}.")
         return 0
+    if n_given is not None:
+        return n_given
     if n_samples < 3:
         raise ValueError(f"early_stopping=True needs at least 3 distinct samples; got {n_samples}.")
     fraction = given["validation_fraction"]
@@ -377,7 +402,7 @@ def _plan_steps(given, values, auto, n_train):
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / values["batch_size"]))
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
     review = (
-        n_train < values["n_samples"]
+        values["n_validation"] > 0
         and values["learning_rate"] == "cycles"
         and values["n_iter_no_change"] is None
         and max_iter * n_batches * n_predictions >= auto["min_steps"]
@@ -385,6 +410,8 @@ def _plan_steps(given, values, auto, n_train):
     refit, join = auto["refit"], auto["join_last_cycle"]
     if given["refit"] != "auto":
         refit = join = given["refit"]
+    if n_train == values["n_samples"]:  # samples given for validation are for nothing else
+        refit = join = False
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,

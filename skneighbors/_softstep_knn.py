@@ -215,6 +215,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         hidden_layer_sizes="auto",
         embedding_dim=64,
         feature_extractor=None,
+        categorical_features="from_dtype",
         n_estimators="auto",
         max_iter="auto",
         batch_size=256,
@@ -238,6 +239,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
         self.feature_extractor = feature_extractor
+        self.categorical_features = categorical_features
         self.n_estimators = n_estimators
         self.max_iter = max_iter
         self.batch_size = batch_size

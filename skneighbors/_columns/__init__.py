@@ -3,9 +3,13 @@
 ::
 
     X, y, sample_weight
+       |  table     columns of a DataFrame, an array or lists, and what each holds
+       |  reader    all of them as one matrix: gaps NaN, levels codes, times days
        |  checks    bad input is refused, by the name of its column
        |  merging   samples that agree in X and y become one, with the sum of their weights
-       |  scaling   features and targets to a range of a few units; predictions back from it
+       |  samples   what the steps so far have made of it
+       |  encoding  numbers scaled, gaps told, levels one-hot or left as codes
+       |  scaling   targets to a range of a few units; predictions back from it
        |  splits    which samples each member of the ensemble holds out
        v  tensors   the one crossing into torch
     LabelledRows, EnsembleSplit
@@ -13,20 +17,24 @@
 All is NumPy up to the crossing.
 """
 
-from .checks import check_appended_targets, check_features, check_training_data
-from .merging import check_total_weight, merge_rows
-from .scaling import FeatureScaler, TargetScaler
-from .splits import EnsembleSplit
+from .checks import check_appended_targets, check_features
+from .encoding import FeatureEncoder
+from .merging import check_total_weight
+from .reader import TableReader
+from .samples import TrainingSamples
+from .scaling import TargetScaler
+from .splits import EnsembleSplit, draw_groups
 from .tensors import LabelledRows
 
 __all__ = [
     "EnsembleSplit",
-    "FeatureScaler",
+    "FeatureEncoder",
     "LabelledRows",
+    "TableReader",
     "TargetScaler",
+    "TrainingSamples",
     "check_appended_targets",
     "check_features",
     "check_total_weight",
-    "check_training_data",
-    "merge_rows",
+    "draw_groups",
 ]

@@ -6,12 +6,15 @@ import numpy as np
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
+    check_X_y,
     column_or_1d,
     validate_data,
 )
 
-from .._utils.sklearn_private import check_sample_weight
+from .._utils.sklearn_private import check_sample_weight, take_samples
 from .merging import check_total_weight
+from .reader import TableReader
+from .table import Table, is_missing
 
 _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
@@ -29,61 +32,130 @@ _PANDAS_TIMES = ("Interval", "NaTType", "Period")
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
-def check_training_data(estimator, X, y, sample_weight, allow_nd):
+def check_training_data(estimator, X, y, sample_weight):
     """Check what :meth:`fit` is given.
 
     Parameters
     ----------
     estimator : BaseEstimator
         Is told the number and the names of the features.
-    X : array-like of shape (n_samples, n_features), or with more dimensions if `allow_nd`
+    X : array-like of shape (n_samples, n_features), or more dimensions for a feature extractor
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
-    allow_nd : bool
 
     Returns
     -------
+    reader : TableReader or None
+        None if a feature extractor reads X.
     X, y, sample_weight : float64 ndarrays
-        `y` has the dimensions it came with.
+        `y` has the dimensions it came with. Gaps in X are NaN.
 
     Raises
     ------
     ValueError, TypeError
         If any is not usable.
     """
-    _refuse_what_is_no_number(X, "X")
+    reader, matrix = None, X
+    table = Table.of(X) if estimator.feature_extractor is None else None
+    if table is None:
+        _refuse_what_is_no_number(X, "X")
+    elif table.data.size if table.names is None else table.names:
+        reader = TableReader.of(table, estimator.categorical_features)
+        matrix = reader.read(table)
     _refuse_what_is_no_number(y, "y")
-    X, y = validate_data(
-        estimator,
-        X,
+    matrix, y = check_X_y(
+        matrix,
         y,
         dtype=np.float64,
-        allow_nd=allow_nd,
+        allow_nd=estimator.feature_extractor is not None,
+        ensure_all_finite=True if reader is None else "allow-nan",
         multi_output=True,
         y_numeric=True,
         ensure_min_samples=2,
+        estimator=estimator,
     )
+    validate_data(estimator, X, skip_check_array=True)  # takes its features' names and number
     if not isinstance(y, np.ndarray):
         raise TypeError(f"y must be dense; got {type(y).__name__}.")
     y = y.astype(np.float64, copy=False)
     if y.ndim > 1 and y.shape[1] == 0:
         raise ValueError(f"y must have at least one target; got shape {y.shape}.")
     sample_weight = check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        sample_weight, matrix, dtype=np.float64, ensure_non_negative=True
     )
     if not sample_weight.any():
         raise ValueError("sample_weight must have a positive entry; all weights are zero.")
     check_total_weight(sample_weight)
-    return X, y, sample_weight
+    if reader is not None:
+        reader, matrix = reader.sort_levels(matrix, y.reshape(len(y), -1), sample_weight)
+    return reader, matrix, y, sample_weight
 
 
-def check_features(estimator, X, shape, allow_nd):
-    """Check X given to a fitted estimator; `shape` is that of a row in :meth:`fit`."""
-    _refuse_what_is_no_number(X, "X")
-    X = validate_data(estimator, X, dtype=np.float64, allow_nd=allow_nd, reset=False)
+def check_features(estimator, X, reader, shape):
+    """Check X given to a fitted estimator; `shape` is that of a row of what is returned."""
+    table = None if reader is None else Table.of(X)
+    if table is None:
+        _refuse_what_is_no_number(X, "X")
+        X = validate_data(estimator, X, dtype=np.float64, allow_nd=reader is None, reset=False)
+    else:
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+        X = check_array(reader.read(table), ensure_all_finite="allow-nan")
     if X.shape[1:] != shape:
         raise ValueError(f"Each row of X must have shape {shape}, as in fit; got {X.shape[1:]}.")
     return X
+
+
+def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_weight_val):
+    """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
+
+    Returns
+    -------
+    validation : tuple of X as given, X read, y and weights, or None
+        Without samples of weight 0.
+
+    Raises
+    ------
+    ValueError
+        If they are not usable.
+    """
+    if X_val is None or y_val is None:
+        if not X_val is y_val is sample_weight_val is None:
+            raise ValueError("X_val and y_val must be given together, or neither.")
+        return None
+    try:
+        read = check_features(estimator, X_val, reader, matrix.shape[1:])
+        _refuse_what_is_no_number(y_val, "y")
+        y_val = check_array(
+            np.asarray(y_val), dtype=np.float64, ensure_2d=False, input_name="y"
+        ).reshape(len(read), -1)
+        weight = check_sample_weight(
+            sample_weight_val, read, dtype=np.float64, ensure_non_negative=True
+        )
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"X_val, y_val or sample_weight_val: {error}") from error
+    if y_val.shape[1] != y.shape[1]:
+        raise ValueError(f"y_val must have {y.shape[1]} targets, as y has; got {y_val.shape[1]}.")
+    check_total_weight(weight)
+    kept = np.flatnonzero(weight > 0)
+    return take_samples(X_val, kept), read[kept], y_val[kept], weight[kept]
+
+
+def check_groups(groups, n_samples):
+    """Number the groups of samples, to int64 (n_samples,).
+
+    Raises
+    ------
+    ValueError
+        If there is not one group for each sample.
+    """
+    groups = column_or_1d(groups, input_name="groups")
+    if len(groups) != n_samples:
+        raise ValueError(
+            f"groups must have one entry for each of {n_samples} samples; got {len(groups)}."
+        )
+    if any(map(is_missing, groups.tolist())):
+        raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
+    return np.unique(groups, return_inverse=True)[1].ravel()
 
 
 def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):

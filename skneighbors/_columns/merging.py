@@ -23,21 +23,22 @@ def check_total_weight(*sample_weights):
         )
 
 
-def merge_rows(X, y, sample_weight):
+def merge_rows(X, y, sample_weight, groups=None):
     """Merge equal rows and bring the rest into an order of their own.
 
-    Rows that agree in X and y become one, with the sum of their weights; rows
+    Rows that agree in X, y and group become one, with the sum of their weights; rows
     of weight 0 disappear. So a row of weight 2 and a row that stands twice are
     the same training set, in whatever order it comes.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...)
-        Features, float64.
+        Features, float64; NaN equals NaN.
     y : ndarray of shape (n_samples, n_targets)
         Targets, float64.
     sample_weight : ndarray of shape (n_samples,)
         Non-negative weights.
+    groups : int ndarray of shape (n_samples,), default=None
 
     Returns
     -------
@@ -49,8 +50,10 @@ def merge_rows(X, y, sample_weight):
         The merged row that each sample is part of, -1 for none.
     """
     present = np.flatnonzero(sample_weight > 0)
-    flat = np.column_stack([X[present].reshape(len(present), -1), y[present]])
+    parts = [X[present].reshape(len(present), -1), y[present]]
+    flat = np.column_stack(parts if groups is None else [*parts, groups[present]])
     flat = np.ascontiguousarray(flat + 0.0)  # -0.0 becomes 0.0: equal rows, equal bytes
+    flat[np.isnan(flat)] = np.nan
     keys = flat.view(np.dtype((np.void, flat.itemsize * flat.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     weight = np.bincount(inverse.ravel(), weights=sample_weight[present])

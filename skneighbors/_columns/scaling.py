@@ -1,44 +1,8 @@
-"""Scaling of features and targets, and back."""
+"""Scaling of targets, and back."""
 
 from dataclasses import dataclass
 
 import numpy as np
-
-# Inputs are clipped smoothly into this many robust standard units.
-_CLIP = 3.0
-# So far out a scaled input may as well be anywhere, if only it is finite.
-_FAR = 1e300
-
-
-@dataclass(frozen=True)
-class FeatureScaler:
-    """Robust scaling to median 0 and quartile distance 1, and a smooth clip.
-
-    ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is
-    Holzmueller et al. (2024)'s scaling. Constant columns become 0.
-    """
-
-    center: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def fit(cls, X, sample_weight):
-        """Scaler of the columns of X (n_samples, n_features), weighted."""
-        low, center, high = np.quantile(
-            X, [0.25, 0.5, 0.75], axis=0, weights=sample_weight, method="inverted_cdf"
-        )
-        # Divided before subtracting: a range can exceed the largest float64.
-        scale = 2 * (high / 2 - low / 2)
-        spread = X.max(axis=0) / 2 - X.min(axis=0) / 2
-        scale = np.where(scale > 0, scale, spread)
-        return cls(center, np.where(scale > 0, scale, np.inf))
-
-    def transform(self, X):
-        """Scale X (n_samples, n_features)."""
-        with np.errstate(over="ignore"):
-            scaled = X / self.scale
-        scaled = np.clip(scaled, -_FAR, _FAR) - self.center / self.scale
-        return scaled / np.hypot(1.0, scaled / _CLIP)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,12 @@ class EnsembleSplit(NamedTuple):
         )
         return cls(*map(torch.from_numpy, parts))
 
+    @classmethod
+    def hold_out(cls, is_held_out, n_members):
+        """Hold the same samples, those of a mask (n_samples,), out of all members' training."""
+        parts = (np.flatnonzero(part) for part in (~is_held_out, is_held_out))
+        return cls(*(torch.from_numpy(part).repeat(n_members, 1) for part in parts))
+
     def to(self, device):
         """Split on a device."""
         return EnsembleSplit(*(rows if rows is None else rows.to(device) for rows in self))
@@ -39,3 +45,30 @@ class EnsembleSplit(NamedTuple):
             EnsembleSplit(*(rows if rows is None else rows[i : i + 1] for rows in self))
             for i in range(len(self.train))
         ]
+
+
+def draw_groups(groups, n_validation, random_state):
+    """Draw groups at random until they hold so many samples.
+
+    Parameters
+    ----------
+    groups : int ndarray of shape (n_samples,)
+    n_validation : int
+        At least so many, unless a single group would be left.
+    random_state : RandomState
+
+    Returns
+    -------
+    is_held_out : bool ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If there is one group only.
+    """
+    names, sizes = np.unique(groups, return_counts=True)
+    if len(names) == 1:
+        raise ValueError("groups must hold at least 2 groups; got 1: none can be held out.")
+    order = random_state.permutation(len(names))
+    n_drawn = 1 + np.searchsorted(np.cumsum(sizes[order]), n_validation)
+    return np.isin(groups, names[order[: min(n_drawn, len(names) - 1)]])

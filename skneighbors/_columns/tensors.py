@@ -6,25 +6,33 @@ import torch
 
 
 class LabelledRows(NamedTuple):
-    """Scaled features (n, ...), scaled targets (n, k) and weights (n,) or None."""
+    """Encoded features (n, ...), scaled targets (n, k), weights (n,) and groups (n,) or None."""
 
     X: torch.Tensor
     y: torch.Tensor
     weight: torch.Tensor | None
+    group: torch.Tensor | None = None
 
     @classmethod
-    def from_numpy(cls, X, y, weight, device):
+    def from_numpy(cls, X, y, weight, group, device):
         """Rows on a device; unit weights are None, which is faster."""
-        weight = None if (weight == 1).all() else torch.from_numpy(weight).to(device)
-        return cls(torch.from_numpy(X).to(device), torch.from_numpy(y).to(device), weight)
+        weight = None if (weight == 1).all() else weight
+        parts = X, y, weight, group
+        return cls(*(part if part is None else torch.from_numpy(part).to(device) for part in parts))
 
     def float(self):
         """Rows in float32."""
-        return LabelledRows(*(part if part is None else part.float() for part in self))
+        weight = None if self.weight is None else self.weight.float()
+        return LabelledRows(self.X.float(), self.y.float(), weight, self.group)
 
     def take(self, rows):
         """Select rows (m, N) of m members, to shapes (m, N, ...)."""
-        return LabelledRows(self.X[rows], *self.take_labels(rows))
+        group = None if self.group is None else self.group[rows]
+        return LabelledRows(self.X[rows], *self.take_labels(rows), group)
+
+    def first(self, n_rows):
+        """Select the first rows."""
+        return LabelledRows(*(part if part is None else part[:n_rows] for part in self))
 
     def take_labels(self, rows):
         """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""

@@ -1,9 +1,9 @@
-"""What samples held out say of trained networks: how sharp they are, how much each counts."""
+"""What samples held out say in the end: how sharp networks are, how much each model counts."""
 
 import torch
 
 from .stopping import exceeds
-from .validation import mean_over_rows, row_errors_of
+from .validation import mean_over_rows, predict_held_out
 
 
 @torch.no_grad()
@@ -12,7 +12,8 @@ def sharpen(network, data, split, sharpnesses):
 
     Or the first of them, if that error is not lower by more than a standard error.
     """
-    errors, _, weight = row_errors_of(network, data, split, sharpnesses)
+    held_out = predict_held_out(network, data, split, sharpnesses)
+    errors, weight = held_out.errors, held_out.weight
     for member, best in enumerate(mean_over_rows(errors, weight).argmin(0)):
         own_weight = None if weight is None else weight[member]
         # A single row has no spread to tell of a standard error.
@@ -20,16 +21,15 @@ def sharpen(network, data, split, sharpnesses):
         network.head.sharpness[member] = sharpnesses[best if pays else 0]
 
 
-def inverse_mse_weights(result, kinds):
+def inverse_mse_weights(held_out, kinds):
     """Shares of an ensemble's members in a prediction, inverse to the errors of their kinds.
 
     Members of one kind share alike: single errors tell too little.
 
     Parameters
     ----------
-    result : EpochResult
-        Mean squared errors of the validation rows, which members of one kind alone need not
-        have.
+    held_out : HeldOut or None
+        What the members predict of their validation rows; those of one kind alone need none.
     kinds : sequence of length m
         Kind of each member.
 
@@ -41,8 +41,37 @@ def inverse_mse_weights(result, kinds):
     n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64)
     if len(kinds) == n_alike[0]:
         return 1 / n_alike
-    errors = mean_over_rows(result.row_errors.double(), result.row_weight)
+    errors = mean_over_rows(held_out.errors.double(), held_out.weight)
     alike = torch.tensor([[own == other for other in kinds] for own in kinds]).to(errors)
     errors = (alike @ errors / alike.sum(1)).cpu()
     shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
     return shares / shares.sum()
+
+
+def share_of_other(held_out, other):
+    """Share in [0, 1] of another model's predictions in a mean with the networks'.
+
+    It minimises the weighted squared error of the validation rows, less a standard error
+    (that of a regression through the origin, with rows as if independent): the less is
+    known, the less of the other model.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    other : Tensor of shape (m, n, k)
+        What the other model predicts of these rows.
+
+    Returns
+    -------
+    share : float
+    """
+    y, y_hat, other = (part.double() for part in (held_out.y, held_out.y_hat, other))
+    weight = torch.ones_like(y[..., :1]) if held_out.weight is None else held_out.weight[..., None]
+    residual, change = y - y_hat, other - y_hat
+    total = (weight * change.square()).sum()
+    if total == 0:
+        return 0.0
+    share = ((weight * change * residual).sum() / total).clamp(0, 1)
+    by_row = (change * (residual - share * change)).sum(-1, keepdim=True)
+    variance = (weight * by_row.square()).sum() / total.square()
+    return float((share - variance.sqrt()).clamp(min=0))

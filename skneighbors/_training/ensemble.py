@@ -9,7 +9,7 @@ import torch
 from .._utils.threads import use_one_thread
 from .optim import Snapshot
 from .trainer import Trainer
-from .validation import EpochResult
+from .validation import EpochResult, HeldOut
 
 
 class ParallelTrainers:
@@ -66,13 +66,12 @@ class ParallelTrainers:
         run = map if self._pool is None else self._pool.map
         with self._draws():
             results = list(run(lambda trainer: trainer.epoch(validated), self.trainers))
-        losses, errors, scores, row_errors, weights = zip(*results, strict=True)
+        losses, errors, scores, held_out = zip(*results, strict=True)
         if None in scores:
             return EpochResult(fmean(losses), fmean(errors))
-        weight = None if weights[0] is None else torch.cat(weights)
-        return EpochResult(
-            fmean(losses), fmean(errors), fmean(scores), torch.cat(row_errors), weight
-        )
+        parts = zip(*held_out, strict=True)
+        held_out = HeldOut(*(None if part[0] is None else torch.cat(part) for part in parts))
+        return EpochResult(fmean(losses), fmean(errors), fmean(scores), held_out)
 
     def train_on_all(self):
         """Let all train on the samples they have held out, too."""

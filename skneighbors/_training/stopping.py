@@ -76,7 +76,8 @@ def significantly_worse(now, best, n_standard_errors=1.0):
     now, best : EpochResult
     n_standard_errors : float
     """
-    return exceeds(now.row_errors, best.row_errors, now.row_weight, n_standard_errors)
+    now, best = now.held_out, best.held_out
+    return exceeds(now.errors, best.errors, now.weight, n_standard_errors)
 
 
 def exceeds(errors, others, weight, n_standard_errors=1.0):

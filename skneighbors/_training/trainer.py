@@ -93,12 +93,12 @@ class Trainer:
         if not validated:
             return EpochResult(loss, math.inf)
         sharpnesses = self.recipe.sharpnesses if self.recipe.sharpen_when_validated else ()
-        errors, weight, mse, r2 = validate(self.result, self.data, self.split, sharpnesses)
+        held_out, mse, r2 = validate(self.result, self.data, self.split, sharpnesses)
         if sharpnesses:
             self._share_sharpness()
         error = mse.mean().item()
         error = error if math.isfinite(error) else math.nan
-        return EpochResult(loss, error, r2.mean().item(), errors, weight)
+        return EpochResult(loss, error, r2.mean().item(), held_out)
 
     def _pass_over_rows(self):
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
@@ -122,7 +122,7 @@ class Trainer:
         """Mean squared error of each member's queries."""
         rows, n_queries, context_weight, query_weight = batch
         data = self.data.take(self.split.train.gather(1, rows))
-        y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight)
+        y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight, data.group)
         weight = query_weight
         if data.weight is not None:
             weight = data.weight[:, :n_queries]

@@ -7,20 +7,31 @@ import torch
 from .._network import attend_in_batches, embed_in_batches
 
 
+class HeldOut(NamedTuple):
+    """Targets of the validation rows (m, n, k), predictions (m, n, k) and weights (m, n) or None."""
+
+    y: torch.Tensor
+    y_hat: torch.Tensor
+    weight: torch.Tensor | None
+
+    @property
+    def errors(self):
+        """Squared errors of the rows, averaged over the targets, (m, n)."""
+        return squared_errors(self.y, self.y_hat)
+
+
 class EpochResult(NamedTuple):
     """What came of an epoch.
 
     `error` is what to judge it by: the validation error, or the loss without
     validation rows; inf if it was not validated, NaN if the loss or the weights
-    are not finite. `score` is the validation R2 or None; `row_errors` (m, n) and
-    `row_weight` (m, n) or None are of the validation rows.
+    are not finite. `score` is the validation R2 or None, as is `held_out`.
     """
 
     loss: float
     error: float
     score: float | None = None
-    row_errors: torch.Tensor | None = None
-    row_weight: torch.Tensor | None = None
+    held_out: HeldOut | None = None
 
 
 def set_mode(network, training):
@@ -29,9 +40,14 @@ def set_mode(network, training):
         network.train(training)
 
 
+def squared_errors(y, y_hat):
+    """Squared errors (..., b, k) averaged over the targets, (..., b)."""
+    return (y - y_hat).square().mean(-1)
+
+
 def weighted_mse(y, y_hat, weight):
     """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
-    return mean_over_rows((y - y_hat).square().mean(-1), weight)
+    return mean_over_rows(squared_errors(y, y_hat), weight)
 
 
 def mean_over_rows(values, weight):
@@ -40,25 +56,23 @@ def mean_over_rows(values, weight):
 
 @torch.no_grad()
 def validate(network, data, split, sharpnesses=()):
-    """Find the validation rows' errors (m, n) and weights, each member's error and R2, (m,).
+    """Predict the validation rows; each member's error and R2, (m,).
 
     A member's training rows are the neighbours. If there are `sharpnesses` to try, its
     head is left with the one of lowest error.
     """
-    errors, y, weight = row_errors_of(network, data, split, sharpnesses)
+    held_out = predict_held_out(network, data, split, sharpnesses)
     if sharpnesses:
-        best = mean_over_rows(errors, weight).argmin(0, keepdim=True)
-        network.head.sharpness.copy_(errors.new_tensor(sharpnesses)[best[0]])
-        errors = errors.take_along_dim(best.unsqueeze(-1), 0).squeeze(0)
-    mse = mean_over_rows(errors, weight)
-    return errors, weight, mse, _r2(mse, y, weight)
+        best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
+        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.y.dtype)[best])
+        own = held_out.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
+        held_out = held_out._replace(y_hat=own)
+    mse = mean_over_rows(held_out.errors, held_out.weight)
+    return held_out, mse, _r2(mse, held_out.y, held_out.weight)
 
 
-def row_errors_of(network, data, split, sharpnesses):
-    """Squared errors of the validation rows, their targets and weights.
-
-    The errors are (m, n), or (l, m, n) if there are l sharpnesses to try.
-    """
+def predict_held_out(network, data, split, sharpnesses):
+    """Predict the validation rows; (l, m, n, k) if there are l sharpnesses to try."""
     set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
     queries, z_n = take_rows(z, split.validation), take_rows(z, split.train)
@@ -67,20 +81,16 @@ def row_errors_of(network, data, split, sharpnesses):
     neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2)
     head = network.head
     if not sharpnesses:
-        y_hat = attend_in_batches(head, queries, *neighbors)
-    else:
-        kept = head.sharpness
-        try:
-            # Against all of them at once, as ranks are the same.
-            head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
-            y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
-        finally:
-            head.sharpness = kept
-    errors = (y - y_hat).square().mean(-1)
-    if sharpnesses:
-        # Of a head that does not read its sharpness there is one set of errors.
-        errors = errors.expand(len(sharpnesses), -1, -1)
-    return errors, y, weight
+        return HeldOut(y, attend_in_batches(head, queries, *neighbors), weight)
+    kept = head.sharpness
+    try:
+        # Against all of them at once, as ranks are the same.
+        head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
+        y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
+    finally:
+        head.sharpness = kept
+    # Of a head that does not read its sharpness there is one set of predictions.
+    return HeldOut(y, y_hat.expand(len(sharpnesses), *y.shape), weight)
 
 
 def take_rows(z, rows):

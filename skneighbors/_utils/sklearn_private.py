@@ -3,7 +3,9 @@
 from numbers import Integral, Real
 
 from sklearn.base import _fit_context
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
+    HasMethods,
     Interval,
     Options,
     StrOptions,
@@ -12,6 +14,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_sample_weight
 
 __all__ = [
+    "HasMethods",
     "Interval",
     "Options",
     "StrOptions",
@@ -19,11 +22,13 @@ __all__ = [
     "counts_from",
     "fit_context",
     "reals",
+    "take_samples",
     "validate_parameter_constraints",
 ]
 
 fit_context = _fit_context
 check_sample_weight = _check_sample_weight
+take_samples = _safe_indexing
 
 
 class _NumberRange(Interval):

@@ -1,6 +1,6 @@
 """Torch blocks for neighbour-based regression, usable in anyone's network."""
 
-from ._embedder import MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
+from ._embedder import CategoricalEmbedding, MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
 from ._heads import NONA, SoftStepKNN
 from ._similarity import minmax_scale, similarity
 from ._softrank import hard_rank, soft_rank
@@ -8,6 +8,7 @@ from ._softstep import SoftStep, log_softstep_s1, log_softstep_s2
 from ._stack import stack_modules, take_member
 
 __all__ = [
+    "CategoricalEmbedding",
     "MLPEmbedder",
     "NONA",
     "PeriodicEmbedding",

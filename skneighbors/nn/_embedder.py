@@ -12,6 +12,8 @@ from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
+# Standard deviation of the initial vectors of levels.
+_LEVEL_STD = 0.05
 # Hidden layers before any residual one: networks of no more learn better without.
 _N_STEM_LAYERS = 2
 
@@ -74,6 +76,62 @@ class PeriodicEmbedding(nn.Module):
         out = torch.matmul(waves, self.weight).add_(self.bias)  # (..., b, n_outputs - 1)
         columns = columns.expand(*out.shape[:-1], 1)
         return torch.cat([columns, out], -1).transpose(-3, -2).flatten(-2)
+
+
+class CategoricalEmbedding(nn.Module):
+    """Learnt vector for each level of each categorical feature.
+
+    Parameters
+    ----------
+    n_levels : sequence of int
+        Number of levels of each feature.
+    dim : int, default=8
+        Length of the vectors.
+
+    Notes
+    -----
+    The code of a level that is missing or unknown is the number of levels. Its vector
+    is zero at first, and stays about there unless such rows are trained on.
+
+    References
+    ----------
+    Guo and Berkhahn, "Entity Embeddings of Categorical Variables", arXiv 1604.06737.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import CategoricalEmbedding
+    >>> CategoricalEmbedding([3, 20])(torch.tensor([[0.0, 19.0], [3.0, 20.0]])).shape
+    torch.Size([2, 16])
+    """
+
+    def __init__(self, n_levels, dim=8):
+        super().__init__()
+        sizes = torch.tensor([n + 1 for n in n_levels])
+        ends = sizes.cumsum(0)
+        self.register_buffer("first", ends - sizes)
+        self.weight = nn.Parameter(_LEVEL_STD * torch.randn(int(sizes.sum()), dim))
+        with torch.no_grad():
+            self.weight[ends - 1] = 0
+        self.n_outputs = len(sizes) * dim
+
+    def forward(self, codes):
+        """Look the vectors up.
+
+        Parameters
+        ----------
+        codes : Tensor of shape (..., b, n_features)
+            Whole numbers, of any dtype.
+
+        Returns
+        -------
+        vectors : Tensor of shape (..., b, n_features * dim)
+        """
+        rows = codes.long() + self.first.unsqueeze(-2)
+        stack = self.weight.shape[:-2]
+        rows = rows.expand(*stack, *rows.shape[-2:]).flatten(-2)
+        vectors = self.weight.take_along_dim(rows.unsqueeze(-1), -2)
+        return vectors.unflatten(-2, (-1, codes.shape[-1])).flatten(-2)
 
 
 class _Standardise(torch.autograd.Function):
@@ -215,7 +273,7 @@ class MLPEmbedder(nn.Module):
     Parameters
     ----------
     n_features : int
-        Number of features.
+        Number of numeric features.
     hidden_layer_sizes : tuple of int, default=(256, 256)
         Widths of the hidden layers; may be empty.
     embedding_dim : int, default=64
@@ -228,6 +286,11 @@ class MLPEmbedder(nn.Module):
         Whether hidden layers are batch-normalised.
     dropout : float, default=0.0
         Share of the hidden units dropped in training.
+    n_plain : int, default=0
+        Number of further features, which no numerical embedding is for.
+    n_levels : sequence of int, default=()
+        Numbers of levels of further, categorical features, which are codes; see
+        :class:`CategoricalEmbedding`.
 
     Examples
     --------
@@ -248,14 +311,21 @@ class MLPEmbedder(nn.Module):
         numerical_embedding=None,
         batch_norm=True,
         dropout=0.0,
+        n_plain=0,
+        n_levels=(),
     ):
         super().__init__()
         check_option("activation", activation, ACTIVATIONS)
         check_option("numerical_embedding", numerical_embedding, NUMERICAL_EMBEDDINGS)
-        self.numerical_embedding = None
-        if numerical_embedding == "periodic":
+        self.widths = [n_features, n_plain, len(n_levels)]
+        self.numerical_embedding = self.categorical_embedding = None
+        if numerical_embedding == "periodic" and n_features:
             self.numerical_embedding = PeriodicEmbedding(n_features)
             n_features = self.numerical_embedding.n_outputs
+        n_features += n_plain
+        if len(n_levels):
+            self.categorical_embedding = CategoricalEmbedding(n_levels)
+            n_features += self.categorical_embedding.n_outputs
         layers = []
         for i, width in enumerate(hidden_layer_sizes):
             residual = i >= _N_STEM_LAYERS and width == n_features
@@ -273,7 +343,8 @@ class MLPEmbedder(nn.Module):
 
         Parameters
         ----------
-        x : Tensor of shape (..., b, n_features)
+        x : Tensor of shape (..., b, n_features + n_plain + len(n_levels))
+            Numeric features, plain ones and codes, in this order.
         sample_weight : Tensor of shape (..., b), default=None
             Weights of the rows in batch statistics; used in training mode.
 
@@ -281,9 +352,22 @@ class MLPEmbedder(nn.Module):
         -------
         z : Tensor of shape (..., b, embedding_dim)
         """
-        if self.numerical_embedding is not None:
-            x = self.numerical_embedding(x)
+        x = self._embed_features(x)
         *hidden_layers, last = self.layers
         for layer in hidden_layers:
             x = layer(x, sample_weight)
         return last(x)
+
+    def _embed_features(self, x):
+        """Embed each feature by itself."""
+        n_numbers, n_plain, n_codes = self.widths
+        if not (n_plain or n_codes):
+            return x if self.numerical_embedding is None else self.numerical_embedding(x)
+        numbers, plain, codes = x.split(self.widths, -1)
+        if self.numerical_embedding is not None:
+            numbers = self.numerical_embedding(numbers)
+        parts = [numbers, plain]
+        if n_codes:
+            parts.append(self.categorical_embedding(codes))
+        stack = max((part.shape[:-2] for part in parts), key=torch.Size.numel)
+        return torch.cat([part.expand(*stack, *part.shape[-2:]) for part in parts], -1)

@@ -1,0 +1,197 @@
+"""Tables to matrices of float64: a gap is NaN, a level its code, a time its day."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .table import CATEGORIES, NUMBERS, TIMES, check_levels, is_missing
+
+
+@dataclass(frozen=True, eq=False)
+class TableReader:
+    """Reads tables as the one it was made for.
+
+    Attributes
+    ----------
+    kinds : list
+        What each column of the table holds.
+    codes : list of (dict or None)
+        For columns of categories, the code of each level; equal values are one level.
+    order : list of int
+        The matrix's columns, by their numbers in the table: in the order of their
+        names, so that another order changes nothing.
+    """
+
+    kinds: list
+    codes: list
+    order: list
+
+    @classmethod
+    def of(cls, table, categorical_features):
+        """Reader for a :class:`Table`; for `categorical_features` see the estimators.
+
+        Raises
+        ------
+        ValueError
+            If `categorical_features` names no columns, or a column can't be read.
+        """
+        categorical = find_categorical(categorical_features, table)
+        kinds = []
+        for j, given in enumerate(categorical):
+            kind = CATEGORIES if given else table.kind(j) or NUMBERS
+            if kind == CATEGORIES and given is False:
+                value = next(value for value in table.values(j) if not is_missing(value))
+                raise ValueError(
+                    f"{table.describe(j)} holds {value!r}, but categorical_features="
+                    f"{categorical_features!r} does not name it. Name it, or encode it as numbers."
+                )
+            kinds.append(kind)
+        codes = [
+            _number_levels(table.values(j), table.describe(j)) if kind == CATEGORIES else None
+            for j, kind in enumerate(kinds)
+        ]
+        order, names = range(len(kinds)), table.names
+        if names is not None and all(isinstance(name, str) for name in names):
+            order = sorted(order, key=names.__getitem__)
+        return cls(kinds, codes, list(order))
+
+    @property
+    def n_levels(self):
+        """Number of levels of the matrix's columns; 0 for numbers."""
+        return np.array([len(self.codes[j] or ()) for j in self.order])
+
+    def read(self, table):
+        """Read a table, with the columns of the one this was made for.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Float64: numbers, days and codes; NaN for gaps and unknown levels.
+
+        Raises
+        ------
+        ValueError
+            If a column holds infinity, or something else than before.
+        """
+        for j, kind in enumerate(self.kinds):
+            if kind != CATEGORIES and table.kind(j) != kind and not table.is_missing(j):
+                raise ValueError(
+                    f"{table.describe(j)} holds {table.kind(j)}, such as {_example(table, j)}; in "
+                    f"fit it held {kind}."
+                )
+        numbers = [j for j, kind in enumerate(self.kinds) if kind == NUMBERS]
+        X = np.full((len(table.data), len(self.kinds)), np.nan)
+        if numbers:
+            X[:, numbers] = table.numbers(numbers)
+        for j, (kind, codes) in enumerate(zip(self.kinds, self.codes, strict=True)):
+            if kind == CATEGORIES:
+                X[:, j] = _encode(table.values(j), codes, table.describe(j))
+            elif kind == TIMES and not table.is_missing(j):
+                X[:, j] = table.days(j)
+        infinite = np.isinf(X).any(axis=0)
+        if infinite.any():
+            raise ValueError(
+                f"{table.describe(infinite.argmax())} contains infinity. A gap is NaN, None or NA."
+            )
+        return X[:, self.order]
+
+    def sort_levels(self, X, y, sample_weight):
+        """Number levels anew, the heaviest first, so that what they are called does not matter.
+
+        Levels of one weight come in the order of their smallest, then largest, targets,
+        and only then by name. Those without weight become unknown.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            What this has read.
+        y : ndarray of shape (n_samples, n_targets)
+        sample_weight : ndarray of shape (n_samples,)
+
+        Returns
+        -------
+        reader : TableReader
+        X : ndarray of shape (n_samples, n_features)
+            With the new codes.
+        """
+        X, codes = X.copy(), list(self.codes)
+        for i, j in enumerate(self.order):
+            if codes[j]:
+                new = _rank_levels(X[:, i], list(codes[j]), y, sample_weight)
+                X[:, i] = np.where(np.isnan(X[:, i]), np.nan, new[np.nan_to_num(X[:, i]).astype(int)])
+                levels = zip(codes[j], new, strict=True)
+                codes[j] = {level: code for level, code in levels if not np.isnan(code)}
+        return replace(self, codes=codes), X
+
+
+def find_categorical(categorical_features, table):
+    """Say for each column of a table whether it is given as categorical; None: by its dtype.
+
+    Raises
+    ------
+    ValueError
+        If `categorical_features` is not valid for the table.
+    """
+    n_columns = table.data.shape[1]
+    if isinstance(categorical_features, str):  # "from_dtype"
+        return [None] * n_columns
+    given = np.asarray([] if categorical_features is None else categorical_features)
+    if given.dtype.kind == "b":
+        if given.shape != (n_columns,):
+            raise ValueError(
+                f"categorical_features as a mask must have an entry for each of the {n_columns} "
+                f"columns of X; got shape {given.shape}."
+            )
+        return given.tolist()
+    columns = range(-n_columns, n_columns) if given.dtype.kind in "iu" else table.names or ()
+    for column in np.atleast_1d(given).tolist():
+        if column not in columns:
+            raise ValueError(
+                f"categorical_features names {column!r}, which is no column of X: give names, "
+                f"indices from 0 to {n_columns - 1}, or a mask."
+            )
+    if given.dtype.kind in "iu":
+        named = {column % n_columns for column in given.tolist()}
+    else:
+        named = {table.names.index(name) for name in given.tolist()}
+    return [j in named for j in range(n_columns)]
+
+
+def _number_levels(values, name):
+    check_levels(values, name)
+    return {level: i for i, level in enumerate(dict.fromkeys(v for v in values if not is_missing(v)))}
+
+
+def _encode(values, codes, name):
+    """Codes of a column's levels; NaN for those that are missing or unknown."""
+    check_levels(values, name)
+    were_text = {isinstance(level, str) for level in codes}
+    for value in values:
+        if not is_missing(value) and were_text and isinstance(value, str) not in were_text:
+            was, now = ("numbers", "text") if isinstance(value, str) else ("text", "numbers")
+            raise ValueError(
+                f"{name} holds {now} as categories, such as {value!r}; in fit they were {was}."
+            )
+    return np.fromiter((codes.get(value, np.nan) for value in values), np.float64, len(values))
+
+
+def _rank_levels(column, levels, y, sample_weight):
+    """New code of each old one; NaN if it has no weight."""
+    present = (sample_weight > 0) & ~np.isnan(column)
+    old = column[present].astype(int)
+    weight = np.bincount(old, sample_weight[present], len(levels))
+    keys = [[repr(level) for level in levels]]
+    for target in y[present].T:
+        low, high = np.full(len(levels), np.inf), np.full(len(levels), -np.inf)
+        np.minimum.at(low, old, target)
+        np.maximum.at(high, old, target)
+        keys += [high, low]
+    ranked = np.lexsort([*keys, -weight])
+    ranked = ranked[weight[ranked] > 0]
+    new = np.full(len(levels), np.nan)
+    new[ranked] = np.arange(len(ranked))
+    return new
+
+
+def _example(table, j):
+    return repr(next(value for value in table.values(j) if not is_missing(value)))

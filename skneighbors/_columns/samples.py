@@ -1,0 +1,83 @@
+"""What `fit` is given, checked and merged."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .checks import check_groups, check_training_data, check_validation_data
+from .merging import merge_rows
+from .reader import TableReader
+
+
+class ValidationSamples(NamedTuple):
+    """Samples given for validation: X as given and read (n, ...), y (n, k), weights (n,)."""
+
+    X: object
+    matrix: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSamples:
+    """Samples given to `fit`, and the rows that they are merged into.
+
+    Attributes
+    ----------
+    X : array-like of shape (n_samples, ...)
+        As given.
+    reader : TableReader or None
+        What has read it; None if a feature extractor will.
+    matrix : ndarray of shape (n_samples, ...)
+    y : ndarray of shape (n_samples, n_targets)
+    y_ndim : int
+        Dimensions of y as given.
+    sample_weight : ndarray of shape (n_samples,)
+    groups : int ndarray of shape (n_samples,) or None
+    rows, weight, row_of : ndarray
+        See :func:`merge_rows`.
+    validation : ValidationSamples or None
+    """
+
+    X: object
+    reader: TableReader | None
+    matrix: np.ndarray
+    y: np.ndarray
+    y_ndim: int
+    sample_weight: np.ndarray
+    groups: np.ndarray | None
+    rows: np.ndarray
+    weight: np.ndarray
+    row_of: np.ndarray
+    validation: ValidationSamples | None
+
+    @classmethod
+    def check(cls, estimator, X, y, sample_weight, groups, validation):
+        """Check and merge; `validation` holds X, y and sample_weight of further samples.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If any is not usable.
+        """
+        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
+        y_ndim, y = y.ndim, y.reshape(len(y), -1)
+        if groups is not None:
+            groups = check_groups(groups, len(y))
+        validation = check_validation_data(estimator, reader, matrix, y, *validation)
+        rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
+        if len(rows) == 1 and weight[0] <= 1:
+            raise ValueError(
+                "At least 2 samples of positive sample_weight are required; got 1 sample."
+            )
+        if validation is not None:
+            validation = ValidationSamples(*validation)
+        return cls(
+            X, reader, matrix, y, y_ndim, sample_weight, groups, rows, weight, row_of, validation
+        )
+
+    @property
+    def row_groups(self):
+        """Group of each row, or None."""
+        return None if self.groups is None else self.groups[self.rows]

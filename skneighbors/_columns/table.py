@@ -1,0 +1,165 @@
+"""A user's table read column by column: numbers, times, and lists of what else it holds."""
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import check_array
+
+NUMBERS = "numbers"
+CATEGORIES = "categories"
+TIMES = "dates, times or durations"
+
+_EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
+_LEVELS = (nw.Boolean, nw.Categorical, nw.Enum, nw.String)
+_TIMES = (nw.Date, nw.Datetime, nw.Duration)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a user may give as X: a DataFrame of any library, an array or nested lists.
+
+    Attributes
+    ----------
+    data : narwhals.DataFrame or ndarray of shape (n_samples, n_columns)
+    names : list or None
+    dtypes : list
+        Of narwhals, or NumPy.
+    """
+
+    data: object
+    names: list | None
+    dtypes: list
+
+    @classmethod
+    def of(cls, X):
+        """Table of X; None if it has not two dimensions, or is sparse.
+
+        Raises
+        ------
+        TypeError
+            If X is a lazy frame.
+        """
+        if hasattr(X, "collect") and not hasattr(X, "__array__"):
+            raise TypeError(f"X is a {type(X).__name__}: collect it first.")
+        try:
+            frame = nw.from_native(X, eager_only=True, pass_through=True)
+        except nw.exceptions.DuplicateError:
+            frame = None  # names that are not unique are none
+        if isinstance(frame, nw.DataFrame):
+            return cls(frame, frame.columns, list(frame.schema.values()))
+        if hasattr(X, "tocsr"):
+            return None
+        try:
+            array = np.asarray(X)
+            if array.dtype.kind in "US":  # of a list that may hold numbers, too
+                array = np.asarray(X, dtype=object)
+        except ValueError:  # ragged
+            return None
+        return cls(array, None, [array.dtype] * array.shape[1]) if array.ndim == 2 else None
+
+    def describe(self, j):
+        """Name a column, for messages."""
+        return f"Column {j if self.names is None else self.names[j]!r} of X"
+
+    def kind(self, j):
+        """What a column holds, by its dtype, or its values if that does not say.
+
+        Returns
+        -------
+        kind : NUMBERS, CATEGORIES, TIMES or None
+            None if all its values are missing.
+
+        Raises
+        ------
+        ValueError
+            If it holds nothing of these.
+        """
+        dtype = self.dtypes[j]
+        if self._is_numeric(j):
+            return NUMBERS
+        if dtype.kind in "mM" if self.names is None else dtype in _TIMES:
+            return TIMES
+        kind = _kind_of(self.values(j), self.describe(j))
+        return CATEGORIES if kind is not None and dtype in _LEVELS else kind
+
+    def _is_numeric(self, j):
+        dtype = self.dtypes[j]
+        return dtype.kind not in "mMO" if self.names is None else dtype.is_numeric()
+
+    def values(self, j):
+        """Values of a column, as a list."""
+        if self.names is None:
+            return self.data[:, j].tolist()
+        return self.data[self.names[j]].to_list()
+
+    def numbers(self, columns):
+        """Columns of numbers, to float64; gaps are NaN."""
+        if self.names is None:
+            numbers = self.data[:, columns]
+        else:
+            numbers = nw.to_native(self.data.select([self.names[j] for j in columns]))
+        if not all(map(self._is_numeric, columns)):
+            numbers = np.array([_as_floats(self.values(j)) for j in columns]).T
+        return check_array(
+            numbers, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
+        )
+
+    def days(self, j):
+        """Times of a column as days since 1970, UTC; durations as days. Gaps are NaN."""
+        if self.names is None:
+            times = self.data[:, j]
+        else:
+            times = self.data[self.names[j]]
+            if times.dtype == nw.Datetime and times.dtype.time_zone is not None:
+                times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            times = times.to_numpy()
+        return (times - _EPOCH if times.dtype.kind == "M" else times) / _DAY
+
+    def is_missing(self, j):
+        """Whether a column has no value at all."""
+        return all(map(is_missing, self.values(j)))
+
+
+def is_missing(value):
+    """Whether a value is None, NaN, NaT or NA."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _kind_of(values, name):
+    """Kind of a column by its values: numbers, levels that are text or bool, or nothing."""
+    types = {type(value) for value in values}
+    present = {own for own in types if not (own is type(None) or own.__name__ == "NAType")}
+    if not present or (present == {float} and all(map(is_missing, values))):
+        return None
+    if all(issubclass(own, Real | Decimal) and own is not bool for own in present):
+        return NUMBERS
+    check_levels(values, name)
+    return CATEGORIES
+
+
+def check_levels(values, name):
+    """Raise ValueError if a column has levels that are neither text, numbers nor bool."""
+    allowed = (str, bool, np.bool_, Real, Decimal)
+    for value in values:
+        if not (isinstance(value, allowed) or is_missing(value)):
+            raise ValueError(f"{name} holds {_describe(value)}.")
+
+
+def _describe(value):
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+        return (
+            f"dates or times as objects, such as {value!r}: convert it to a dtype of dates, for "
+            "instance with pandas.to_datetime, or to numbers"
+        )
+    return (
+        f"{value!r}, a {type(value).__name__}: a column's argument must be a string, a number, "
+        f"a bool or a date, not {type(value).__name__!r}"
+    )
+
+
+def _as_floats(values):
+    return [np.nan if is_missing(value) else float(value) for value in values]
