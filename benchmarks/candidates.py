@@ -70,7 +70,7 @@ def measure(kind, dataset, n_rows, n_queries, epochs, algorithms):
     exact -= embedding
     error = root_mean_squared_error(y_test, y_hat)
     yield {"algorithm": "all rows", "s": exact, "ratio": 1.0, "change": 0.0, "held": 1.0}
-    scaled = torch.from_numpy(model._fitted.x_scaler.transform(X_test[:N_WEIGHED]))
+    scaled = torch.from_numpy(model._fitted.encoder.transform(X_test[:N_WEIGHED]))
     for algorithm in algorithms:
         model.set_params(algorithm=algorithm, n_candidates=1)
         building, _ = seconds(lambda: model.predict(X_test[:1]))

@@ -200,9 +200,10 @@ class BaseNeighborRegressor(
         recipe = resolve(self, n_rows, self._tables(), hidden_layer_sizes, n_given)
         random_state = check_random_state(self.random_state)
         split, recipe = self._draw_split(samples, recipe, random_state)
-        trend = self._fit_trend(samples, split, random_state) if recipe.blended else None
-
         encoder, y_scaler, data = _scale(samples)
+        trend = None
+        if recipe.blended:
+            trend = self._fit_trend(samples, y_scaler, split, random_state)
         data = LabelledRows.from_numpy(*data, device)
         with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
             network, history = self._train(
@@ -218,7 +219,7 @@ class BaseNeighborRegressor(
             y_scaler=y_scaler,
             x_shape=samples.matrix.shape[1:],
             y_ndim=samples.y_ndim,
-            trend=None if trend is None else self._weigh_trend(trend, history, y_scaler),
+            trend=None if trend is None else self._weigh_trend(trend, history),
         )
         self.n_samples_fit_ = len(samples.y)
         self.n_outputs_ = samples.y.shape[1]
@@ -229,6 +230,11 @@ class BaseNeighborRegressor(
         """Check what needs no data; hidden layers as a tuple, or "auto"."""
         if self.recipe is not None:
             self.recipe._validate_params()
+        if self.trend == "boosting" and self.feature_extractor is not None:
+            raise ValueError(
+                "trend='boosting' needs a table; with a feature_extractor, use 'linear', None or a "
+                "regressor of your own."
+            )
         if self.n_candidates is not None:
             check_algorithm(self.algorithm, self.similarity)
         if isinstance(self.hidden_layer_sizes, str):
@@ -254,32 +260,32 @@ class BaseNeighborRegressor(
             return split, recipe
         return EnsembleSplit.hold_out(is_held_out, n_members), recipe
 
-    def _fit_trend(self, samples, split, random_state):
-        """Regressor fitted to all samples, and what it predicts of those held out, otherwise."""
+    def _fit_trend(self, samples, y_scaler, split, random_state):
+        """Regressor fitted to all samples, and what others predict of those held out, scaled."""
         n_levels, validation = None, samples.validation
         if isinstance(self.trend, str):  # boosted trees, on rows that are merged
             n_levels = samples.reader.n_levels
             regressor = make_boosting(n_levels, random_state.randint(np.iinfo(np.int32).max))
             rows = samples.rows
             X = keep_heaviest(samples.matrix[rows], n_levels)
-            fitter = TrendFitter(
-                regressor, X, samples.y[rows], samples.weight, np.arange(len(rows))
-            )
+            y = y_scaler.transform(samples.y[rows])
+            fitter = TrendFitter(regressor, X, y, samples.weight, np.arange(len(rows)))
         else:
             fitter = TrendFitter(
                 self.trend, samples.X, samples.y, samples.sample_weight, samples.row_of
             )
         fitted = fitter.fit(np.arange(len(samples.rows)))
         if validation is None:
-            return fitted, n_levels, fitter.predict_held_out(split)
-        X = validation.X if n_levels is None else keep_heaviest(validation.matrix, n_levels)
-        return fitted, n_levels, as_columns(fitted.predict(X))[None]
+            held_out = fitter.predict_held_out(split)
+        else:
+            X = validation.X if n_levels is None else keep_heaviest(validation.matrix, n_levels)
+            held_out = as_columns(fitted.predict(X))[None]
+        return fitted, n_levels, y_scaler.transform(held_out) if n_levels is None else held_out
 
-    def _weigh_trend(self, trend, history, y_scaler):
+    def _weigh_trend(self, trend, history):
         """Trend with its share by what is held out; None if that is 0."""
         regressor, n_levels, held_out = trend
-        other = torch.from_numpy(y_scaler.transform(held_out))
-        share = share_of_other(history.best_before_refit.held_out, other)
+        share = share_of_other(history.best_before_refit.held_out, torch.from_numpy(held_out))
         return BlendedTrend(regressor, share, n_levels) if share > 0 else None
 
     def _train(self, data, split, encoder, recipe, random_state, n_threads):
@@ -383,7 +389,7 @@ class BaseNeighborRegressor(
 
 
 def _scale(samples):
-    """Encoder, scaler of the targets, and the rows that these make: X, y, weight and group.
+    """Make an encoder, a scaler of targets, and of the rows what they make: X, y, weight, group.
 
     Those given for validation come last.
     """

@@ -90,9 +90,9 @@ class LabelledNeighborsMixin(TransformerMixin):
         n_candidates = None if self.n_candidates is None else int(self.n_candidates)
         with explain_out_of_memory("the number of rows predicted at once"):
             y = bank.predict(encoded, n_candidates, self.algorithm).cpu().numpy()
-        y = fitted.y_scaler.inverse_transform(y)
         if fitted.trend is not None:
-            y = fitted.trend.blend_with(y, X, matrix)
+            y = fitted.trend.blend_with(y, X, matrix, fitted.y_scaler)
+        y = fitted.y_scaler.inverse_transform(y)
         return y.ravel() if fitted.y_ndim == 1 else y
 
     def transform(self, X):

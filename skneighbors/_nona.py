@@ -31,12 +31,16 @@ class NONARegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    trend : {"auto", "linear"} or None, default="auto"
-        ``"linear"``: a linear function of the embedding is learnt beside, and
-        neighbours contribute their residuals from it, so that predictions can
-        leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets. ``"auto"``: ``"linear"``; but every other network has
-        none where samples are few, some of them held out.
+    trend : {"auto", "linear", "boosting"}, regressor or None, default="auto"
+        What predictions rest on beside the neighbours. ``"linear"``: a linear function of
+        the embedding is learnt beside, and neighbours contribute their residuals from it, so
+        that predictions can leave the range of the neighbours' targets, by at most a tenth of
+        it. None: a weighted mean of targets. A scikit-learn regressor: a clone of it is fitted
+        to X and y as given, and predictions are a mean of its and the networks', by the
+        `trend_share_` that rows held out choose. ``"boosting"``: so with
+        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`. ``"auto"``:
+        ``"boosting"`` where rows are held out and there is no `feature_extractor`, and in the
+        networks ``"linear"``; but every other network has none where samples are few.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -49,6 +53,12 @@ class NONARegressor(BaseNeighborRegressor):
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
+
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
+        text, bool and categorical dtypes, and columns of objects or arrays that hold
+        text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
+        of its own. Not used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with initial weights,
@@ -72,7 +82,8 @@ class NONARegressor(BaseNeighborRegressor):
         Whether to hold rows out of the training, to stop by and to keep the weights of the
         epoch that predicts them best; otherwise those of the epoch of lowest training
         loss are kept. Rows held out are neighbours all the same once the training is
-        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`.
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. Of fewer
+        than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out.
@@ -141,6 +152,15 @@ class NONARegressor(BaseNeighborRegressor):
         ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
         of the rows they hold out, at the best epoch before any of these are trained on.
 
+    trend_ : object or None
+        The regressor whose predictions are blended with the networks', fitted to all rows
+        (boosted trees to encoded ones and standardised targets). None without, or if its share
+        is 0.
+
+    trend_share_ : float
+        Its share in a prediction, from 0 to 1: the one that predicts the rows held out
+        best, less a standard error.
+
     sharpness_ : ndarray of shape (n_networks,)
         What each network's temperature is divided by in prediction; see :class:`Recipe`.
 
@@ -165,9 +185,13 @@ class NONARegressor(BaseNeighborRegressor):
 
     Notes
     -----
-    Features are scaled robustly and clipped smoothly, targets are standardised;
-    both take sample weights into account. Training is in float32, prediction in
-    float64, but for the sample that `n_candidates` leaves the far rows to.
+    Numbers are scaled robustly and clipped smoothly; dates and times are days since 1970
+    (UTC), durations are days. A gap is taken for the median, and a further feature says where
+    the column had any. Categories of up to 8 levels are one-hot; of more, each level learns a
+    vector. Boosted trees get numbers with their gaps, and categories as such, the 254 heaviest
+    of each column. Targets are standardised. Columns with names are taken in the order
+    of these. Training is in float32, prediction in float64, but for the sample that
+    `n_candidates` leaves the far rows to.
 
     With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps
     (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the learning

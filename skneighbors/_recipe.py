@@ -317,7 +317,7 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
     Raises
     ------
     ValueError
-        If rows are to be held out of fewer than three, or none although they are needed.
+        If no rows are to be held out although they are needed.
     """
     auto = values_for(n_samples, tables)
     recipe = Recipe() if estimator.recipe is None else estimator.recipe
@@ -332,12 +332,11 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
     values["n_samples"], values["n_validation"] = n_samples, n_validation
     # Without samples held out nothing tells how kinds should weigh.
     kinds = auto["trends"] if n_validation else ("linear",)
-    values["blended"] = _is_blended(given["trend"])
+    values["blended"] = n_validation > 0 and _is_blended(given["trend"])
     if given["trend"] is None or given["trend"] == "linear":
         kinds = (given["trend"],)
-    elif not values["blended"]:  # "auto"
-        can_be = n_validation > 0 and given["feature_extractor"] is None
-        values["blended"] = auto["boosting"] and can_be
+    elif given["trend"] == "auto" and given["feature_extractor"] is None:
+        values["blended"] = n_validation > 0 and auto["boosting"]
     values["trends"] = tuple(islice(cycle(kinds), values["n_estimators"]))
     values["sharpness"] = None if given["sharpness"] == "auto" else given["sharpness"]
     values |= {name: auto[name] for name in _FROM_TABLE_ALONE}
@@ -377,8 +376,8 @@ def _count_validation(given, n_samples, auto, n_given):
         return 0
     if n_given is not None:
         return n_given
-    if n_samples < 3:
-        raise ValueError(f"early_stopping=True needs at least 3 distinct samples; got {n_samples}.")
+    if n_samples < 3:  # one to train on would be left
+        return 0
     fraction = given["validation_fraction"]
     if fraction == "auto":
         n_validation = min(round(auto["validation_fraction"] * n_samples), auto["max_validation"])

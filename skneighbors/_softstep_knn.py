@@ -32,11 +32,16 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    trend : {"linear"} or None, default="linear"
-        ``"linear"``: a linear function of the embedding is learnt beside, and
-        neighbours contribute their residuals from it, so that predictions can
-        leave the range of the neighbours' targets, by at most a tenth of it. None: a
-        weighted mean of targets.
+    trend : {"auto", "linear", "boosting"}, regressor or None, default="linear"
+        What predictions rest on beside the neighbours. ``"linear"``: a linear function of
+        the embedding is learnt beside, and neighbours contribute their residuals from it, so
+        that predictions can leave the range of the neighbours' targets, by at most a tenth of
+        it. None: a weighted mean of targets. A scikit-learn regressor: a clone of it is fitted
+        to X and y as given, and predictions are a mean of its and the networks', by the
+        `trend_share_` that rows held out choose. ``"boosting"``: so with
+        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`. ``"auto"``:
+        ``"boosting"`` where rows are held out and there is no `feature_extractor`, and in the
+        networks ``"linear"``; but every other network has none where samples are few.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
@@ -61,6 +66,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
         with the rest. X may then have more than two dimensions and is not scaled.
 
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
+        text, bool and categorical dtypes, and columns of objects or arrays that hold
+        text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
+        of its own. Not used with a `feature_extractor`.
+
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with initial weights,
         batches and validation rows of its own. Predictions are their mean, weighted by
@@ -83,7 +94,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether to hold rows out of the training, to stop by and to keep the weights of the
         epoch that predicts them best; otherwise those of the epoch of lowest training
         loss are kept. Rows held out are neighbours all the same once the training is
-        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`.
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. Of fewer
+        than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out.
@@ -149,6 +161,15 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     estimator_weights_ : ndarray of shape (n_networks,)
         Weight of each network in a prediction; they sum to 1. All are equal.
+
+    trend_ : object or None
+        The regressor whose predictions are blended with the networks', fitted to all rows
+        (boosted trees to encoded ones and standardised targets). None without, or if its share
+        is 0.
+
+    trend_share_ : float
+        Its share in a prediction, from 0 to 1: the one that predicts the rows held out
+        best, less a standard error.
 
     sharpness_ : ndarray of shape (n_networks,)
         How many times as fast each network's mask falls in prediction; see :class:`Recipe`.

@@ -25,17 +25,21 @@ class BlendedTrend:
     share : float
         In (0, 1].
     n_levels : int ndarray of shape (n_features,) or None
-        For boosted trees, which take a matrix with the codes of levels. None: X as given.
+        For boosted trees, which take a matrix with the codes of levels, and scaled targets.
+        None: X and y as given.
     """
 
     regressor: BaseEstimator
     share: float
     n_levels: np.ndarray | None
 
-    def blend_with(self, y, X, matrix):
-        """Blend the networks' predictions y (n, k) with those for X, read as a matrix."""
-        X = X if self.n_levels is None else keep_heaviest(matrix, self.n_levels)
-        return (1 - self.share) * y + self.share * as_columns(self.regressor.predict(X))
+    def blend_with(self, y, X, matrix, y_scaler):
+        """Blend the networks' scaled predictions y (n, k) with those for X, read as a matrix."""
+        if self.n_levels is None:
+            own = y_scaler.transform(as_columns(self.regressor.predict(X)))
+        else:
+            own = as_columns(self.regressor.predict(keep_heaviest(matrix, self.n_levels)))
+        return (1 - self.share) * y + self.share * own
 
 
 class TrendFitter:

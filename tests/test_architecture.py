@@ -18,7 +18,7 @@ FLOORS = [
     {"_nona", "_softstep_knn"},
     {"_base"},
     {"_neighbors"},
-    {"_training", "_bank"},
+    {"_training", "_bank", "_trend"},
     {"_columns", "_network"},
     {"_recipe"},
     {"_utils"},

@@ -8,6 +8,8 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
@@ -34,10 +36,11 @@ def with_value(array, value):
 
 
 BAD_DATA = {
-    "NaN in X": (with_value(X, np.nan), y, "Input X contains NaN"),
-    "inf in X": (with_value(X, np.inf), y, "Input X contains infinity"),
-    "string in X": (with_value(X, "red"), y, "X holds text, such as 'red'"),
+    "inf in X": (with_value(X, np.inf), y, "Column 1 of X contains infinity"),
+    "nothing but gaps": (np.full((20, 3), np.nan), y, "X has no column with a value"),
     "dict in X": (np.array([[{}]] * 20, dtype=object), y, "argument must be .* not 'dict'"),
+    "bytes in X": (np.array([[b"a"]] * 20), y, "Column 0 of X holds b'a', a bytes"),
+    "ragged X": ([[1.0], [1.0, 2.0]] * 10, y, "inhomogeneous|sequence"),
     "complex X": (X + 1j, y, "Complex data not supported"),
     "sparse X": (sparse.csr_matrix(X), y, "(?i)sparse"),
     "1-d X": (X[:, 0], y, "Expected 2D array, got 1D array"),
@@ -99,6 +102,7 @@ BAD_PARAMETERS = {
     "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, "high", np.nan],
     "trend": ["quadratic", True],
+    "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
     "sharpness": [0.0, -1.0, np.inf, np.nan, "soft", None],
@@ -203,9 +207,85 @@ def test_feature_extractor_that_does_not_fit(estimator_class, extractor, error, 
         estimator_class(feature_extractor=extractor).fit(X, y)
 
 
-def test_early_stopping_needs_three_rows(estimator_class):
-    with pytest.raises(ValueError, match=r"early_stopping=True needs at least 3.* got 2"):
-        estimator_class(early_stopping=True).fit(X[:2], y[:2])
+BAD_CATEGORICAL_FEATURES = {
+    "unknown name": (["colour"], "names 'colour', which is no column of X"),
+    "index beyond": ([3], "names 3, which is no column of X.*from 0 to 2"),
+    "mask of another length": ([True, False], r"mask must have an entry .* 3 .* got shape \(2,\)"),
+    "a float": ([0.5], "names 0.5, which is no column"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CATEGORICAL_FEATURES)
+def test_categorical_features_that_are_no_columns(estimator_class, case):
+    columns, message = BAD_CATEGORICAL_FEATURES[case]
+    with pytest.raises(ValueError, match=message):
+        estimator_class(categorical_features=columns).fit(X, y)
+
+
+@pytest.mark.parametrize("columns", [None, [0], [True, False, False]])
+def test_text_in_a_column_that_is_not_named(estimator_class, columns):
+    with pytest.raises(ValueError, match="Column 1 of X holds 'red', but categorical_features="):
+        estimator_class(categorical_features=columns).fit(with_value(X, "red"), y)
+
+
+BAD_VALIDATION = {
+    "no y_val": (dict(X_val=X), "X_val and y_val must be given together"),
+    "no X_val": (dict(y_val=y), "X_val and y_val must be given together"),
+    "weights alone": (dict(sample_weight_val=y), "X_val and y_val must be given together"),
+    "other columns": (dict(X_val=X[:, :2], y_val=y), "^X_val, .*expecting 3 features"),
+    "inf": (dict(X_val=with_value(X, np.inf), y_val=y), "^X_val, .*contains infinity"),
+    "other rows": (dict(X_val=X, y_val=y[:5]), "^X_val, .*inconsistent|reshape"),
+    "NaN in y": (dict(X_val=X, y_val=with_value(y, np.nan)), "^X_val, y_val .*contains NaN"),
+    "two targets": (dict(X_val=X, y_val=np.c_[y, y]), "y_val must have 1 targets.* got 2"),
+    "weights": (dict(X_val=X, y_val=y, sample_weight_val=-(y**2)), "^X_val, .*Negative values"),
+    "no weight": (dict(X_val=X, y_val=y, sample_weight_val=0 * y), "sample_weight_val"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_VALIDATION)
+def test_bad_validation_rows(estimator_class, case):
+    given, message = BAD_VALIDATION[case]
+    with pytest.raises(ValueError, match=message):
+        estimator_class().fit(X, y, **given)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.arange(19), "groups must have one entry for each of 20 samples; got 19"),
+        ([None] * 20, "groups contains NaN, None or NA"),
+        (np.full(20, np.nan), "groups contains NaN, None or NA"),
+        (np.zeros(20), "groups must hold at least 2 groups; got 1"),
+        (np.zeros((20, 2)), "1d array"),
+    ],
+)
+def test_bad_groups(estimator_class, groups, message):
+    with pytest.raises(ValueError, match=message):
+        estimator_class(early_stopping=True).fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize("trend", ["boosting", Ridge()])
+@pytest.mark.parametrize("given", [{}, {"X_val": X, "y_val": y}])
+def test_what_needs_rows_held_out(estimator_class, trend, given):
+    with pytest.raises(ValueError, match=r"early_stopping must not be False with (trend|X_val)"):
+        estimator_class(trend=trend, early_stopping=False).fit(X, y, **given)
+
+
+def test_a_trend_is_no_class(estimator_class):
+    with pytest.raises(TypeError, match="instance of scikit-learn estimator"):
+        estimator_class(trend=Ridge).fit(X, y)
+
+
+def test_boosting_needs_a_table(estimator_class):
+    model = estimator_class(trend="boosting", feature_extractor=torch.nn.Identity)
+    with pytest.raises(ValueError, match="trend='boosting' needs a table"):
+        model.fit(X, y)
+
+
+def test_weights_that_a_trend_does_not_take(estimator_class):
+    model = estimator_class(trend=KNeighborsRegressor())
+    with pytest.raises(ValueError, match=r"trend must take sample_weight in fit.*KNeighbors"):
+        model.fit(X, y, sample_weight=1 + y**2)
 
 
 def test_missing_tqdm(estimator_class, monkeypatch):

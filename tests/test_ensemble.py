@@ -1,5 +1,6 @@
 """Members of an ensemble, and near rows as their context."""
 
+import dataclasses
 import itertools
 import threading
 
@@ -31,7 +32,7 @@ def member_predictions(model, X):
     """Predictions of each member by itself, near the targets' range, (m, n)."""
     bank = model._fitted.bank
     with torch.no_grad():
-        z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X)))
+        z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X)))
         weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
         y_hat = bank.network.head.add_trend(z, weights @ bank.values)
         low, high = bank.y_range
@@ -56,6 +57,7 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(max_iter=20, random_state=0).fit(X, y)
+    model._fitted = dataclasses.replace(model._fitted, trend=None)
     members, bank = member_predictions(model, X_test), model._fitted.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
@@ -70,7 +72,7 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     assert [torch.equal(values, y_n) for values in bank.values] == [False, True, False, True]
     weights, rows = model.top_neighbors(X_test, n_neighbors=300)
     assert_allclose(weights.sum(1), 1)
-    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X_test)))
+    z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X_test)))
     each = bank.network.head.weights(z, bank.z_n).numpy()
     joint = np.tensordot(shares, each, 1)[:, np.argsort(model._fitted.samples)]
     assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)

@@ -19,7 +19,7 @@ def noise(n_copies):
 def leave_one_out(model, X):
     """Predictions of the training rows X, each left out of its own neighbours by index."""
     bank = model._fitted.bank
-    z = bank.embed(torch.from_numpy(model._fitted.x_scaler.transform(X)))
+    z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X)))
     # The bank has an order of its own; all rows are distinct in (X, y).
     position = np.argsort(model._fitted.samples)
     head = bank.network.head

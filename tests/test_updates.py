@@ -31,9 +31,9 @@ def expected(model, X, y, weight, queries):
     """Predictions of the model's network with a bank of these rows from the start."""
     X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     y = model._fitted.y_scaler.transform(y.reshape(len(y), -1))
-    rows = (torch.from_numpy(a) for a in (model._fitted.x_scaler.transform(X), y, weight))
+    rows = (torch.from_numpy(a) for a in (model._fitted.encoder.transform(X), y, weight))
     bank = NeighborBank.build(model._fitted.bank.network, *rows, model._fitted.bank.member_weight)
-    y_hat = bank.predict(torch.from_numpy(model._fitted.x_scaler.transform(queries))).numpy()
+    y_hat = bank.predict(torch.from_numpy(model._fitted.encoder.transform(queries))).numpy()
     y_hat = model._fitted.y_scaler.inverse_transform(y_hat)
     return y_hat.ravel() if model.n_outputs_ == 1 else y_hat
 
@@ -158,7 +158,7 @@ def test_bad_rows_change_nothing(estimator_class, data):
     before = model.predict(queries)
     unfit = [
         ((X[:, :2], y), "expecting 3 features"),
-        ((np.where(X > 2, np.nan, X), y), "contains NaN"),
+        ((np.where(X > 2, np.inf, X), y), "Column [012] of X contains infinity"),
         ((X, y[:50]), "inconsistent numbers of samples"),
         ((X, np.where(y > 2, np.nan, y)), "contains NaN"),
         ((X, np.column_stack([y, y])), "targets, as in fit|1d array"),

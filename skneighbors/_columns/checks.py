@@ -141,7 +141,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
 
 
 def check_groups(groups, n_samples):
-    """Number the groups of samples, to int64 (n_samples,).
+    """Check groups and count them from 0, to int64 (n_samples,).
 
     Raises
     ------

@@ -43,7 +43,7 @@ class FeatureEncoder:
 
     @classmethod
     def fit(cls, X, sample_weight, n_levels):
-        """Encoder of the columns of X (n_samples, n_features), weighted.
+        """Make an encoder of the columns of X (n_samples, n_features), weighted.
 
         Raises
         ------

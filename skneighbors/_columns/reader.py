@@ -40,9 +40,8 @@ class TableReader:
         for j, given in enumerate(categorical):
             kind = CATEGORIES if given else table.kind(j) or NUMBERS
             if kind == CATEGORIES and given is False:
-                value = next(value for value in table.values(j) if not is_missing(value))
                 raise ValueError(
-                    f"{table.describe(j)} holds {value!r}, but categorical_features="
+                    f"{table.describe(j)} holds {_example(table, j)}, but categorical_features="
                     f"{categorical_features!r} does not name it. Name it, or encode it as numbers."
                 )
             kinds.append(kind)
@@ -91,12 +90,12 @@ class TableReader:
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
             raise ValueError(
-                f"{table.describe(infinite.argmax())} contains infinity. A gap is NaN, None or NA."
+                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None or NA."
             )
         return X[:, self.order]
 
     def sort_levels(self, X, y, sample_weight):
-        """Number levels anew, the heaviest first, so that what they are called does not matter.
+        """Give levels new codes, the heaviest first, so that what they are called does not matter.
 
         Levels of one weight come in the order of their smallest, then largest, targets,
         and only then by name. Those without weight become unknown.
@@ -118,7 +117,8 @@ class TableReader:
         for i, j in enumerate(self.order):
             if codes[j]:
                 new = _rank_levels(X[:, i], list(codes[j]), y, sample_weight)
-                X[:, i] = np.where(np.isnan(X[:, i]), np.nan, new[np.nan_to_num(X[:, i]).astype(int)])
+                known = ~np.isnan(X[:, i])
+                X[known, i] = new[X[known, i].astype(int)]
                 levels = zip(codes[j], new, strict=True)
                 codes[j] = {level: code for level, code in levels if not np.isnan(code)}
         return replace(self, codes=codes), X
@@ -159,7 +159,8 @@ def find_categorical(categorical_features, table):
 
 def _number_levels(values, name):
     check_levels(values, name)
-    return {level: i for i, level in enumerate(dict.fromkeys(v for v in values if not is_missing(v)))}
+    levels = dict.fromkeys(value for value in values if not is_missing(value))
+    return {level: code for code, level in enumerate(levels)}
 
 
 def _encode(values, codes, name):
@@ -176,7 +177,7 @@ def _encode(values, codes, name):
 
 
 def _rank_levels(column, levels, y, sample_weight):
-    """New code of each old one; NaN if it has no weight."""
+    """Find the new code of each old one; NaN if it has no weight."""
     present = (sample_weight > 0) & ~np.isnan(column)
     old = column[present].astype(int)
     weight = np.bincount(old, sample_weight[present], len(levels))
@@ -194,4 +195,6 @@ def _rank_levels(column, levels, y, sample_weight):
 
 
 def _example(table, j):
-    return repr(next(value for value in table.values(j) if not is_missing(value)))
+    """Show a value of a column; one that is no number, if there is any."""
+    present = [value for value in table.values(j) if not is_missing(value)]
+    return repr(next((value for value in present if isinstance(value, str)), present[0]))

@@ -14,8 +14,6 @@ CATEGORIES = "categories"
 TIMES = "dates, times or durations"
 
 _EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
-_LEVELS = (nw.Boolean, nw.Categorical, nw.Enum, nw.String)
-_TIMES = (nw.Date, nw.Datetime, nw.Duration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +24,14 @@ class Table:
     ----------
     data : narwhals.DataFrame or ndarray of shape (n_samples, n_columns)
     names : list or None
-    dtypes : list
-        Of narwhals, or NumPy.
+    declared : list
+        What each column holds by its dtype, NUMBERS, CATEGORIES or TIMES; None if that does
+        not say.
     """
 
     data: object
     names: list | None
-    dtypes: list
+    declared: list
 
     @classmethod
     def of(cls, X):
@@ -50,7 +49,7 @@ class Table:
         except nw.exceptions.DuplicateError:
             frame = None  # names that are not unique are none
         if isinstance(frame, nw.DataFrame):
-            return cls(frame, frame.columns, list(frame.schema.values()))
+            return cls(frame, frame.columns, [_declared(dtype) for dtype in frame.schema.values()])
         if hasattr(X, "tocsr"):
             return None
         try:
@@ -59,14 +58,17 @@ class Table:
                 array = np.asarray(X, dtype=object)
         except ValueError:  # ragged
             return None
-        return cls(array, None, [array.dtype] * array.shape[1]) if array.ndim == 2 else None
+        if array.ndim != 2:
+            return None
+        declared = TIMES if array.dtype.kind in "mM" else None if array.dtype == object else NUMBERS
+        return cls(array, None, [declared] * array.shape[1])
 
     def describe(self, j):
         """Name a column, for messages."""
         return f"Column {j if self.names is None else self.names[j]!r} of X"
 
     def kind(self, j):
-        """What a column holds, by its dtype, or its values if that does not say.
+        """Find what a column holds, by its dtype, or its values if that does not say.
 
         Returns
         -------
@@ -78,42 +80,29 @@ class Table:
         ValueError
             If it holds nothing of these.
         """
-        dtype = self.dtypes[j]
-        if self._is_numeric(j):
-            return NUMBERS
-        if dtype.kind in "mM" if self.names is None else dtype in _TIMES:
-            return TIMES
-        kind = _kind_of(self.values(j), self.describe(j))
-        return CATEGORIES if kind is not None and dtype in _LEVELS else kind
-
-    def _is_numeric(self, j):
-        dtype = self.dtypes[j]
-        return dtype.kind not in "mMO" if self.names is None else dtype.is_numeric()
+        if self.declared[j] in (NUMBERS, TIMES):
+            return self.declared[j]
+        found = _kind_of(self.values(j), self.describe(j))
+        return None if found is None else self.declared[j] or found
 
     def values(self, j):
         """Values of a column, as a list."""
-        if self.names is None:
-            return self.data[:, j].tolist()
-        return self.data[self.names[j]].to_list()
+        column = self.data[:, j]
+        return column.tolist() if self.names is None else column.to_list()
 
     def numbers(self, columns):
         """Columns of numbers, to float64; gaps are NaN."""
-        if self.names is None:
-            numbers = self.data[:, columns]
-        else:
-            numbers = nw.to_native(self.data.select([self.names[j] for j in columns]))
-        if not all(map(self._is_numeric, columns)):
+        numbers = nw.to_native(self.data[:, columns], pass_through=True)
+        if any(self.declared[j] != NUMBERS for j in columns):
             numbers = np.array([_as_floats(self.values(j)) for j in columns]).T
         return check_array(
             numbers, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
         )
 
     def days(self, j):
-        """Times of a column as days since 1970, UTC; durations as days. Gaps are NaN."""
-        if self.names is None:
-            times = self.data[:, j]
-        else:
-            times = self.data[self.names[j]]
+        """Read times of a column as days since 1970, UTC, and durations as days; gaps are NaN."""
+        times = self.data[:, j]
+        if self.names is not None:
             if times.dtype == nw.Datetime and times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             times = times.to_numpy()
@@ -127,6 +116,14 @@ class Table:
 def is_missing(value):
     """Whether a value is None, NaN, NaT or NA."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _declared(dtype):
+    if dtype.is_numeric():
+        return NUMBERS
+    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+        return TIMES
+    return CATEGORIES if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String) else None
 
 
 def _kind_of(values, name):

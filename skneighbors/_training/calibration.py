@@ -65,8 +65,9 @@ def share_of_other(held_out, other):
     -------
     share : float
     """
-    y, y_hat, other = (part.double() for part in (held_out.y, held_out.y_hat, other))
-    weight = torch.ones_like(y[..., :1]) if held_out.weight is None else held_out.weight[..., None]
+    y, y_hat, other = (part.double().cpu() for part in (held_out.y, held_out.y_hat, other))
+    weight = torch.ones_like(y[..., 0]) if held_out.weight is None else held_out.weight.cpu()
+    weight = weight.unsqueeze(-1)
     residual, change = y - y_hat, other - y_hat
     total = (weight * change.square()).sum()
     if total == 0:

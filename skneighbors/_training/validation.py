@@ -8,7 +8,7 @@ from .._network import attend_in_batches, embed_in_batches
 
 
 class HeldOut(NamedTuple):
-    """Targets of the validation rows (m, n, k), predictions (m, n, k) and weights (m, n) or None."""
+    """Targets (m, n, k) of validation rows, predictions (m, n, k), weights (m, n) or None."""
 
     y: torch.Tensor
     y_hat: torch.Tensor

@@ -360,7 +360,7 @@ class MLPEmbedder(nn.Module):
 
     def _embed_features(self, x):
         """Embed each feature by itself."""
-        n_numbers, n_plain, n_codes = self.widths
+        _, n_plain, n_codes = self.widths
         if not (n_plain or n_codes):
             return x if self.numerical_embedding is None else self.numerical_embedding(x)
         numbers, plain, codes = x.split(self.widths, -1)

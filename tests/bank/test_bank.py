@@ -176,7 +176,7 @@ def fitted_to_lines(estimator_class):
 def members_at(model, x, y):
     """Each member's predictions at features x (n,), its trend going on, (m, n, k)."""
     fitted, bank = model._fitted, model._fitted.bank
-    z = bank.embed(torch.from_numpy(fitted.x_scaler.transform(x.reshape(-1, 1))))
+    z = bank.embed(torch.from_numpy(fitted.encoder.transform(x.reshape(-1, 1))))
     rows = fitted.numbering.first_samples(len(bank))
     y_n = torch.from_numpy(fitted.y_scaler.transform(y[rows]))
     return fitted.y_scaler.inverse_transform(bank.network.head(z, bank.z_n, y_n).numpy())

@@ -1,11 +1,11 @@
-"""Scaling of features and targets, and back."""
+"""Scaling of targets, and back."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors._columns.scaling import FeatureScaler, TargetScaler
+from skneighbors._columns.scaling import TargetScaler
 
 
 @pytest.fixture
@@ -14,32 +14,12 @@ def data():
     return rng.normal(size=(40, 3)) * [1, 100, 1e-3], rng.normal(5, 2, size=(40, 2))
 
 
-def test_feature_scaler_is_robust_and_clips_smoothly(data):
-    X, _ = data
-    scaler = FeatureScaler.fit(X, np.ones(40))
-    scaled = scaler.transform(X)
-    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
-    s = (X - middle) / (high - low)
-    assert_allclose(scaled, s / np.sqrt(1 + (s / 3) ** 2))
-    for value in (1e300, np.finfo(float).max):
-        assert_allclose(scaler.transform(np.array([[value, -value, value]])), [[3, -3, 3]])
-
-
-def test_mostly_constant_column_is_scaled_by_its_range():
-    X = np.zeros((20, 1))
-    X[0] = 8
-    scaler = FeatureScaler.fit(X, np.ones(20))
-    assert_array_equal(scaler.scale, [4.0])
-    assert_array_equal(FeatureScaler.fit(X[1:], np.ones(19)).transform(X), np.zeros((20, 1)))
-
-
-@pytest.mark.parametrize("scaler", [FeatureScaler, TargetScaler])
-def test_weights_are_copies(scaler, data):
+def test_weights_are_copies(data):
     X, _ = data
     weight = np.random.RandomState(0).randint(0, 4, 40)
     copies = np.repeat(np.arange(40), weight)
-    weighted = scaler.fit(X, weight.astype(float))
-    copied = scaler.fit(X[copies], np.ones(len(copies)))
+    weighted = TargetScaler.fit(X, weight.astype(float))
+    copied = TargetScaler.fit(X[copies], np.ones(len(copies)))
     assert_allclose(weighted.transform(X), copied.transform(X), rtol=1e-12, atol=1e-12)
 
 

@@ -23,7 +23,7 @@ from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import learning_rate_factor
 from skneighbors._training.stopping import Review, significantly_worse
-from skneighbors._training.validation import EpochResult, weighted_mse
+from skneighbors._training.validation import EpochResult, HeldOut, weighted_mse
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -238,14 +238,20 @@ def tensors(*arrays):
     return [None if a is None else torch.tensor(a, dtype=torch.float64) for a in arrays]
 
 
+def held_out(errors, weight=None):
+    """Predictions with these squared errors (m, n)."""
+    y, weight = tensors(np.sqrt(errors)[..., None], weight)
+    return HeldOut(y, torch.zeros_like(y), weight)
+
+
 def result(errors, weight=None):
     weight = None if weight is None else weight[None]
-    return EpochResult(0.0, float(errors.mean()), 0.0, *tensors(errors[None], weight))
+    return EpochResult(0.0, float(errors.mean()), 0.0, held_out(errors[None], weight))
 
 
 def test_harm_must_exceed_the_standard_error():
     rng = np.random.RandomState(0)
-    best = rng.uniform(size=50)
+    best = 2 + rng.uniform(size=50)
     for shift in np.linspace(-1, 1, 41):
         now = best + shift * 0.1 + 0.3 * rng.normal(size=50)
         t = ttest_rel(now, best).statistic * np.sqrt(50 / 49)  # of n, not n - 1
@@ -284,18 +290,18 @@ def test_members_weigh_by_the_errors_of_their_kinds(weighted, kinds):
         kind: np.mean([e for k, e in zip(kinds, mse, strict=True) if k == kind]) for kind in kinds
     }
     share = np.array([1 / of_kind[kind] / kinds.count(kind) for kind in kinds])
-    now = EpochResult(0.0, 0.0, 0.0, *tensors(errors, weight))
-    assert_allclose(inverse_mse_weights(now, list(kinds)), share / share.sum())
+    shares = inverse_mse_weights(held_out(errors, weight), list(kinds))
+    assert_allclose(shares, share / share.sum())
 
 
 def test_members_of_one_kind_need_no_errors():
-    assert inverse_mse_weights(EpochResult(0.0, 0.0), ("a", "a")).tolist() == [0.5, 0.5]
+    assert inverse_mse_weights(None, ("a", "a")).tolist() == [0.5, 0.5]
 
 
 def test_shares_of_kinds_without_errors():
     for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
-        now = EpochResult(0.0, 0.0, 0.0, torch.tensor(errors).unsqueeze(1))
-        assert_allclose(inverse_mse_weights(now, "ab"), expected, atol=1e-9)
+        shares = inverse_mse_weights(held_out(np.array(errors)[:, None]), "ab")
+        assert_allclose(shares, expected, atol=1e-9)
 
 
 @pytest.fixture
@@ -353,8 +359,8 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 def test_noisy_targets_are_reviewed_after_the_second_cycle_too(epoch, limit, score):
     fields = dict(max_iter=30, review=True, early_review_below_r2=0.85)
     review = Review(replace(make_recipe(120), **fields))
-    worse, better = torch.full((1, 5), 10.0), torch.arange(5.0).unsqueeze(0)
-    now, best = (EpochResult(0.1, 1.0, score, errors) for errors in (worse, better))
+    worse, better = np.full((1, 5), 10.0), np.arange(5.0)[None]
+    now, best = (EpochResult(0.1, 1.0, score, held_out(errors)) for errors in (worse, better))
     assert review.finds_harm(epoch, now, best) == (score < limit)
     assert not review.finds_harm(epoch, best, best)
 

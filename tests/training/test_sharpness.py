@@ -55,7 +55,8 @@ def errors_of_each(network, data, members):
     for sharpness in TRIED:
         network.head.sharpness.fill_(sharpness)
         alone.append(validate(network, data, members))
-    errors, _, mse, scores = zip(*alone, strict=True)
+    held_out, mse, scores = zip(*alone, strict=True)
+    errors = [own.errors for own in held_out]
     network.head.sharpness.fill_(1)
     return torch.stack(errors), torch.stack(mse), torch.stack(scores)
 
@@ -69,10 +70,10 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
     assert len(set(mse[:, 0].tolist())) > 5
 
     buffer = network.head.sharpness
-    row_errors, _, own_mse, own_scores = validate(network, data, members, TRIED)
+    held_out, own_mse, own_scores = validate(network, data, members, TRIED)
     assert network.head.sharpness is buffer
     assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
-    assert_allclose(row_errors, errors[best, member], rtol=1e-4, atol=1e-6)
+    assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
     assert_allclose(own_mse, mse[best, member], rtol=1e-5)
     assert_allclose(own_scores, scores[best, member], rtol=1e-4)
 

@@ -1,0 +1,234 @@
+"""Tables of any library to one matrix: numbers, codes of levels, days; gaps are NaN."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.preprocessing import OrdinalEncoder
+
+from skneighbors._columns.reader import TableReader
+from skneighbors._columns.table import CATEGORIES, NUMBERS, TIMES, Table
+
+NAN = np.nan
+MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
+DAYS = [18262.0, NAN, -0.5]
+
+
+def read(X, categorical_features="from_dtype"):
+    table = Table.of(X)
+    reader = TableReader.of(table, categorical_features)
+    return reader, reader.read(table)
+
+
+PANDAS = {
+    "floats": (pd.Series([1.5, NAN, -0.0]), NUMBERS, [1.5, NAN, 0.0]),
+    "float32": (pd.Series([1.5, NAN, 3], dtype="float32"), NUMBERS, [1.5, NAN, 3]),
+    "nullable ints": (pd.Series([1, None, 3], dtype="Int64"), NUMBERS, [1, NAN, 3]),
+    "nullable floats": (pd.Series([1.5, None, 3], dtype="Float32"), NUMBERS, [1.5, NAN, 3]),
+    "objects": (pd.Series([1, None, Decimal("2.5")], dtype=object), NUMBERS, [1, NAN, 2.5]),
+    "NA": (pd.Series([1, pd.NA, 2.5], dtype=object), NUMBERS, [1, NAN, 2.5]),
+    "nothing": (pd.Series([None] * 3, dtype=object), NUMBERS, [NAN] * 3),
+    "bools": (pd.Series([True, False, True]), CATEGORIES, [0, 1, 0]),
+    "nullable bools": (pd.Series([None, False, True], dtype="boolean"), CATEGORIES, [NAN, 0, 1]),
+    "text": (pd.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
+    "object text": (pd.Series(["b", NAN, "a"], dtype=object), CATEGORIES, [0, NAN, 1]),
+    "digits": (pd.Series(["10", "9", "10"]), CATEGORIES, [0, 1, 0]),
+    "mixed": (pd.Series(["1", 1, 1.0], dtype=object), CATEGORIES, [0, 1, 1]),
+    "bools as objects": (pd.Series([True, None, False], dtype=object), CATEGORIES, [0, NAN, 1]),
+    "categorical": (pd.Series(["b", None, "a"], dtype="category"), CATEGORIES, [0, NAN, 1]),
+    "numeric levels": (pd.Series([7, 5, 7]).astype("category"), CATEGORIES, [0, 1, 0]),
+    "moments": (pd.Series(pd.to_datetime(MOMENTS)), TIMES, DAYS),
+    "moments elsewhere": (
+        pd.Series(pd.to_datetime(MOMENTS)).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+        TIMES,
+        DAYS,
+    ),
+    "durations": (pd.Series(pd.to_timedelta(["36h", None, "0h"])), TIMES, [1.5, NAN, 0]),
+}
+POLARS = {
+    "floats": (pl.Series([1.5, None, NAN]), NUMBERS, [1.5, NAN, NAN]),
+    "ints": (pl.Series([1, None, 3], dtype=pl.UInt8), NUMBERS, [1, NAN, 3]),
+    "decimals": (pl.Series([Decimal("1.5"), None, Decimal(3)]), NUMBERS, [1.5, NAN, 3]),
+    "nothing": (pl.Series([None] * 3), NUMBERS, [NAN] * 3),
+    "bools": (pl.Series([True, None, False]), CATEGORIES, [0, NAN, 1]),
+    "text": (pl.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
+    "categorical": (pl.Series(["b", None, "a"], dtype=pl.Categorical), CATEGORIES, [0, NAN, 1]),
+    "enum": (pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b"])), CATEGORIES, [0, NAN, 1]),
+    "moments": (pl.Series(MOMENTS), TIMES, DAYS),
+    "moments elsewhere": (
+        pl.Series(MOMENTS).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
+        TIMES,
+        DAYS,
+    ),
+    "dates": (pl.Series([datetime.date(2020, 1, 1), None]), TIMES, [18262, NAN]),
+    "durations": (pl.Series([datetime.timedelta(hours=36), None]), TIMES, [1.5, NAN]),
+}
+CASES = [(pd.DataFrame, *case) for case in PANDAS.values()]
+CASES += [(pl.DataFrame, *case) for case in POLARS.values()]
+NAMES = [f"pandas {name}" for name in PANDAS] + [f"polars {name}" for name in POLARS]
+
+
+@pytest.mark.parametrize(("frame", "values", "kind", "expected"), CASES, ids=NAMES)
+def test_columns_by_their_dtypes(frame, values, kind, expected):
+    for name in ("a", "only beside numbers"):
+        X = frame({name: values} if name == "a" else {name: values, "z": range(len(values))})
+        reader, matrix = read(X)
+        assert reader.kinds[0] == kind
+        assert matrix.dtype == np.float64
+        assert_array_equal(matrix[:, 0], expected)
+
+
+def test_arrays_and_lists_by_their_values():
+    rows = [[1, "b", None, True], [2.5, "a", 3, False], [None, "b", NAN, True]]
+    expected = [[1, 0, NAN, 0], [2.5, 1, 3, 1], [NAN, 0, NAN, 0]]
+    for X in (rows, np.array(rows, dtype=object), pd.DataFrame(rows)):
+        assert_array_equal(read(X)[1], expected)
+    assert_array_equal(read(np.array([["1"], ["2"]]))[1], [[0], [1]])
+    assert_array_equal(read(np.array([[True], [False]]))[1], [[1], [0]])
+    moments = np.array(["1970-01-02", "NaT"], dtype="datetime64[ns]")
+    assert_array_equal(read(moments[:, None])[1], [[1], [NAN]])
+
+
+def test_columns_that_share_a_name():
+    X = pd.DataFrame([[1.0, "b"], [2.0, "a"]], columns=["x", "x"])
+    assert_array_equal(read(X)[1], [[1, 0], [2, 1]])
+
+
+@pytest.mark.parametrize("columns", [[0, 2], [-3, 2], ["a", "c"], [True, False, True], ("a", "c")])
+def test_columns_given_as_categorical(columns):
+    X = pd.DataFrame({"a": [3, 1, 3], "b": [3, 1, 3], "c": [0.5, NAN, 0.25]})
+    _, matrix = read(X, columns)
+    assert_array_equal(matrix, [[0, 3, 0], [1, 1, NAN], [0, 3, 1]])
+    if not isinstance(columns[0], str):
+        assert_array_equal(read(X.to_numpy(), columns)[1], matrix)
+
+
+def test_none_is_categorical():
+    X = pd.DataFrame({"a": [3, 1]})
+    assert_array_equal(read(X, None)[1], X)
+    with pytest.raises(ValueError, match=r"Column 'a' of X holds 'x', but categorical_features="):
+        read(X.replace(1, "x"), None)
+    with pytest.raises(ValueError, match=r"Column 'b' of X holds True, but"):
+        read(X.assign(b=True), ["a"])
+
+
+def test_columns_come_in_the_order_of_their_names():
+    X = pd.DataFrame({"b": [1.0, 2.0], "a": ["x", "y"], "c": [5, 6]})
+    _, matrix = read(X)
+    assert_array_equal(matrix, [[0, 1, 5], [1, 2, 6]])
+    for columns in (["c", "a", "b"], ["a", "b", "c"]):
+        assert_array_equal(read(X[columns])[1], matrix)
+    assert_array_equal(read(X.set_axis([2, 1, 0], axis=1))[1], matrix[:, [1, 0, 2]])
+
+
+def test_levels_are_found_by_value():
+    reader, _ = read(pd.DataFrame({"a": pd.Series(["x", "y"], dtype="category"), "b": [1, 2]}))
+    other = pd.DataFrame({"a": ["z", "y", None], "b": [1, 2, 3]})
+    assert_array_equal(reader.read(Table.of(other))[:, 0], [NAN, 1, NAN])
+    other["a"] = pd.Categorical(["x", "y", "y"], categories=["y", "q", "x"])
+    assert_array_equal(reader.read(Table.of(other))[:, 0], [0, 1, 1])
+    for X in (
+        pl.DataFrame({"a": ["y", None, "x"], "b": [1, 2, 3]}),
+        [["y", 1], [None, 2], ["x", 3]],
+    ):
+        assert_array_equal(reader.read(Table.of(X))[:, 0], [1, NAN, 0])
+
+
+def test_columns_that_are_missing_throughout():
+    X = pd.DataFrame({"a": [1.0], "b": ["x"], "c": pd.to_datetime(["2020-01-01"])})
+    reader, _ = read(X)
+    for gap in (None, NAN, pd.NaT):
+        assert np.isnan(reader.read(Table.of(pd.DataFrame(dict.fromkeys("abc", [gap]))))).all()
+    assert np.isnan(reader.read(Table.of(pl.DataFrame(dict.fromkeys("abc", [None]))))).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("a", ["x"], "holds categories, such as 'x'; in fit it held numbers"),
+        (
+            "a",
+            pd.to_datetime(["2020"]),
+            r"holds dates, times .* such as .*; in fit it held numbers",
+        ),
+        ("b", [1], "holds numbers as categories, such as 1; in fit they were text"),
+        ("c", [1], "holds numbers, such as 1; in fit it held dates"),
+        ("c", ["2020-01-01"], "holds categories, such as '2020-01-01'; in fit it held dates"),
+        ("d", ["7"], "holds text as categories, such as '7'; in fit they were numbers"),
+        ("a", [np.inf], "contains infinity"),
+        ("a", [[1]], r"holds \[1\], a list"),
+        ("b", [[1]], r"holds \[1\], a list"),
+    ],
+)
+def test_other_values_than_in_fit(name, values, message):
+    X = pd.DataFrame(
+        {"a": [1], "b": ["x"], "c": pd.to_datetime(["2020"]), "d": pd.Categorical([7])}
+    )
+    reader, _ = read(X)
+    with pytest.raises(ValueError, match=f"Column '{name}' of X {message}"):
+        reader.read(Table.of(X.assign(**{name: values})))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime.date(2020, 1, 1)],
+        [datetime.time(1)],
+        [b"x"],
+        [{}],
+        [1j],
+        pd.period_range("2020", periods=1),
+        pd.interval_range(0, 1),
+        pl.Series([[1]]),
+        pl.Series([datetime.time(1)]),
+    ],
+)
+def test_what_no_column_should_hold(values):
+    frame = pl.DataFrame if isinstance(values, pl.Series) else pd.DataFrame
+    with pytest.raises((ValueError, TypeError), match="Column 'a' of X holds|Complex data"):
+        read(frame({"a": values, "b": [1]}))
+
+
+def test_lazy_frames():
+    with pytest.raises(TypeError, match="X is a LazyFrame: collect it first"):
+        Table.of(pl.LazyFrame({"a": [1]}))
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_levels_are_numbered_by_weight_and_targets_whatever_they_are_called(n_targets):
+    rng = np.random.RandomState(0)
+    names = np.array(list("abcdefgh"))
+    codes, y = rng.randint(8, size=60), rng.normal(size=(60, n_targets))
+    weight = rng.randint(3, size=60).astype(float)
+    expected = None
+    for order in (np.arange(8), rng.permutation(8)):
+        table = Table.of(pd.DataFrame({"a": names[order][codes]}))
+        reader = TableReader.of(table, "from_dtype")
+        reader, matrix = reader.sort_levels(reader.read(table), y, weight)
+        assert_array_equal(reader.read(table), matrix)
+        expected = matrix if expected is None else expected
+        assert_array_equal(matrix, expected)
+        totals = [weight[matrix[:, 0] == code].sum() for code in range(8)]
+        assert totals == sorted(totals, reverse=True)
+
+
+def test_levels_without_weight_are_unknown():
+    table = Table.of([["a"], ["b"], ["c"]])
+    reader = TableReader.of(table, "from_dtype")
+    reader, matrix = reader.sort_levels(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
+    assert_array_equal(matrix, [[1], [NAN], [0]])
+    assert_array_equal(reader.read(table), matrix)
+    assert reader.n_levels.tolist() == [2]
+
+
+def test_codes_are_those_of_scikit_learn_up_to_their_order():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame({"a": rng.choice(["x", "y", None], 50), "b": rng.choice([1.5, 2, NAN], 50)})
+    _, matrix = read(X, ["a", "b"])
+    theirs = OrdinalEncoder(encoded_missing_value=-1).fit_transform(X)
+    for own, other in zip(matrix.T, theirs.T, strict=True):
+        assert len(set(zip(np.nan_to_num(own, nan=-1), other, strict=True))) == 3
