@@ -67,6 +67,18 @@ def _realmlp(seed):
     return RealMLP_TD_Regressor(random_state=seed, device="cpu", n_cv=1)
 
 
+def _tabm(seed):
+    from pytabkit import TabM_D_Regressor
+
+    return TabM_D_Regressor(random_state=seed, device="cpu", n_cv=1)
+
+
+def _xrfm(seed):
+    from pytabkit import XRFM_D_Regressor
+
+    return XRFM_D_Regressor(random_state=seed, device="cpu", n_cv=1)
+
+
 def _tabr(seed):
     from pytabkit import TabR_S_D_Regressor
 
@@ -86,13 +98,13 @@ FAST_PEERS = {
     "XGBoost": _xgboost,
     "CatBoost": _catboost,
 }
-DEEP_PEERS = {"RealMLP-TD": _realmlp, "TabR-S-D": _tabr}
+DEEP_PEERS = {"RealMLP-TD": _realmlp, "TabM-D": _tabm, "xRFM-D": _xrfm, "TabR-S-D": _tabr}
 PEERS = FAST_PEERS | DEEP_PEERS
 OURS = {"NONA": _ours(), "SoftStep k-NN": _ours(SoftStepKNNRegressor)}
 ABLATIONS = {
-    "NONA, linear head only": _ours(LinearHeadRegressor),
+    "NONA, linear head only": _ours(LinearHeadRegressor, trend="linear"),
     "NONA, no SoftStep": _ours(softstep=None),
-    "NONA, linear trend": _ours(trend="linear"),
+    "NONA, no boosting": _ours(trend="linear"),
     "NONA, no trend": _ours(trend=None),
     "NONA, not sharpened": _ours(sharpness=1.0),
     "NONA, one member": _ours(n_estimators=1),

@@ -16,6 +16,7 @@ from skneighbors.nn import NONA
 
 NOISE = 0.1
 SETTINGS = {
+    "trend": "linear",
     "max_iter": 120,
     "n_estimators": 1,
     "hidden_layer_sizes": (128, 128),
@@ -50,9 +51,6 @@ class _LinearHead(NONA):
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
         return self.trend(z)
-
-    def turn_off_trend(self):
-        """Keep the trend: there is nothing else."""
 
     def subtract_trend(self, z_n, y_n):
         """Leave nothing to average."""

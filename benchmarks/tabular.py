@@ -7,7 +7,7 @@ Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
 Every run is a process of its own and appends one JSON line to the results; a
 run whose line is there already is not repeated, unless it failed. Each
 process is bound to its share of the cores (on Linux). `report.py` makes the
-tables.
+tables. `tables.py` does the same for real tables.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
 from queue import Queue
+from typing import NamedTuple
 
 import numpy as np
 from _data import available, load_split
@@ -36,6 +37,21 @@ CORES = "BENCHMARK_CORES"
 KEY = ("dataset", "split", "method")
 
 
+class Benchmark(NamedTuple):
+    """What to run: a script, its data sets, methods and results."""
+
+    script: str
+    available: callable
+    load_split: callable
+    methods: dict
+    slow: dict  # those that go last
+    splits: list
+    results: Path
+
+
+TABULAR = Benchmark(__file__, available, load_split, METHODS, DEEP_PEERS, [0, 1], RESULTS)
+
+
 def versions():
     """Versions of the packages that are installed."""
     found = {"python": platform.python_version()}
@@ -47,12 +63,12 @@ def versions():
     return found
 
 
-def measure(dataset, split, method):
+def measure(benchmark, dataset, split, method):
     """Fit and predict once; the figures of one JSON line."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
-    X, X_test, y, y_test = load_split(dataset, split)
-    model = METHODS[method](split)
+    X, X_test, y, y_test = benchmark.load_split(dataset, split)
+    model = benchmark.methods[method](split)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     model.fit(X, y)
@@ -70,9 +86,9 @@ def measure(dataset, split, method):
     }
 
 
-def run(dataset, split, method, cores, limit):
+def run(script, dataset, split, method, cores, limit):
     """One run in a process of its own; its figures, or why there are none."""
-    command = [sys.executable, __file__, "--one", dataset, str(split), method]
+    command = [sys.executable, script, "--one", dataset, str(split), method]
     threads = len(cores)
     count = str(threads)
     env = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
@@ -96,24 +112,25 @@ def finished(path):
     return {tuple(line[name] for name in KEY) for line in done}
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", nargs="+", default=available())
-    parser.add_argument("--splits", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+def parse(benchmark):
+    methods = benchmark.methods
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--datasets", nargs="+", default=benchmark.available())
+    parser.add_argument("--splits", nargs="+", type=int, default=benchmark.splits)
+    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--limit", type=float, default=1800, help="seconds of one run")
     parser.add_argument("--budget", type=float, help="seconds after which no run is started")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=benchmark.results)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def main():
-    args = parse()
+def main(benchmark):
+    args = parse(benchmark)
     if args.one:
         dataset, split, method = args.one
-        print(json.dumps(measure(dataset, int(split), method)))
+        print(json.dumps(measure(benchmark, dataset, int(split), method)))
         return
     start, known = time.monotonic(), finished(args.results)
     share = max(1, os.cpu_count() // args.jobs)
@@ -126,7 +143,7 @@ def main():
         if args.budget is not None and time.monotonic() - start > args.budget:
             return
         cores = shares.get()
-        line = run(*key, cores, args.limit)
+        line = run(benchmark.script, *key, cores, args.limit)
         shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -134,12 +151,11 @@ def main():
             *key, line.get("error") or f"RMSE {line['rmse']:.4g}, {line['fit_s']:.1f} s", flush=True
         )
 
-    # The deep peers are the slowest and go last.
     keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
-    keys.sort(key=lambda key: key[2] in DEEP_PEERS)
+    keys.sort(key=lambda key: key[2] in benchmark.slow)
     with ThreadPoolExecutor(args.jobs) as pool:
         list(pool.map(work, keys))
 
 
 if __name__ == "__main__":
-    main()
+    main(TABULAR)

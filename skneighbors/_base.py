@@ -29,7 +29,7 @@ from ._neighbors import FittedState, LabelledNeighborsMixin
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._recipe import TABLE, Recipe, resolve
 from ._training import fit_networks, inverse_mse_weights, share_of_other
-from ._trend import BlendedTrend, TrendFitter, as_columns, keep_heaviest, make_boosting
+from ._trend import BlendedTrend, TableBoosting, TrendFitter, as_columns
 from ._utils import interrupts
 from ._utils.device import resolve_device
 from ._utils.memory import explain_out_of_memory
@@ -262,31 +262,35 @@ class BaseNeighborRegressor(
 
     def _fit_trend(self, samples, y_scaler, split, random_state):
         """Regressor fitted to all samples, and what others predict of those held out, scaled."""
-        n_levels, validation = None, samples.validation
-        if isinstance(self.trend, str):  # boosted trees, on rows that are merged
-            n_levels = samples.reader.n_levels
-            regressor = make_boosting(n_levels, random_state.randint(np.iinfo(np.int32).max))
-            rows = samples.rows
-            X = keep_heaviest(samples.matrix[rows], n_levels)
-            y = y_scaler.transform(samples.y[rows])
-            fitter = TrendFitter(regressor, X, y, samples.weight, np.arange(len(rows)))
+        encoded, rows, validation = isinstance(self.trend, str), samples.rows, samples.validation
+        if encoded:  # boosted trees, of merged rows
+            fitter = TrendFitter(
+                TableBoosting(
+                    categorical_features=samples.reader.n_levels > 0,
+                    random_state=random_state.randint(np.iinfo(np.int32).max),
+                ),
+                samples.matrix[rows],
+                y_scaler.transform(samples.y[rows]),
+                samples.weight,
+                np.arange(len(rows)),
+            )
         else:
             fitter = TrendFitter(
                 self.trend, samples.X, samples.y, samples.sample_weight, samples.row_of
             )
-        fitted = fitter.fit(np.arange(len(samples.rows)))
+        fitted = fitter.fit(np.arange(len(rows)))
         if validation is None:
             held_out = fitter.predict_held_out(split)
         else:
-            X = validation.X if n_levels is None else keep_heaviest(validation.matrix, n_levels)
+            X = validation.matrix if encoded else validation.X
             held_out = as_columns(fitted.predict(X))[None]
-        return fitted, n_levels, y_scaler.transform(held_out) if n_levels is None else held_out
+        return fitted, encoded, held_out if encoded else y_scaler.transform(held_out)
 
     def _weigh_trend(self, trend, history):
         """Trend with its share by what is held out; None if that is 0."""
-        regressor, n_levels, held_out = trend
+        regressor, encoded, held_out = trend
         share = share_of_other(history.best_before_refit.held_out, torch.from_numpy(held_out))
-        return BlendedTrend(regressor, share, n_levels) if share > 0 else None
+        return BlendedTrend(regressor, share, encoded) if share > 0 else None
 
     def _train(self, data, split, encoder, recipe, random_state, n_threads):
         """Networks trained on the data in single precision, and what happened."""

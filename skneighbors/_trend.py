@@ -24,21 +24,18 @@ class BlendedTrend:
     regressor : estimator
     share : float
         In (0, 1].
-    n_levels : int ndarray of shape (n_features,) or None
-        For boosted trees, which take a matrix with the codes of levels, and scaled targets.
-        None: X and y as given.
+    encoded : bool
+        Whether it takes X as a matrix and scaled targets; or else both as given.
     """
 
     regressor: BaseEstimator
     share: float
-    n_levels: np.ndarray | None
+    encoded: bool
 
     def blend_with(self, y, X, matrix, y_scaler):
         """Blend the networks' scaled predictions y (n, k) with those for X, read as a matrix."""
-        if self.n_levels is None:
-            own = y_scaler.transform(as_columns(self.regressor.predict(X)))
-        else:
-            own = as_columns(self.regressor.predict(keep_heaviest(matrix, self.n_levels)))
+        own = as_columns(self.regressor.predict(matrix if self.encoded else X))
+        own = own if self.encoded else y_scaler.transform(own)
         return (1 - self.share) * y + self.share * own
 
 
@@ -93,16 +90,23 @@ class TrendFitter:
         )
 
 
-def make_boosting(n_levels, random_state):
-    """Histogram boosting of a matrix whose columns have so many levels, 0 for numbers."""
-    return HistGradientBoostingRegressor(
-        categorical_features=n_levels > 0, random_state=random_state
-    )
+class TableBoosting(HistGradientBoostingRegressor):
+    """Histogram boosting of what a :class:`TableReader` reads.
 
+    A column's levels but the heaviest count as missing.
+    """
 
-def keep_heaviest(X, n_levels):
-    """Matrix in which all but a column's heaviest levels are missing, for boosted trees."""
-    return np.where((n_levels > 0) & (X >= _MAX_LEVELS), np.nan, X)
+    def fit(self, X, y, sample_weight=None):
+        """Fit; a column may be missing throughout."""
+        X = self._keep_heaviest(X)
+        return super().fit(np.where(np.isnan(X).all(axis=0), 0.0, X), y, sample_weight)
+
+    def predict(self, X):
+        """Predict."""
+        return super().predict(self._keep_heaviest(X))
+
+    def _keep_heaviest(self, X):
+        return np.where(self.categorical_features & (X >= _MAX_LEVELS), np.nan, X)
 
 
 def as_columns(y):

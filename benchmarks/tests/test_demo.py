@@ -276,10 +276,10 @@ def test_samples_are_seeded_and_slightly_noisy(surfaces):
 
 def test_linear_head_reads_no_neighbours(surfaces):
     X, y = surfaces.noisy_sample(surfaces.radial, 120)  # enough to validate
-    model = surfaces.LinearHeadRegressor(**TINY).fit(X, y)
+    model = surfaces.LinearHeadRegressor(trend="linear", **TINY).fit(X, y)
     Z, y_hat = model.transform(X), model.predict(X)
     assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) == pytest.approx(1)
-    nona = NONARegressor(**TINY).fit(X, y)
+    nona = NONARegressor(trend="linear", **TINY).fit(X, y)
     Z, y_hat = nona.transform(X), nona.predict(X)
     assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) < 0.9999
 

@@ -100,7 +100,7 @@ def test_runs_are_measured_once(folder, monkeypatch, capsys):
     options = ["--splits", "0", "1", "--jobs", "1", "--results", str(results)]
     command = ["tabular.py", *options, "--methods", "random forest"]
     monkeypatch.setattr(sys, "argv", command)
-    tabular.main()
+    tabular.main(tabular.TABULAR)
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 2
     for line in lines:
@@ -113,16 +113,16 @@ def test_runs_are_measured_once(folder, monkeypatch, capsys):
         assert line["fit_s"] > 0
         assert "scikit-learn" in line["versions"]
     assert capsys.readouterr().out.count("RMSE") == 2
-    tabular.main()
+    tabular.main(tabular.TABULAR)
     assert capsys.readouterr().out == ""
 
 
 def test_failures_and_limits_are_results_too(folder, monkeypatch):
     import tabular
 
-    failed = tabular.run("wine", 0, "tuned k-NN", [0], 60)
+    failed = tabular.run(tabular.__file__, "wine", 0, "tuned k-NN", [0], 60)
     assert "wine.npz is missing" in failed["error"]
-    slow = tabular.run("yacht", 0, "tuned k-NN", [0], 0.01)
+    slow = tabular.run(tabular.__file__, "yacht", 0, "tuned k-NN", [0], 0.01)
     assert slow["error"] == "more than 0 s"
     assert slow["method"] == "tuned k-NN"
 
@@ -133,7 +133,7 @@ def test_nothing_is_started_after_the_budget(folder, monkeypatch, capsys):
     results = folder / "results.jsonl"
     options = ["--methods", "tuned k-NN", "--budget", "0", "--results", str(results)]
     monkeypatch.setattr(sys, "argv", ["tabular.py", *options])
-    tabular.main()
+    tabular.main(tabular.TABULAR)
     assert not results.exists()
 
 

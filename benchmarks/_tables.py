@@ -1,0 +1,171 @@
+"""Real tables of the local folder, as they come, and every method in its own way with them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+from _data import N_TEST, N_TRAIN, data_folder
+from _methods import DEEP_PEERS, FAST_PEERS, make_regressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+
+MISSING = "missing"
+# Levels that histogram boosting takes as categories.
+MAX_LEVELS = 255
+
+
+def available_tables():
+    """Names of the tables of the folder; none if it is not there."""
+    folder = data_folder()
+    if folder is None or not (folder / "tables").is_dir():
+        return []
+    return sorted(path.name.split(".")[0] for path in (folder / "tables").glob("*.csv.gz"))
+
+
+def load_table(name, split, groups=False):
+    """Train and test part of a table, shuffled and cut, as pandas reads it.
+
+    Parameters
+    ----------
+    name : str
+    split : int
+        Seed: its column says which rows are for the test.
+    groups : bool, default=False
+        Whether to return the groups of the training rows, too; None without.
+
+    Returns
+    -------
+    X_train, X_test : DataFrame
+        Columns that are said to hold categories have the dtype of categories.
+    y_train, y_test : ndarray
+    groups : ndarray
+    """
+    folder = data_folder() / "tables"
+    table = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False)
+    is_test, y = table[f"test_{split}"].to_numpy() == 1, table["target"].to_numpy(dtype=float)
+    group = table["group"].to_numpy() if "group" in table else None
+    X = table[[c for c in table if not c.startswith("test_") and c not in ("target", "group")]]
+    categorical = json.loads((folder / "categorical.json").read_text(encoding="utf-8"))[name]
+    X = X.astype(dict.fromkeys((c for c in categorical if c in X), "category"))
+    rng = np.random.RandomState(split)
+    train = rng.permutation(np.flatnonzero(~is_test))[:N_TRAIN]
+    test = rng.permutation(np.flatnonzero(is_test))[:N_TEST]
+    parts = X.iloc[train], X.iloc[test], y[train], y[test]
+    return (*parts, None if group is None else group[train]) if groups else parts
+
+
+class Native:
+    """A peer that takes categories in a way of its own."""
+
+    def __init__(self, model, prepare):
+        self.model, self.prepare = model, prepare
+
+    def fit(self, X, y):
+        """Fit."""
+        self.model.fit(self.prepare(X), y)
+        return self
+
+    def predict(self, X):
+        """Predict."""
+        return self.model.predict(self.prepare(X))
+
+
+def _as_text(X):
+    """Categories as text, gaps as a level."""
+    names = list(X.select_dtypes("category"))
+    text = {name: X[name].astype(object).where(X[name].notna(), MISSING) for name in names}
+    return X.assign(**{name: column.astype(str) for name, column in text.items()})
+
+
+def _catboost(seed):
+    from catboost import CatBoostRegressor
+
+    class CatBoost(Native):
+        def fit(self, X, y):
+            self.model.set_params(cat_features=list(X.select_dtypes("category")))
+            return super().fit(X, y)
+
+    model = CatBoostRegressor(random_seed=seed, verbose=0, allow_writing_files=False)
+    return CatBoost(model, _as_text)
+
+
+def _xgboost(seed):
+    from xgboost import XGBRegressor
+
+    return XGBRegressor(random_state=seed, enable_categorical=True)
+
+
+def _ordinal(max_levels=0):
+    """Encode columns of more levels by their order."""
+
+    def columns(X):
+        names = X.select_dtypes("category")
+        return [name for name in names if names[name].nunique() > max_levels]
+
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=np.nan
+    )
+    return make_column_transformer(
+        (encoder, columns), remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+
+
+def _histogram_boosting(seed):
+    return make_pipeline(
+        _ordinal(MAX_LEVELS),
+        HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=seed),
+    )
+
+
+def _random_forest(seed):
+    return make_pipeline(_ordinal(), RandomForestRegressor(random_state=seed))
+
+
+def _deep(name):
+    """Of pytabkit: categories by their dtype; it takes no gaps in numbers, so medians."""
+
+    class Deep(Native):
+        def fit(self, X, y):
+            numbers = X.select_dtypes("number")
+            self.medians, self.gaps = numbers.median(), numbers.columns[numbers.isna().any()]
+            return super().fit(X, y)
+
+    def make(seed):
+        model = Deep(DEEP_PEERS[name](seed), None)
+
+        def prepare(X):
+            told = {f"{gap} is missing": X[gap].isna().astype(float) for gap in model.gaps}
+            return (
+                _as_text(X.fillna(model.medians))
+                .astype(dict.fromkeys(X.select_dtypes("category"), "category"))
+                .assign(**told)
+            )
+
+        model.prepare = prepare
+        return model
+
+    return make
+
+
+def _ours(estimator=NONARegressor, **params):
+    return lambda seed: make_regressor(estimator, random_state=seed, **params)
+
+
+TABLE_PEERS = {
+    "random forest": _random_forest,
+    "hist. boosting": _histogram_boosting,
+    "LightGBM": FAST_PEERS["LightGBM"],
+    "XGBoost": _xgboost,
+    "CatBoost": _catboost,
+}
+DEEP_TABLE_PEERS = {name: _deep(name) for name in ("RealMLP-TD", "TabM-D", "xRFM-D")}
+TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS
+TABLE_METHODS |= {
+    "NONA": _ours(),
+    "NONA, no boosting": _ours(trend="linear"),
+    "SoftStep k-NN": _ours(SoftStepKNNRegressor),
+}

@@ -1,0 +1,204 @@
+"""Tables as they come: what must not matter does not, and categories don't leak targets."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import r2_score
+from sklearn.model_selection import cross_val_score
+
+from skneighbors import NONARegressor
+
+N, N_TEST = 160, 40
+
+
+def make_table(n=N + N_TEST, seed=0):
+    """Numbers, few and many levels, text, bools, gaps and dates; a target of all of them."""
+    rng = np.random.RandomState(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(size=n),
+            "city": rng.choice([f"city {i}" for i in range(14)], n),
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(500, size=n), "D"),
+            "sold": rng.uniform(size=n) < 0.3,
+            "size": rng.uniform(size=n),
+        }
+    )
+    effect = X.city.str.len() % 2 + (X.colour == "red") + X.sold
+    y = (X.age + 2 * effect + (X.day - X.day.min()).dt.days / 200).to_numpy()
+    for name in ("size", "age", "city", "colour", "day"):
+        X.loc[rng.uniform(size=n) < 0.1, name] = None
+    return X, y + 0.1 * rng.normal(size=n)
+
+
+X, y = make_table()
+X, X_TEST, y, Y_TEST = X[:N], X[N:], y[:N], y[N:]
+QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
+
+
+def predict(estimator_class, X, X_test, **fit_params):
+    return estimator_class(**QUICK).fit(X, y, **fit_params).predict(X_test)
+
+
+@pytest.fixture
+def expected(estimator_class):
+    return predict(estimator_class, X, X_TEST)
+
+
+def test_a_table_is_learnt_as_it_comes():
+    model = NONARegressor(random_state=0).fit(X, y)
+    assert model.score(X_TEST, Y_TEST) > 0.7
+    assert model.n_features_in_ == 6
+    assert list(model.feature_names_in_) == list(X)
+    assert model.transform(X_TEST).shape == (N_TEST, 64 * len(model.estimator_weights_))
+    scores = cross_val_score(NONARegressor(random_state=0), X, y, cv=2)
+    assert scores.min() > 0.5
+
+
+def test_every_kind_of_column_says_something():
+    full = NONARegressor(random_state=0).fit(X, y).score(X_TEST, Y_TEST)
+    for name in ("age", "city", "colour", "day", "sold"):
+        without = NONARegressor(random_state=0).fit(X.drop(columns=name), y)
+        assert without.score(X_TEST.drop(columns=name), Y_TEST) < full - 0.02, name
+
+
+def test_what_levels_are_called_does_not_matter(estimator_class, expected):
+    names = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
+    renamed = [part.assign(city=part.city.map(names)) for part in (X, X_TEST)]
+    assert_array_equal(predict(estimator_class, *renamed), expected)
+    numbered = [part.assign(city=part.city.str[5:].astype(float)) for part in (X, X_TEST)]
+    numbered = [part.astype({"city": "category"}) for part in numbered]
+    assert_array_equal(predict(estimator_class, *numbered), expected)
+
+
+def test_the_order_of_levels_does_not_matter(estimator_class, expected):
+    for order in (["green", "blue", "red"], ["unseen", "red", "green", "blue"]):
+        other = [part.assign(colour=part.colour.cat.set_categories(order)) for part in (X, X_TEST)]
+        assert_array_equal(predict(estimator_class, *other), expected)
+        text = X_TEST.assign(colour=X_TEST.colour.astype(object))
+        assert_array_equal(predict(estimator_class, other[0], text), expected)
+
+
+def test_the_order_of_columns_and_rows_does_not_matter(estimator_class, expected):
+    order = ["size", "colour", "age", "sold", "city", "day"]
+    assert_array_equal(predict(estimator_class, X[order], X_TEST[order]), expected)
+    model = estimator_class(**QUICK).fit(X[::-1], y[::-1])
+    assert_array_equal(model.predict(X_TEST), expected)
+
+
+def test_a_column_without_values_is_none(estimator_class, expected):
+    for nothing in (np.nan, None, pd.NaT):
+        parts = [part.assign(empty=nothing) for part in (X, X_TEST)]
+        assert_array_equal(predict(estimator_class, *parts), expected)
+    known = estimator_class(**QUICK).fit(X.assign(empty=np.nan), y)
+    # Whatever comes there later: fit has learnt nothing of it.
+    assert_array_equal(known.predict(X_TEST.assign(empty=1.5)), expected)
+
+
+def test_unseen_equals_missing(estimator_class):
+    model = estimator_class(**QUICK).fit(X, y)
+    for name in ("city", "colour"):
+        missing = model.predict(X_TEST.assign(**{name: None}))
+        assert_array_equal(model.predict(X_TEST.assign(**{name: "unseen"})), missing)
+        assert np.isfinite(missing).all()
+
+
+def test_gaps_at_prediction_alone(estimator_class):
+    complete = X.ffill().bfill()
+    model = estimator_class(**QUICK).fit(complete, y)
+    assert not np.array_equal(model.predict(X_TEST), model.predict(X_TEST.ffill().bfill()))
+    assert np.isfinite(model.predict(X_TEST)).all()
+    gaps = X_TEST.assign(**dict.fromkeys(X_TEST, np.nan))
+    y_hat = model.predict(gaps)
+    assert_array_equal(y_hat, np.full(N_TEST, y_hat[0]))
+    assert y.min() < y_hat[0] < y.max()
+
+
+def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
+    frames = [
+        pl.DataFrame({name: part[name].astype(object).tolist() for name in part}, strict=False)
+        for part in (
+            X.astype(object).where(X.notna(), None),
+            X_TEST.astype(object).where(X_TEST.notna(), None),
+        )
+    ]
+    assert_array_equal(predict(estimator_class, *frames), expected)
+    # Columns of arrays have no names to be ordered by, and no dates beside text.
+    days = [part.assign(day=(part.day - pd.Timestamp(1970, 1, 1)).dt.days) for part in (X, X_TEST)]
+    arrays = [part[sorted(part)].astype(object).to_numpy() for part in days]
+    assert_array_equal(predict(estimator_class, *arrays), expected)
+    lists = [array.tolist() for array in arrays]
+    assert_array_equal(predict(estimator_class, *lists), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "Int64", "boolean", "category", object])
+def test_numbers_of_any_type(estimator_class, dtype):
+    numbers = pd.Series(np.arange(N) % 2).astype(dtype)
+    table = pd.DataFrame({"a": numbers, "b": y})
+    model = estimator_class(**QUICK).fit(table, y)
+    assert_array_equal(model.predict(table), model.predict(table.astype({"a": dtype})))
+    categorical = None if dtype not in ("boolean", "category") else ["a"]
+    plain = estimator_class(categorical_features=categorical, **QUICK)
+    plain.fit(table.astype(float), y)
+    if dtype == "boolean":
+        return  # True and False are not called 1.0 and 0.0 in arrays
+    assert_array_equal(plain.predict(table.astype(float)), model.predict(table))
+
+
+def test_weights_are_copies(estimator_class):
+    weight = np.random.RandomState(0).randint(3, size=N)
+    copies = np.repeat(np.arange(N), weight)
+    weighted = estimator_class(**QUICK).fit(X, y, sample_weight=weight)
+    copied = estimator_class(**QUICK).fit(X.iloc[copies], y[copies])
+    assert_allclose(weighted.predict(X_TEST), copied.predict(X_TEST), rtol=1e-10)
+
+
+def test_rows_that_join_and_leave(estimator_class):
+    model = estimator_class(**QUICK).fit(X, y)
+    before = model.predict(X_TEST)
+    joined = model.append(X_TEST, Y_TEST).predict(X_TEST)
+    assert np.abs(joined - before).max() > 1e-3
+    model.forget(np.arange(N, N + N_TEST))
+    assert_allclose(model.predict(X_TEST), before, rtol=1e-12)
+    _, rows = model.top_neighbors(X_TEST, 3)
+    assert rows.max() < N
+
+
+@torch.no_grad()
+def leave_one_out(model, X):
+    """Predictions of distinct training rows by the networks, each left out of its neighbours."""
+    fitted, bank, encoded = model._check_queries(X)
+    own = torch.from_numpy(np.argsort(fitted.samples))
+    y_hat = bank.network.head(bank.embed(encoded), bank.z_n, bank.values, self_index=own)
+    y_hat = bank.network.head.add_trend(bank.embed(encoded), y_hat)
+    return fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
+
+
+@pytest.mark.parametrize("n_each", [1, 2, 10])
+def test_levels_do_not_leak_targets(estimator_class, n_each):
+    rng = np.random.RandomState(0)
+    levels = np.array([f"level {i}" for i in range(1000 // n_each)])
+    table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=1000)})
+    noise = rng.normal(size=1000)
+    model = estimator_class(trend=None, n_estimators=1, random_state=0).fit(table, noise)
+    assert r2_score(noise, leave_one_out(model, table)) < 0.05
+    fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})
+    assert r2_score(rng.normal(size=500), model.predict(fresh)) < 0.05
+
+
+def test_dates_beyond_those_of_fit(estimator_class):
+    model = estimator_class(**QUICK).fit(X, y)
+    later = X_TEST.assign(day=datetime.datetime(2200, 1, 1))
+    assert np.isfinite(model.predict(later)).all()
+
+
+def test_tags(estimator_class):
+    for extractor in (None, torch.nn.Identity):
+        tags = estimator_class(feature_extractor=extractor).__sklearn_tags__().input_tags
+        assert tags.allow_nan is tags.string is tags.categorical is (extractor is None)
+        assert not tags.sparse
