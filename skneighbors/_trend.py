@@ -11,8 +11,54 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ._utils.sklearn_private import take_samples
 
-# How many levels of a column histogram boosting can tell apart; codes begin with the heaviest.
+# How many levels of a column histogram boosting can tell apart.
 _MAX_LEVELS = 254
+
+
+class TableBoosting(HistGradientBoostingRegressor):
+    """Histogram boosting of what a :class:`TableReader` reads.
+
+    Of a column's levels, whose codes begin with the heaviest, 254 count, and the others as
+    missing.
+
+    Parameters
+    ----------
+    **params
+        See :class:`~sklearn.ensemble.HistGradientBoostingRegressor`; `categorical_features`
+        must be a mask.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit; unlike the base class's, with columns that are missing throughout.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+        sample_weight : ndarray of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        X = self._keep_heaviest(X)
+        return super().fit(np.where(np.isnan(X).all(axis=0), 0.0, X), y, sample_weight)
+
+    def predict(self, X):
+        """Predict.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return super().predict(self._keep_heaviest(X))
+
+    def _keep_heaviest(self, X):
+        return np.where(self.categorical_features & (X >= _MAX_LEVELS), np.nan, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +79,23 @@ class BlendedTrend:
     encoded: bool
 
     def blend_with(self, y, X, matrix, y_scaler):
-        """Blend the networks' scaled predictions y (n, k) with those for X, read as a matrix."""
+        """Blend the networks' predictions with the regressor's.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples, n_targets)
+            Scaled predictions of the networks.
+        X : array-like of shape (n_samples, n_features)
+            As given.
+        matrix : ndarray of shape (n_samples, n_features)
+            X as a :class:`TableReader` reads it.
+        y_scaler : TargetScaler
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_targets)
+            Scaled.
+        """
         own = as_columns(self.regressor.predict(matrix if self.encoded else X))
         own = own if self.encoded else y_scaler.transform(own)
         return (1 - self.share) * y + self.share * own
@@ -71,14 +133,32 @@ class TrendFitter:
             )
 
     def fit(self, rows):
-        """Regressor fitted to the samples of some rows."""
+        """Fit to the samples of some rows.
+
+        Parameters
+        ----------
+        rows : int ndarray
+
+        Returns
+        -------
+        fitted : estimator
+        """
         samples = np.flatnonzero(np.isin(self._row_of, rows))
         weight = {} if self._weight is None else {"sample_weight": self._weight[samples]}
         X = take_samples(self._X, samples)
         return clone(self._regressor).fit(X, self._y[samples], **weight)
 
     def predict_held_out(self, split):
-        """Fit and predict as each member's split says, to (m, n_validation, k)."""
+        """Fit and predict as the split of each of m members says.
+
+        Parameters
+        ----------
+        split : EnsembleSplit
+
+        Returns
+        -------
+        predictions : ndarray of shape (m, n_validation, n_targets)
+        """
         _, first = np.unique(self._row_of, return_index=True)
         first = first[-(self._row_of.max() + 1) :]  # samples of the rows, without that of -1
         parts = zip(split.train.cpu().numpy(), split.validation.cpu().numpy(), strict=True)
@@ -90,25 +170,15 @@ class TrendFitter:
         )
 
 
-class TableBoosting(HistGradientBoostingRegressor):
-    """Histogram boosting of what a :class:`TableReader` reads.
-
-    A column's levels but the heaviest count as missing.
-    """
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit; a column may be missing throughout."""
-        X = self._keep_heaviest(X)
-        return super().fit(np.where(np.isnan(X).all(axis=0), 0.0, X), y, sample_weight)
-
-    def predict(self, X):
-        """Predict."""
-        return super().predict(self._keep_heaviest(X))
-
-    def _keep_heaviest(self, X):
-        return np.where(self.categorical_features & (X >= _MAX_LEVELS), np.nan, X)
-
-
 def as_columns(y):
-    """Predictions as (n, k)."""
+    """Arrange predictions as (n, k).
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,) or (n, k)
+
+    Returns
+    -------
+    y : ndarray of shape (n, k)
+    """
     return y.reshape(len(y), -1)

@@ -120,13 +120,8 @@ def test_gaps_at_prediction_alone(estimator_class):
 
 
 def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
-    frames = [
-        pl.DataFrame({name: part[name].astype(object).tolist() for name in part}, strict=False)
-        for part in (
-            X.astype(object).where(X.notna(), None),
-            X_TEST.astype(object).where(X_TEST.notna(), None),
-        )
-    ]
+    plain = [part.astype(object).where(part.notna(), None) for part in (X, X_TEST)]
+    frames = [pl.DataFrame(part.to_dict("list"), strict=False) for part in plain]
     assert_array_equal(predict(estimator_class, *frames), expected)
     # Columns of arrays have no names to be ordered by, and no dates beside text.
     days = [part.assign(day=(part.day - pd.Timestamp(1970, 1, 1)).dt.days) for part in (X, X_TEST)]

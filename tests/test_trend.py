@@ -195,7 +195,7 @@ def test_rows_that_join_and_leave_are_no_rows_of_the_regressor(estimator_class, 
 
 
 def test_a_column_missing_from_the_rows_of_one_fit(data):
-    X, X_test, y, _ = data
+    X, _, y, _ = data
     X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])
     model = NONARegressor(trend="boosting", **QUICK).fit(X, y)
     assert np.isfinite(model.predict(X[:9])).all()

@@ -90,7 +90,8 @@ class TableReader:
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
             raise ValueError(
-                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None or NA."
+                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None "
+                "or NA."
             )
         return X[:, self.order]
 

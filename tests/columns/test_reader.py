@@ -142,8 +142,8 @@ def test_columns_that_are_missing_throughout():
     X = pd.DataFrame({"a": [1.0], "b": ["x"], "c": pd.to_datetime(["2020-01-01"])})
     reader, _ = read(X)
     for gap in (None, NAN, pd.NaT):
-        assert np.isnan(reader.read(Table.of(pd.DataFrame(dict.fromkeys("abc", [gap]))))).all()
-    assert np.isnan(reader.read(Table.of(pl.DataFrame(dict.fromkeys("abc", [None]))))).all()
+        assert np.isnan(reader.read(Table.of(pd.DataFrame({name: [gap] for name in "abc"})))).all()
+    assert np.isnan(reader.read(Table.of(pl.DataFrame({name: [None] for name in "abc"})))).all()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_other_values_than_in_fit(name, values, message):
 )
 def test_what_no_column_should_hold(values):
     frame = pl.DataFrame if isinstance(values, pl.Series) else pd.DataFrame
-    with pytest.raises((ValueError, TypeError), match="Column 'a' of X holds|Complex data"):
+    with pytest.raises((ValueError, TypeError), match=r"Column 'a' of X holds|Complex data"):
         read(frame({"a": values, "b": [1]}))
 
 

@@ -6,7 +6,12 @@ import torch
 from numpy.testing import assert_allclose
 from torch.autograd import gradcheck
 
-from skneighbors.nn import MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
+from skneighbors.nn import (
+    CategoricalEmbedding,
+    MLPEmbedder,
+    PeriodicEmbedding,
+    WeightedBatchNorm,
+)
 
 
 def normal(*shape, seed=0):
@@ -34,6 +39,39 @@ def test_features_do_not_mix_in_the_periodic_embedding():
     difference = (embedding(x) - embedding(changed)).reshape(2, 3, 4).detach()
     assert (difference[:, [0, 2]] == 0).all()
     assert (difference[:, 1] != 0).all()
+
+
+def test_categorical_embedding_looks_vectors_up():
+    torch.manual_seed(0)
+    embedding = CategoricalEmbedding([2, 5], dim=3)
+    weight = embedding.weight.detach().numpy()
+    assert weight.shape == (3 + 6, 3)
+    # Missing levels, the last of each feature, begin as nothing.
+    assert_allclose(weight[[2, 8]], 0)
+    assert (np.delete(weight, [2, 8], axis=0) != 0).all()
+    codes = np.array([[0, 5], [2, 0], [1, 3]])
+    expected = np.hstack([weight[codes[:, 0]], weight[3 + codes[:, 1]]])
+    for dtype in (torch.int64, torch.float32):
+        out = embedding(torch.from_numpy(codes).to(dtype))
+        assert_allclose(out.detach(), expected)
+    # The gradient reaches the rows that were looked up, and no other.
+    embedding(torch.from_numpy(codes)).sum().backward()
+    seen = {0, 1, 2, 3, 6, 8}
+    assert [i in seen for i in range(9)] == embedding.weight.grad.any(1).tolist()
+
+
+def test_plain_features_and_codes_pass_by_the_numerical_embedding():
+    torch.manual_seed(0)
+    embedder = MLPEmbedder(
+        2, (), 3, numerical_embedding="periodic", n_plain=1, n_levels=[4]
+    ).double()
+    x = torch.cat([normal(5, 3), torch.tensor([[0.0], [1], [2], [3], [4]]).double()], 1)
+    parts = [
+        embedder.numerical_embedding(x[:, :2]),
+        x[:, 2:3],
+        embedder.categorical_embedding(x[:, 3:]),
+    ]
+    assert_allclose(embedder(x).detach(), embedder.layers[0](torch.cat(parts, 1)).detach())
 
 
 @pytest.fixture

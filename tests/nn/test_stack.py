@@ -11,8 +11,8 @@ from skneighbors.nn import _stack
 B, N, D, K, M = 5, 12, 4, 2, 3
 
 
-def embedder():
-    return nn.MLPEmbedder(3, (8, 6), D, numerical_embedding="periodic").double()
+def embedder(n_numbers=3, **params):
+    return nn.MLPEmbedder(n_numbers, (8, 6), D, numerical_embedding="periodic", **params).double()
 
 
 def head(kind, **params):
@@ -64,6 +64,26 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
                     assert_allclose(stacked.grad[m], parameter.grad, rtol=1e-7, atol=1e-10)
         for stacked, buffer in zip(stacks[0].buffers(), embedders[m].buffers(), strict=True):
             assert_allclose(stacked[m], buffer, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_numbers", [0, 2])
+@pytest.mark.parametrize("n_plain", [0, 3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_stack_of_embedders_of_all_kinds_of_features(n_numbers, n_plain, shared):
+    params = dict(n_numbers=n_numbers, n_plain=n_plain, n_levels=[4, 30])
+    embedders = [embedder(**params) for _ in range(M)]
+    stack = nn.stack_modules(embedders)
+    codes = torch.stack([torch.randint(n + 1, (M, N)) for n in (4, 30)], -1).double()
+    X = torch.cat([torch.randn(M, N, n_numbers + n_plain).double(), codes], -1)
+    X = X[:1] if shared else X
+    z = stack(X)
+    z.square().sum().backward()
+    for m, alone in enumerate(embedders):
+        own = alone(X[0 if shared else m])
+        own.square().sum().backward()
+        assert_allclose(z[m].detach(), own.detach(), rtol=1e-10)
+        for stacked, parameter in zip(stack.parameters(), alone.parameters(), strict=True):
+            assert_allclose(stacked.grad[m], parameter.grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [nn.NONA, nn.SoftStepKNN])
