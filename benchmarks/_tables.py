@@ -8,6 +8,7 @@ from _data import N_TEST, N_TRAIN, data_folder
 from _methods import DEEP_PEERS, FAST_PEERS, make_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
@@ -16,6 +17,10 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 MISSING = "missing"
 # Levels that histogram boosting takes as categories.
 MAX_LEVELS = 255
+# Tables whose test rows are later than the others, and what says when.
+TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
+# Share of the training rows that methods that are told of times or groups validate by.
+N_LAST = 0.15
 
 
 def available_tables():
@@ -26,7 +31,7 @@ def available_tables():
     return sorted(path.name.split(".")[0] for path in (folder / "tables").glob("*.csv.gz"))
 
 
-def load_table(name, split, groups=False):
+def load_table(name, split):
     """Train and test part of a table, shuffled and cut, as pandas reads it.
 
     Parameters
@@ -34,15 +39,13 @@ def load_table(name, split, groups=False):
     name : str
     split : int
         Seed: its column says which rows are for the test.
-    groups : bool, default=False
-        Whether to return the groups of the training rows, too; None without.
 
     Returns
     -------
     X_train, X_test : DataFrame
-        Columns that are said to hold categories have the dtype of categories.
+        Columns that are said to hold categories have the dtype of categories. Where the split
+        is by group or time, `X_train.attrs` holds "groups" or the names of columns, "times".
     y_train, y_test : ndarray
-    groups : ndarray
     """
     folder = data_folder() / "tables"
     table = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False)
@@ -54,8 +57,12 @@ def load_table(name, split, groups=False):
     rng = np.random.RandomState(split)
     train = rng.permutation(np.flatnonzero(~is_test))[:N_TRAIN]
     test = rng.permutation(np.flatnonzero(is_test))[:N_TEST]
-    parts = X.iloc[train], X.iloc[test], y[train], y[test]
-    return (*parts, None if group is None else group[train]) if groups else parts
+    X_train = X.iloc[train]
+    if group is not None:
+        X_train.attrs["groups"] = group[train].tolist()
+    if name in TIMES:
+        X_train.attrs["times"] = TIMES[name]
+    return X_train, X.iloc[test], y[train], y[test]
 
 
 class Native:
@@ -151,6 +158,43 @@ def _deep(name):
     return make
 
 
+class Told:
+    """A method that is told of groups or times: it validates by other groups, or the last rows."""
+
+    def __init__(self, model, seed):
+        self.model, self.seed = model, seed
+
+    def fit(self, X, y):
+        """Fit."""
+        groups = X.attrs.get("groups")
+        if groups is not None and isinstance(self.model, NONARegressor):
+            self.model.fit(X, y, groups=groups)
+            return self
+        if groups is not None:
+            split = GroupShuffleSplit(1, test_size=N_LAST, random_state=self.seed)
+            train, last = next(split.split(X, y, groups))
+        elif "times" in X.attrs:
+            order = np.lexsort([X[name] for name in reversed(X.attrs["times"])])
+            train, last = np.split(order, [round((1 - N_LAST) * len(order))])
+        else:
+            raise SystemExit("split neither by group nor by time")
+        validation = X.iloc[last], y[last]
+        X, y = X.iloc[train], y[train]
+        if isinstance(self.model, NONARegressor):
+            self.model.fit(X, y, X_val=validation[0], y_val=validation[1])
+        else:
+            from lightgbm import early_stopping
+
+            stop = early_stopping(20, verbose=False)
+            self.model.set_params(n_estimators=1000)
+            self.model.fit(X, y, eval_set=[validation], callbacks=[stop])
+        return self
+
+    def predict(self, X):
+        """Predict."""
+        return self.model.predict(X)
+
+
 def _ours(estimator=NONARegressor, **params):
     return lambda seed: make_regressor(estimator, random_state=seed, **params)
 
@@ -168,4 +212,6 @@ TABLE_METHODS |= {
     "NONA": _ours(),
     "NONA, no boosting": _ours(trend="linear"),
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
+    "NONA, told": lambda seed: Told(_ours()(seed), seed),
+    "LightGBM, told": lambda seed: Told(FAST_PEERS["LightGBM"](seed), seed),
 }

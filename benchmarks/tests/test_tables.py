@@ -41,14 +41,14 @@ def test_tables_come_as_pandas_reads_them(folder):
 
     assert available_tables() == ["shop"]
     for split, test in enumerate([range(10), range(50, 60)]):
-        X, X_test, y, y_test, groups = load_table("shop", split, groups=True)
+        X, X_test, y, y_test = load_table("shop", split)
         assert list(X) == ["size", "kind", "code"]
         assert sorted(X_test.index) == list(test)
-        assert len(X) == len(y) == len(groups) == 50
+        assert len(X) == len(y) == 50
         assert X.dtypes.astype(str).tolist() == ["float64", "category", "category"]
         assert X["size"].isna().sum() == 11 - X_test["size"].isna().sum()
         np.testing.assert_allclose(y_test, folder.target[X_test.index])
-        np.testing.assert_array_equal(groups, X.index // 5)
+        np.testing.assert_array_equal(X.attrs["groups"], X.index // 5)
 
 
 def test_methods_without_further_packages_take_them(folder, monkeypatch, tmp_path):
