@@ -20,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark benchmark-further paper paper-quick test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark benchmark-further benchmark-tables paper paper-quick test test-oldest lint docs wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -42,6 +42,12 @@ benchmark-further: $(VENV)/installed-benchmarks
 		--methods "tuned k-NN" MLPRegressor "random forest" "hist. boosting" LightGBM XGBoost CatBoost \
 		RealMLP-TD NONA "SoftStep k-NN" $(BENCHMARK)
 	$(BIN)/python benchmarks/report.py --results $(FURTHER) --output docs/benchmark/further
+
+# Real tables with categories, gaps and dates, of the folder that SKNEIGHBORS_DATA names.
+TABLES = benchmarks/results/tables.jsonl
+benchmark-tables: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/tables.py --results $(TABLES) $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py --results $(TABLES) --output docs/benchmark/tables
 
 # From nothing; `make paper ANEW=` goes on after an interrupt.
 paper: $(VENV)/installed-paper

@@ -100,11 +100,14 @@ FAST_PEERS = {
 }
 DEEP_PEERS = {"RealMLP-TD": _realmlp, "TabM-D": _tabm, "xRFM-D": _xrfm, "TabR-S-D": _tabr}
 PEERS = FAST_PEERS | DEEP_PEERS
-OURS = {"NONA": _ours(), "SoftStep k-NN": _ours(SoftStepKNNRegressor)}
+OURS = {
+    "NONA": _ours(),
+    "NONA, no boosting": _ours(trend="linear"),
+    "SoftStep k-NN": _ours(SoftStepKNNRegressor),
+}
 ABLATIONS = {
     "NONA, linear head only": _ours(LinearHeadRegressor, trend="linear"),
     "NONA, no SoftStep": _ours(softstep=None),
-    "NONA, no boosting": _ours(trend="linear"),
     "NONA, no trend": _ours(trend=None),
     "NONA, not sharpened": _ours(sharpness=1.0),
     "NONA, one member": _ours(n_estimators=1),

@@ -2,6 +2,8 @@
 
 Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [--output FOLDER]
 
+Takes the results of `tables.py`, too.
+
 `--times` names results of runs that had the machine to themselves, by default
 `times.jsonl` beside the results. Writes `tabular.inc`, `ranks.png`,
 `accuracy_time.png` and, if there are ablations, `ablations.inc` to the folder.
@@ -25,6 +27,8 @@ from tabular import KEY, RESULTS
 HERE = Path(__file__).parent
 # More sets than this are the rows of a table, not its columns.
 MAX_COLUMNS = 15
+# How methods end that are told of times and groups.
+TOLD = ", told"
 
 
 def load(path):
@@ -71,6 +75,21 @@ def ratio_table(rmse):
     return pd.DataFrame(rows).T
 
 
+def win_table(rmse):
+    """Share of the runs in which ours has a lower error than each peer."""
+    rows = {ours: (ratios(rmse, ours) < 1).mean() for ours in OURS if ours in rmse}
+    return pd.DataFrame(rows).T
+
+
+def told_table(frame):
+    """RMSE of methods with and without being told of times and groups, by set."""
+    told = [method for method in frame.method.unique() if method.endswith(TOLD)]
+    sets = frame[frame.method.isin(told)].dataset.unique()
+    methods = [name for method in told for name in (method.removesuffix(TOLD), method)]
+    part = frame[frame.dataset.isin(sets) & frame.method.isin(methods)]
+    return part.pivot_table(index="method", columns="dataset", values="rmse").reindex(methods)
+
+
 def ablation_table(rmse, ours="NONA"):
     """RMSE of each ablation relative to ours, by set and over the runs that both made."""
     rows = {}
@@ -84,10 +103,14 @@ def ablation_table(rmse, ours="NONA"):
     return table[[column for column in columns if column in table]]
 
 
-def time_ratio(fit_s, ours, peer, n_rows=1000):
-    """Geometric-mean ratio of fit times over the sets known to have `n_rows` rows or more."""
+def time_ratio(fit_s, ours, peer, rows=None, n_rows=1000):
+    """Geometric-mean ratio of fit times over the sets of `n_rows` rows or more.
+
+    `rows` are those trained on, of sets whose size is not known.
+    """
     ratio = (fit_s[ours] / fit_s[peer]).reset_index()
-    large = ratio.dataset.map(lambda name: DATASETS.get(name, 0) >= n_rows)
+    sizes = {**(rows or {}), **DATASETS}
+    large = ratio.dataset.map(lambda name: sizes.get(name, 0) >= n_rows)
     return geometric_mean(ratio.loc[large, 0])
 
 
@@ -97,7 +120,9 @@ def time_parts(title, frame):
     seconds = fit_s.groupby("dataset", sort=False).mean().T
     parts = [rst_table(title, upright(seconds), 3)]
     if "RealMLP-TD" in fit_s:
-        ratio = {ours: time_ratio(fit_s, ours, "RealMLP-TD") for ours in OURS if ours in fit_s}
+        rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
+        ours = [method for method in OURS if method in fit_s]
+        ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows) for method in ours}
         told = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
         cores = "/".join(map(str, sorted(frame.threads.unique())))
         line = (
@@ -196,6 +221,9 @@ def main():
         part = rmse.xs(split, level="split").T
         parts.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
     parts.append(rst_table("RMSE relative to peers, geometric means", ratio_table(rmse), 3))
+    parts.append(rst_table("Share of the runs with the lower error", win_table(rmse), 2))
+    if frame.method.str.endswith(TOLD).any():
+        parts.append(rst_table("Told of times and groups", told_table(frame), 4))
     for ours in OURS:
         if ours in rmse:
             table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())

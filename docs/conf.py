@@ -34,6 +34,7 @@ numpydoc_show_inherited_class_members = {
     **{
         f"skneighbors.nn.{name}": False
         for name in (
+            "CategoricalEmbedding",
             "MLPEmbedder",
             "NONA",
             "PeriodicEmbedding",
