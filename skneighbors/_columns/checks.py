@@ -131,11 +131,11 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
         weight = check_sample_weight(
             sample_weight_val, read, dtype=np.float64, ensure_non_negative=True
         )
+        check_total_weight(weight)
     except (ValueError, TypeError) as error:
         raise type(error)(f"X_val, y_val or sample_weight_val: {error}") from error
     if y_val.shape[1] != y.shape[1]:
         raise ValueError(f"y_val must have {y.shape[1]} targets, as y has; got {y_val.shape[1]}.")
-    check_total_weight(weight)
     kept = np.flatnonzero(weight > 0)
     return take_samples(X_val, kept), read[kept], y_val[kept], weight[kept]
 
@@ -148,7 +148,7 @@ def check_groups(groups, n_samples):
     ValueError
         If there is not one group for each sample.
     """
-    groups = column_or_1d(groups, input_name="groups")
+    groups = column_or_1d(groups)
     if len(groups) != n_samples:
         raise ValueError(
             f"groups must have one entry for each of {n_samples} samples; got {len(groups)}."
