@@ -2,7 +2,6 @@
 
 import copy
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -194,12 +193,8 @@ class BaseNeighborRegressor(
         device = resolve_device(self.device)
         hidden_layer_sizes = self._check_parameters()
         samples = TrainingSamples.check(self, X, y, sample_weight, groups, validation)
-        n_rows, n_given = len(samples.rows), None
-        if samples.validation is not None:
-            n_given = len(samples.validation.y)
-        recipe = resolve(self, n_rows, self._tables(), hidden_layer_sizes, n_given)
-        random_state = check_random_state(self.random_state)
-        split, recipe = self._draw_split(samples, recipe, random_state)
+        n_rows, random_state = len(samples.rows), check_random_state(self.random_state)
+        recipe, split = self._plan(samples, hidden_layer_sizes, random_state)
         encoder, y_scaler, data = _scale(samples)
         trend = None
         if recipe.blended:
@@ -230,6 +225,8 @@ class BaseNeighborRegressor(
         """Check what needs no data; hidden layers as a tuple, or "auto"."""
         if self.recipe is not None:
             self.recipe._validate_params()
+        if isinstance(self.trend, type):
+            raise TypeError(f"trend must be a regressor, not a class; got {self.trend!r}.")
         if self.trend == "boosting" and self.feature_extractor is not None:
             raise ValueError(
                 "trend='boosting' needs a table; with a feature_extractor, use 'linear', None or a "
@@ -247,18 +244,21 @@ class BaseNeighborRegressor(
             )
         return sizes
 
-    def _draw_split(self, samples, recipe, random_state):
-        """Rows that each member holds out, and the recipe with their true number."""
-        n_rows, n_members = len(samples.rows), recipe.n_estimators
-        if samples.validation is not None:
+    def _plan(self, samples, hidden_layer_sizes, random_state):
+        """Recipe for so many samples, and the rows that each member holds out."""
+        n_rows, validation = len(samples.rows), samples.validation
+        arguments = self, n_rows, self._tables(), hidden_layer_sizes
+        if validation is not None:
+            recipe = resolve(*arguments, n_given=len(validation.y))
             is_held_out = np.arange(n_rows + recipe.n_validation) >= n_rows
-        elif samples.groups is not None and recipe.n_validation:
-            is_held_out = draw_groups(samples.row_groups, recipe.n_validation, random_state)
-            recipe = replace(recipe, n_validation=int(is_held_out.sum()))
-        else:
-            split = EnsembleSplit.draw(n_rows, recipe.n_validation, n_members, random_state)
-            return split, recipe
-        return EnsembleSplit.hold_out(is_held_out, n_members), recipe
+            return recipe, EnsembleSplit.hold_out(is_held_out, recipe.n_estimators)
+        recipe = resolve(*arguments)
+        if samples.groups is None or not recipe.n_validation:
+            n_members = recipe.n_estimators
+            return recipe, EnsembleSplit.draw(n_rows, recipe.n_validation, n_members, random_state)
+        is_held_out = draw_groups(samples.row_groups, recipe.n_validation, random_state)
+        recipe = resolve(*arguments, n_drawn=int(is_held_out.sum()))
+        return recipe, EnsembleSplit.hold_out(is_held_out, recipe.n_estimators)
 
     def _fit_trend(self, samples, y_scaler, split, random_state):
         """Regressor fitted to all samples, and what others predict of those held out, scaled."""
@@ -403,6 +403,8 @@ def _scale(samples):
         encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
     y_scaler = TargetScaler.fit(y, weight)
     if validation is not None:
+        if not np.isfinite(y_scaler.transform(validation.y)).all():
+            raise ValueError("y_val holds values beyond float64 in relation to y.")
         X, y = np.concatenate([X, validation.matrix]), np.concatenate([y, validation.y])
         weight = np.concatenate([weight, validation.weight])
         if groups is not None:

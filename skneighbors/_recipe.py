@@ -295,7 +295,7 @@ def count_batches(n_rows, batch_size):
     return max(1, min(-(-n_rows // batch_size), n_rows // 2))
 
 
-def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
+def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None, n_drawn=None):
     """Resolve the parameters of an estimator and its recipe.
 
     Parameters
@@ -309,6 +309,8 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
     hidden_layer_sizes : tuple or "auto"
     n_given : int, default=None
         Number of further samples given for validation, which are never trained on.
+    n_drawn : int, default=None
+        Number of samples held out, where that is known.
 
     Returns
     -------
@@ -323,7 +325,7 @@ def resolve(estimator, n_samples, tables, hidden_layer_sizes, n_given=None):
     recipe = Recipe() if estimator.recipe is None else estimator.recipe
     given = estimator.get_params(deep=False) | recipe.get_params(deep=False)
     given["hidden_layer_sizes"] = hidden_layer_sizes
-    n_validation = _count_validation(given, n_samples, auto, n_given)
+    n_validation = n_drawn or _count_validation(given, n_samples, auto, n_given)
     values = {
         name: auto[name] if isinstance(value, str) and value == "auto" else value
         for name, value in given.items()

@@ -39,9 +39,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         it. None: a weighted mean of targets. A scikit-learn regressor: a clone of it is fitted
         to X and y as given, and predictions are a mean of its and the networks', by the
         `trend_share_` that rows held out choose. ``"boosting"``: so with
-        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`. ``"auto"``:
-        ``"boosting"`` where rows are held out and there is no `feature_extractor`, and in the
-        networks ``"linear"``; but every other network has none where samples are few.
+        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`. ``"auto"``: ``"boosting"``
+        from 100 distinct rows on, if rows are held out and there is no `feature_extractor`;
+        and in the networks ``"linear"``, but every other one has none where samples are few.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.

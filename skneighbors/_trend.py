@@ -18,8 +18,7 @@ _MAX_LEVELS = 254
 class TableBoosting(HistGradientBoostingRegressor):
     """Histogram boosting of what a :class:`TableReader` reads.
 
-    Of a column's levels, whose codes begin with the heaviest, 254 count, and the others as
-    missing.
+    At most the 254 heaviest levels of a column count, and the others as missing.
 
     Parameters
     ----------
@@ -41,7 +40,11 @@ class TableBoosting(HistGradientBoostingRegressor):
         -------
         self : object
         """
-        X = self._keep_heaviest(X)
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        self._new_codes = {
+            j: _keep_heaviest(X[:, j], weight) for j in np.flatnonzero(self.categorical_features)
+        }
+        X = self._encode(X)
         return super().fit(np.where(np.isnan(X).all(axis=0), 0.0, X), y, sample_weight)
 
     def predict(self, X):
@@ -55,10 +58,29 @@ class TableBoosting(HistGradientBoostingRegressor):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return super().predict(self._keep_heaviest(X))
+        return super().predict(self._encode(X))
 
-    def _keep_heaviest(self, X):
-        return np.where(self.categorical_features & (X >= _MAX_LEVELS), np.nan, X)
+    def _encode(self, X):
+        X = X.copy()
+        for j, new in self._new_codes.items():
+            known = X[:, j] < len(new)
+            X[~known, j] = np.nan
+            X[known, j] = new[X[known, j].astype(int)]
+        return X
+
+
+def _keep_heaviest(codes, weight):
+    """Find new codes for those levels that boosting can tell apart; NaN for others.
+
+    Of levels of the same weight all or none are kept: which of them are known must say nothing
+    of their targets, by which such levels are ordered.
+    """
+    present = ~np.isnan(codes)
+    totals = np.bincount(codes[present].astype(int), weight[present])
+    kept = totals > 0
+    if kept.sum() > _MAX_LEVELS:
+        kept = totals > np.sort(totals)[-_MAX_LEVELS - 1]
+    return np.where(kept, np.cumsum(kept) - 1.0, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,24 +183,32 @@ class TrendFitter:
         """
         _, first = np.unique(self._row_of, return_index=True)
         first = first[-(self._row_of.max() + 1) :]  # samples of the rows, without that of -1
-        parts = zip(split.train.cpu().numpy(), split.validation.cpu().numpy(), strict=True)
-        return np.stack(
-            [
-                as_columns(self.fit(train).predict(take_samples(self._X, first[validation])))
-                for train, validation in parts
-            ]
-        )
+        fitted, predictions = {}, []
+        for train, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
+            key = train.tobytes()  # members may share a split
+            fitted[key] = fitted.get(key) or self.fit(train)
+            X = take_samples(self._X, first[validation])
+            predictions.append(as_columns(fitted[key].predict(X)))
+        return np.stack(predictions)
 
 
 def as_columns(y):
-    """Arrange predictions as (n, k).
+    """Arrange a regressor's predictions as (n, k).
 
     Parameters
     ----------
-    y : ndarray of shape (n,) or (n, k)
+    y : array-like of shape (n,) or (n, k)
 
     Returns
     -------
     y : ndarray of shape (n, k)
+
+    Raises
+    ------
+    ValueError
+        If they are not finite.
     """
+    y = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError("trend predicts NaN or infinity.")
     return y.reshape(len(y), -1)

@@ -38,8 +38,8 @@ def with_value(array, value):
 BAD_DATA = {
     "inf in X": (with_value(X, np.inf), y, "Column 1 of X contains infinity"),
     "nothing but gaps": (np.full((20, 3), np.nan), y, "X has no column with a value"),
-    "dict in X": (np.array([[{}]] * 20, dtype=object), y, "argument must be .* not 'dict'"),
-    "bytes in X": (np.array([[b"a"]] * 20), y, "Column 0 of X holds b'a', a bytes"),
+    "dict in X": (np.array([[{}]] * 20, dtype=object), y, "Column 0 of X holds {}, of type 'dict'"),
+    "bytes in X": (np.array([[b"a"]] * 20), y, "Column 0 of X holds b'a', of type 'bytes'"),
     "ragged X": ([[1.0], [1.0, 2.0]] * 10, y, "inhomogeneous|sequence"),
     "complex X": (X + 1j, y, "Complex data not supported"),
     "sparse X": (sparse.csr_matrix(X), y, "(?i)sparse"),
@@ -212,6 +212,7 @@ BAD_CATEGORICAL_FEATURES = {
     "index beyond": ([3], "names 3, which is no column of X.*from 0 to 2"),
     "mask of another length": ([True, False], r"mask must have an entry .* 3 .* got shape \(2,\)"),
     "a float": ([0.5], "names 0.5, which is no column"),
+    "no dimension": (np.array(2), "must have one dimension; got array"),
 }
 
 
@@ -234,7 +235,12 @@ BAD_VALIDATION = {
     "weights alone": (dict(sample_weight_val=y), "X_val and y_val must be given together"),
     "other columns": (dict(X_val=X[:, :2], y_val=y), "^X_val, .*expecting 3 features"),
     "inf": (dict(X_val=with_value(X, np.inf), y_val=y), "^X_val, .*contains infinity"),
-    "other rows": (dict(X_val=X, y_val=y[:5]), "^X_val, .*inconsistent|reshape"),
+    "other rows": (dict(X_val=X, y_val=y[:5]), "^X_val, .*inconsistent"),
+    "more entries than rows": (dict(X_val=X[:10], y_val=y), "^X_val, .*inconsistent"),
+    "beyond float64": (
+        dict(X_val=X, y_val=np.where(y > 0, 1.7e308, -1.7e308)),
+        "y_val holds values beyond float64",
+    ),
     "NaN in y": (dict(X_val=X, y_val=with_value(y, np.nan)), "^X_val, y_val .*contains NaN"),
     "two targets": (dict(X_val=X, y_val=np.c_[y, y]), "y_val must have 1 targets.* got 2"),
     "weights": (dict(X_val=X, y_val=y, sample_weight_val=-(y**2)), "^X_val, .*Negative values"),
@@ -255,7 +261,9 @@ def test_bad_validation_rows(estimator_class, case):
         (np.arange(19), "groups must have one entry for each of 20 samples; got 19"),
         ([None] * 20, "groups contains NaN, None or NA"),
         (np.full(20, np.nan), "groups contains NaN, None or NA"),
-        (np.zeros(20), "groups must hold at least 2 groups; got 1"),
+        (np.zeros(20), "groups must hold at least 2 groups to train on; got 1"),
+        (np.arange(20) % 2, "groups must hold at least 3 groups, one to hold out; got 2"),
+        (np.array([1, "a"] * 10, dtype=object), "groups must be all numbers or all text"),
         (np.zeros((20, 2)), "1d array"),
     ],
 )
@@ -272,7 +280,7 @@ def test_what_needs_rows_held_out(estimator_class, trend, given):
 
 
 def test_a_trend_is_no_class(estimator_class):
-    with pytest.raises(TypeError, match="instance of scikit-learn estimator"):
+    with pytest.raises(TypeError, match=r"trend must be a regressor, not a class; got .*Ridge"):
         estimator_class(trend=Ridge).fit(X, y)
 
 
@@ -280,6 +288,16 @@ def test_boosting_needs_a_table(estimator_class):
     model = estimator_class(trend="boosting", feature_extractor=torch.nn.Identity)
     with pytest.raises(ValueError, match="trend='boosting' needs a table"):
         model.fit(X, y)
+
+
+class _Broken(Ridge):
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
+def test_a_trend_that_predicts_nothing(estimator_class):
+    with pytest.raises(ValueError, match="trend predicts NaN or infinity"):
+        estimator_class(trend=_Broken()).fit(X, y)
 
 
 def test_weights_that_a_trend_does_not_take(estimator_class):

@@ -35,16 +35,34 @@ def friedman_rows(friedman):
     return X, y, X_test, y_test
 
 
-@pytest.mark.parametrize("wanted", [1, 15, 60, 399, 400])
+@pytest.mark.parametrize("wanted", [1, 15, 60, 190, 400])
 def test_groups_are_drawn_whole(wanted):
     groups = np.random.RandomState(1).randint(20, size=400)
-    held_out = draw_groups(groups, wanted, np.random.RandomState(0))
-    assert not set(groups[held_out]) & set(groups[~held_out])
-    assert held_out.sum() >= min(wanted, 400 - np.bincount(groups).max())
-    assert not held_out.all()
-    # No group too many.
-    sizes = np.bincount(groups)[np.unique(groups[held_out])]
-    assert held_out.sum() - sizes.max() < wanted
+    for seed in range(9):
+        held_out = draw_groups(groups, wanted, np.random.RandomState(seed))
+        assert not set(groups[held_out]) & set(groups[~held_out])
+        assert min(wanted, 200 - np.bincount(groups).max()) <= held_out.sum() <= 200
+        # No group too many.
+        sizes = np.bincount(groups)[np.unique(groups[held_out])]
+        assert held_out.sum() - sizes.max() < wanted
+
+
+@pytest.mark.parametrize("sizes", [(97, 1, 1, 1), (60, 30, 10), (34, 33, 33), (1, 1, 1)])
+def test_most_rows_and_two_groups_are_left(sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for seed in range(9):
+        held_out = draw_groups(groups, 15, np.random.RandomState(seed))
+        assert 0 < held_out.sum() <= max(len(groups) / 2, min(sizes))
+        assert len(set(groups[~held_out])) >= 2
+
+
+def test_one_large_group_among_small_ones(estimator_class):
+    X, y = np.random.RandomState(0).normal(size=(2, 3000))
+    groups = np.zeros(3000, dtype=int)
+    groups[-3:] = [1, 2, 3]
+    for seed in range(3):
+        model = estimator_class(**QUICK | dict(random_state=seed))
+        assert model.fit(X[:, None], y, groups=groups).recipe_.n_validation <= 3
 
 
 def test_rows_of_a_group_are_no_neighbours_of_each_other():
@@ -67,6 +85,8 @@ def test_rows_of_a_group_are_no_neighbours_of_each_other():
 def test_a_query_whose_neighbours_are_all_of_its_group(estimator_class):
     X, y = np.random.RandomState(0).normal(size=(2, 30))
     groups = np.r_[np.zeros(29), 1]
+    with pytest.raises(ValueError, match="at least 2 groups to train on"):
+        estimator_class(**QUICK).fit(X[:, None], y, groups=np.zeros(30), X_val=X[:, None], y_val=y)
     model = estimator_class(early_stopping=False, **QUICK).fit(X[:, None], y, groups=groups)
     assert np.isfinite(model.predict(X[:, None])).all()
 
@@ -91,7 +111,7 @@ def test_groups_are_held_out_together_by_all_members(episodes):
     model = NONARegressor(**QUICK)
     model.fit(X, y, groups=groups)
     assert model.recipe_.n_validation == 60
-    split, recipe = model._draw_split(samples, model.recipe_, np.random.RandomState(0))
+    recipe, split = model._plan(samples, "auto", np.random.RandomState(0))
     assert recipe.n_validation == split.validation.shape[1] == 60
     for train, validation in zip(split.train, split.validation, strict=True):
         own, other = samples.row_groups[train], samples.row_groups[validation]

@@ -21,6 +21,7 @@ from sklearn.svm import SVR
 from skneighbors import NONARegressor
 from skneighbors._training.calibration import share_of_other
 from skneighbors._training.validation import HeldOut
+from skneighbors._trend import TableBoosting
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
 
@@ -77,7 +78,11 @@ def test_weights_are_copies():
     weight = torch.tensor(rng.randint(1, 4, size=(1, 30)))
     copies = [part.repeat_interleave(weight[0], 1) for part in (y, y_hat, other)]
     weighted = share_of_other(HeldOut(y, y_hat, weight), other)
-    # Copies are further rows, which make an error smaller; weights are not taken for less.
+    # The scale of low weights says nothing.
+    assert_allclose(
+        share_of_other(HeldOut(y, y_hat, 1e-3 * torch.ones_like(y[..., 0])), other),
+        share_of_other(HeldOut(y, y_hat, None), other),
+    )
     copied = share_of_other(HeldOut(*copies[:2], None), copies[2])
     assert_allclose(weighted, copied, rtol=1e-6)
 
@@ -209,6 +214,34 @@ def test_more_levels_than_boosting_takes():
     model = NONARegressor(trend="boosting", **QUICK).fit(X, y)
     own = model.trend_.predict(model._read(X)[1])
     assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
+
+
+def test_which_levels_boosting_knows_says_nothing_of_their_targets():
+    rng = np.random.RandomState(0)
+    store = np.repeat([f"store {i}" for i in range(400)], 10)  # all of one weight
+    y = np.repeat(rng.normal(size=400), 10) + rng.normal(size=4000)
+    X = pd.DataFrame({"store": store, "x": rng.normal(size=4000)})
+    model = NONARegressor(trend="boosting", **QUICK).fit(X, y)
+    unseen = pd.DataFrame({"store": "another", "x": rng.normal(size=100)})
+    assert np.abs(model.predict(unseen).mean() - y.mean()) < 0.2
+    ids = np.concatenate([["A"] * 200, np.repeat([f"id {i}" for i in range(1000)], 3)])
+    noise = pd.DataFrame({"id": ids, "x": rng.normal(size=3200)})
+    model = NONARegressor(trend="boosting", **QUICK).fit(noise, rng.normal(size=3200))
+    assert model.trend_share_ < 0.3
+    own = TableBoosting(categorical_features=np.array([True]))
+    codes = np.arange(600.0)[:, None]
+    assert_array_equal(own.fit(codes, codes.ravel()).predict(codes), np.full(600, 299.5))
+
+
+def test_members_that_share_a_split_share_a_fit(data, monkeypatch):
+    X, _, y, _ = data
+    fits, fit = [], TableBoosting.fit
+    monkeypatch.setattr(TableBoosting, "fit", lambda *a: fits.append(1) or fit(*a))
+    model = NONARegressor(trend="boosting", **QUICK | dict(n_estimators=6))
+    model.fit(X, y, groups=np.arange(200) // 4)
+    assert len(fits) == 2
+    model.fit(X, y)
+    assert len(fits) == 2 + 7
 
 
 def test_extreme_scales(data):

@@ -87,7 +87,7 @@ def check_training_data(estimator, X, y, sample_weight):
         raise ValueError("sample_weight must have a positive entry; all weights are zero.")
     check_total_weight(sample_weight)
     if reader is not None:
-        reader, matrix = reader.sort_levels(matrix, y.reshape(len(y), -1), sample_weight)
+        reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
 
 
@@ -125,15 +125,15 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
     try:
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
         _refuse_what_is_no_number(y_val, "y")
-        y_val = check_array(
-            np.asarray(y_val), dtype=np.float64, ensure_2d=False, input_name="y"
-        ).reshape(len(read), -1)
+        y_val = check_array(y_val, dtype=np.float64, ensure_2d=False, input_name="y")
+        check_consistent_length(read, y_val)
+        y_val = y_val.reshape(len(y_val), -1)
         weight = check_sample_weight(
             sample_weight_val, read, dtype=np.float64, ensure_non_negative=True
         )
         check_total_weight(weight)
     except (ValueError, TypeError) as error:
-        raise type(error)(f"X_val, y_val or sample_weight_val: {error}") from error
+        raise ValueError(f"X_val, y_val or sample_weight_val: {error}") from error
     if y_val.shape[1] != y.shape[1]:
         raise ValueError(f"y_val must have {y.shape[1]} targets, as y has; got {y_val.shape[1]}.")
     kept = np.flatnonzero(weight > 0)
@@ -155,7 +155,10 @@ def check_groups(groups, n_samples):
         )
     if any(map(is_missing, groups.tolist())):
         raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
-    return np.unique(groups, return_inverse=True)[1].ravel()
+    try:
+        return np.unique(groups, return_inverse=True)[1].ravel()
+    except TypeError as error:
+        raise ValueError(f"groups must be all numbers or all text: {error}") from error
 
 
 def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):

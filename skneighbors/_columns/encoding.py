@@ -19,8 +19,7 @@ class FeatureEncoder:
     Numbers are scaled robustly to median 0 and quartile distance 1 and clipped smoothly:
     ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is Holzmueller
     et al. (2024)'s scaling. A gap becomes 0, as the median; where a column had
-    any in `fit`, another column says so. Constant columns become 0; those without a
-    value are left out.
+    any in `fit`, another column says so. Constant columns become 0.
 
     Attributes
     ----------
@@ -43,22 +42,13 @@ class FeatureEncoder:
 
     @classmethod
     def fit(cls, X, sample_weight, n_levels):
-        """Make an encoder of the columns of X (n_samples, n_features), weighted.
-
-        Raises
-        ------
-        ValueError
-            If no column has a value.
-        """
-        missing = np.isnan(X)
-        has_gaps, present = missing.any(axis=0), ~missing.all(axis=0)
-        if not present.any():
-            raise ValueError("X has no column with a value; all are NaN, None or NA.")
-        numbers = np.flatnonzero((n_levels == 0) & present)
+        """Make an encoder of columns (n_samples, n_features), which have values, weighted."""
+        has_gaps = np.isnan(X).any(axis=0)
+        numbers = np.flatnonzero(n_levels == 0)
         center, scale = _fit_scale(X[:, numbers], sample_weight, has_gaps[numbers])
         return cls(
             numbers=numbers,
-            gaps=np.flatnonzero((n_levels == 0) & present & has_gaps),
+            gaps=np.flatnonzero((n_levels == 0) & has_gaps),
             one_hot=np.flatnonzero((n_levels > 0) & (n_levels <= _MAX_ONE_HOT)),
             coded=np.flatnonzero(n_levels > _MAX_ONE_HOT),
             n_levels=n_levels,

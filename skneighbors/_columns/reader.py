@@ -1,10 +1,10 @@
 """Tables to matrices of float64: a gap is NaN, a level its code, a time its day."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from .table import CATEGORIES, NUMBERS, TIMES, check_levels, is_missing
+from .table import CATEGORIES, NOTHING, NUMBERS, TIMES, check_levels, is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,12 +14,12 @@ class TableReader:
     Attributes
     ----------
     kinds : list
-        What each column of the table holds.
+        What each column of the table holds; NOTHING is not read.
     codes : list of (dict or None)
         For columns of categories, the code of each level; equal values are one level.
     order : list of int
-        The matrix's columns, by their numbers in the table: in the order of their
-        names, so that another order changes nothing.
+        The matrix's columns, by their numbers in the table: those with values, in the order
+        of their names, so that another order changes nothing.
     """
 
     kinds: list
@@ -38,8 +38,14 @@ class TableReader:
         categorical = find_categorical(categorical_features, table)
         kinds = []
         for j, given in enumerate(categorical):
-            kind = CATEGORIES if given else table.kind(j) or NUMBERS
-            if kind == CATEGORIES and given is False:
+            kind = table.kind(j)
+            if given and kind == TIMES:
+                raise ValueError(
+                    f"{table.describe(j)} holds {kind}, but categorical_features names it. For a "
+                    "category of each date, make it text."
+                )
+            kind = CATEGORIES if given else kind
+            if kind == CATEGORIES and given is False and not table.is_missing(j):
                 raise ValueError(
                     f"{table.describe(j)} holds {_example(table, j)}, but categorical_features="
                     f"{categorical_features!r} does not name it. Name it, or encode it as numbers."
@@ -72,20 +78,15 @@ class TableReader:
         ValueError
             If a column holds infinity, or something else than before.
         """
-        for j, kind in enumerate(self.kinds):
-            if kind != CATEGORIES and table.kind(j) != kind and not table.is_missing(j):
-                raise ValueError(
-                    f"{table.describe(j)} holds {table.kind(j)}, such as {_example(table, j)}; in "
-                    f"fit it held {kind}."
-                )
-        numbers = [j for j, kind in enumerate(self.kinds) if kind == NUMBERS]
+        missing = {j for j, kind in enumerate(self.kinds) if self._is_missing(table, j, kind)}
+        numbers = [j for j, kind in enumerate(self.kinds) if kind == NUMBERS and j not in missing]
         X = np.full((len(table.data), len(self.kinds)), np.nan)
         if numbers:
             X[:, numbers] = table.numbers(numbers)
         for j, (kind, codes) in enumerate(zip(self.kinds, self.codes, strict=True)):
             if kind == CATEGORIES:
                 X[:, j] = _encode(table.values(j), codes, table.describe(j))
-            elif kind == TIMES and not table.is_missing(j):
+            elif kind == TIMES and j not in missing:
                 X[:, j] = table.days(j)
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
@@ -95,11 +96,23 @@ class TableReader:
             )
         return X[:, self.order]
 
-    def sort_levels(self, X, y, sample_weight):
-        """Give levels new codes, the heaviest first, so that what they are called does not matter.
+    def _is_missing(self, table, j, kind):
+        """Whether a column has no value to be read; raise ValueError if it has others."""
+        if kind in (CATEGORIES, NOTHING) or table.kind(j) == kind:
+            return kind == NOTHING
+        if not table.is_missing(j):
+            raise ValueError(
+                f"{table.describe(j)} holds {table.kind(j)}, such as {_example(table, j)}; in fit "
+                f"it held {kind}."
+            )
+        return True
 
-        Levels of one weight come in the order of their smallest, then largest, targets,
-        and only then by name. Those without weight become unknown.
+    def settle(self, X, y, sample_weight):
+        """Leave columns without values out, and number levels so that names don't matter.
+
+        The heaviest levels come first, those of one weight by the targets and numbers of
+        their rows, and those alike in all of these by name. Levels without weight become
+        unknown.
 
         Parameters
         ----------
@@ -111,18 +124,35 @@ class TableReader:
         Returns
         -------
         reader : TableReader
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray of shape (n_samples, n_features left)
             With the new codes.
+
+        Raises
+        ------
+        ValueError
+            If no column is left.
         """
-        X, codes = X.copy(), list(self.codes)
-        for i, j in enumerate(self.order):
-            if codes[j]:
-                new = _rank_levels(X[:, i], list(codes[j]), y, sample_weight)
-                known = ~np.isnan(X[:, i])
-                X[known, i] = new[X[known, i].astype(int)]
-                levels = zip(codes[j], new, strict=True)
-                codes[j] = {level: code for level, code in levels if not np.isnan(code)}
-        return replace(self, codes=codes), X
+        counted = sample_weight > 0
+        kept = np.flatnonzero(~np.isnan(X[counted]).all(axis=0))
+        if not len(kept):
+            raise ValueError("X has no column with a value; all are NaN, None or NA.")
+        order, X = [self.order[i] for i in kept], X[:, kept]
+        kinds = [kind if j in order else NOTHING for j, kind in enumerate(self.kinds)]
+        codes = [self.codes[j] if j in order else None for j in range(len(kinds))]
+        categorical = [i for i, j in enumerate(order) if kinds[j] == CATEGORIES]
+        if categorical:
+            numbers = np.delete(X[counted], categorical, axis=1)
+            numbers[np.isnan(numbers)] = -np.inf  # equal to itself
+            alike = np.column_stack([numbers, y[counted]])
+            rank = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
+        for i in categorical:
+            j = order[i]
+            new = _rank_levels(X[counted, i], rank, sample_weight[counted], list(codes[j]))
+            known = ~np.isnan(X[:, i])
+            X[known, i] = new[X[known, i].astype(int)]
+            levels = zip(codes[j], new, strict=True)
+            codes[j] = {level: int(code) for level, code in levels if not np.isnan(code)}
+        return TableReader(kinds, codes, order), X
 
 
 def find_categorical(categorical_features, table):
@@ -137,6 +167,10 @@ def find_categorical(categorical_features, table):
     if isinstance(categorical_features, str):  # "from_dtype"
         return [None] * n_columns
     given = np.asarray([] if categorical_features is None else categorical_features)
+    if given.ndim != 1:
+        raise ValueError(
+            f"categorical_features must have one dimension; got {categorical_features!r}."
+        )
     if given.dtype.kind == "b":
         if given.shape != (n_columns,):
             raise ValueError(
@@ -145,7 +179,7 @@ def find_categorical(categorical_features, table):
             )
         return given.tolist()
     columns = range(-n_columns, n_columns) if given.dtype.kind in "iu" else table.names or ()
-    for column in np.atleast_1d(given).tolist():
+    for column in given.tolist():
         if column not in columns:
             raise ValueError(
                 f"categorical_features names {column!r}, which is no column of X: give names, "
@@ -177,21 +211,32 @@ def _encode(values, codes, name):
     return np.fromiter((codes.get(value, np.nan) for value in values), np.float64, len(values))
 
 
-def _rank_levels(column, levels, y, sample_weight):
-    """Find the new code of each old one; NaN if it has no weight."""
-    present = (sample_weight > 0) & ~np.isnan(column)
-    old = column[present].astype(int)
-    weight = np.bincount(old, sample_weight[present], len(levels))
-    keys = [[repr(level) for level in levels]]
-    for target in y[present].T:
-        low, high = np.full(len(levels), np.inf), np.full(len(levels), -np.inf)
-        np.minimum.at(low, old, target)
-        np.maximum.at(high, old, target)
-        keys += [high, low]
-    ranked = np.lexsort([*keys, -weight])
-    ranked = ranked[weight[ranked] > 0]
+def _rank_levels(column, rank, weight, levels):
+    """Find the new code of each old one; NaN if it has no weight.
+
+    Rows that are alike have the same rank.
+    """
+    present = ~np.isnan(column)
+    old, rank, weight = column[present].astype(int), rank[present], weight[present]
+    # Sums in an order that is the rows' own, so that rounding is, too.
+    order = np.lexsort([weight, rank, old])
+    old, rank, weight = old[order], rank[order], weight[order]
+    first = np.flatnonzero(np.diff(old, prepend=-1) | np.diff(rank, prepend=-1))
+    old, rank, weight = old[first], rank[first], np.add.reduceat(weight, first)
+    starts = np.flatnonzero(np.diff(old, prepend=-1))
+    parts = zip(
+        -np.add.reduceat(weight, starts),
+        np.split(rank, starts[1:]),
+        np.split(weight, starts[1:]),
+        old[starts],
+        strict=True,
+    )
+    keys = sorted(
+        (total, ranks.tolist(), weights.tolist(), repr(levels[code]), code)
+        for total, ranks, weights, code in parts
+    )
     new = np.full(len(levels), np.nan)
-    new[ranked] = np.arange(len(ranked))
+    new[[key[-1] for key in keys]] = np.arange(len(keys))
     return new
 
 

@@ -65,6 +65,8 @@ class TrainingSamples:
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
             groups = check_groups(groups, len(y))
+            if len(np.unique(groups[sample_weight > 0])) < 2:
+                raise ValueError("groups must hold at least 2 groups to train on; got 1.")
         validation = check_validation_data(estimator, reader, matrix, y, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:

@@ -48,27 +48,36 @@ class EnsembleSplit(NamedTuple):
 
 
 def draw_groups(groups, n_validation, random_state):
-    """Draw groups at random until they hold so many samples.
+    """Draw groups at random to hold out.
 
     Parameters
     ----------
     groups : int ndarray of shape (n_samples,)
     n_validation : int
-        At least so many, unless a single group would be left.
+        Groups are drawn until they hold so many samples. Groups that would make it more than
+        half of all are passed over, but for the smallest one if there are no others.
     random_state : RandomState
 
     Returns
     -------
     is_held_out : bool ndarray of shape (n_samples,)
+        At least two groups are left.
 
     Raises
     ------
     ValueError
-        If there is one group only.
+        If there are fewer than three groups.
     """
     names, sizes = np.unique(groups, return_counts=True)
-    if len(names) == 1:
-        raise ValueError("groups must hold at least 2 groups; got 1: none can be held out.")
-    order = random_state.permutation(len(names))
-    n_drawn = 1 + np.searchsorted(np.cumsum(sizes[order]), n_validation)
-    return np.isin(groups, names[order[: min(n_drawn, len(names) - 1)]])
+    if len(names) < 3:
+        raise ValueError(
+            f"groups must hold at least 3 groups, one to hold out; got {len(names)}. Or give "
+            "X_val and y_val, or early_stopping=False."
+        )
+    drawn, n_drawn = [], 0
+    for i in random_state.permutation(len(names)):
+        fits = 2 * (n_drawn + sizes[i]) <= len(groups)
+        if n_drawn < n_validation and fits and len(drawn) < len(names) - 2:
+            drawn.append(i)
+            n_drawn += sizes[i]
+    return np.isin(groups, names[drawn or [sizes.argmin()]])

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 NUMBERS = "numbers"
 CATEGORIES = "categories"
 TIMES = "dates, times or durations"
+NOTHING = "nothing"
 
 _EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
 
@@ -60,7 +61,9 @@ class Table:
             return None
         if array.ndim != 2:
             return None
-        declared = TIMES if array.dtype.kind in "mM" else None if array.dtype == object else NUMBERS
+        declared = {"m": TIMES, "M": TIMES, "b": CATEGORIES, "O": None}.get(
+            array.dtype.kind, NUMBERS
+        )
         return cls(array, None, [declared] * array.shape[1])
 
     def describe(self, j):
@@ -72,18 +75,15 @@ class Table:
 
         Returns
         -------
-        kind : NUMBERS, CATEGORIES, TIMES or None
-            None if all its values are missing.
+        kind : NUMBERS, CATEGORIES, TIMES or NOTHING
+            NOTHING if all its values are missing and its dtype does not say.
 
         Raises
         ------
         ValueError
             If it holds nothing of these.
         """
-        if self.declared[j] in (NUMBERS, TIMES):
-            return self.declared[j]
-        found = _kind_of(self.values(j), self.describe(j))
-        return None if found is None else self.declared[j] or found
+        return self.declared[j] or _kind_of(self.values(j), self.describe(j))
 
     def values(self, j):
         """Values of a column, as a list."""
@@ -92,12 +92,20 @@ class Table:
 
     def numbers(self, columns):
         """Columns of numbers, to float64; gaps are NaN."""
-        numbers = nw.to_native(self.data[:, columns], pass_through=True)
-        if any(self.declared[j] != NUMBERS for j in columns):
-            numbers = np.array([_as_floats(self.values(j)) for j in columns]).T
-        return check_array(
-            numbers, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
-        )
+        out = np.empty((len(self.data), len(columns)))
+        is_numeric = np.array([self.declared[j] == NUMBERS for j in columns], dtype=bool)
+        if is_numeric.any():
+            declared = [j for j, numeric in zip(columns, is_numeric, strict=True) if numeric]
+            out[:, is_numeric] = check_array(
+                nw.to_native(self.data[:, declared], pass_through=True),
+                dtype=np.float64,
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+                input_name="X",
+            )
+        for i in np.flatnonzero(~is_numeric):
+            out[:, i] = _as_floats(self.values(columns[i]), self.describe(columns[i]))
+        return out
 
     def days(self, j):
         """Read times of a column as days since 1970, UTC, and durations as days; gaps are NaN."""
@@ -106,16 +114,23 @@ class Table:
             if times.dtype == nw.Datetime and times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             times = times.to_numpy()
-        return (times - _EPOCH if times.dtype.kind == "M" else times) / _DAY
+        try:
+            return (times - _EPOCH if times.dtype.kind == "M" else times) / _DAY
+        except TypeError as error:  # months and years
+            raise ValueError(f"{self.describe(j)} holds no days: {error}") from error
 
     def is_missing(self, j):
         """Whether a column has no value at all."""
         return all(map(is_missing, self.values(j)))
 
 
+# Types of values that stand for none.
+_GAPS = ("NoneType", "NAType", "NaTType")
+
+
 def is_missing(value):
     """Whether a value is None, NaN, NaT or NA."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    return type(value).__name__ in _GAPS or value != value
 
 
 def _declared(dtype):
@@ -128,10 +143,9 @@ def _declared(dtype):
 
 def _kind_of(values, name):
     """Kind of a column by its values: numbers, levels that are text or bool, or nothing."""
-    types = {type(value) for value in values}
-    present = {own for own in types if not (own is type(None) or own.__name__ == "NAType")}
+    present = {own for own in set(map(type, values)) if own.__name__ not in _GAPS}
     if not present or (present == {float} and all(map(is_missing, values))):
-        return None
+        return NOTHING
     if all(issubclass(own, Real | Decimal) and own is not bool for own in present):
         return NUMBERS
     check_levels(values, name)
@@ -153,10 +167,13 @@ def _describe(value):
             "instance with pandas.to_datetime, or to numbers"
         )
     return (
-        f"{value!r}, a {type(value).__name__}: a column's argument must be a string, a number, "
-        f"a bool or a date, not {type(value).__name__!r}"
+        f"{value!r}, of type {type(value).__name__!r}: a column may hold numbers, text, bools, "
+        "dates and times. Convert it to one of these"
     )
 
 
-def _as_floats(values):
-    return [np.nan if is_missing(value) else float(value) for value in values]
+def _as_floats(values, name):
+    try:
+        return [np.nan if is_missing(value) else float(value) for value in values]
+    except OverflowError as error:
+        raise ValueError(f"{name} holds a number beyond float64: {error}") from error

@@ -32,7 +32,9 @@ class LabelledRows(NamedTuple):
 
     def first(self, n_rows):
         """Select the first rows."""
-        return LabelledRows(*(part if part is None else part[:n_rows] for part in self))
+        X, y, weight, group = (part if part is None else part[:n_rows] for part in self)
+        weight = None if weight is None or (weight == 1).all() else weight
+        return LabelledRows(X, y, weight, group)
 
     def take_labels(self, rows):
         """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""

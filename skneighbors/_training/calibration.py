@@ -67,7 +67,8 @@ def share_of_other(held_out, other):
     """
     y, y_hat, other = (part.double().cpu() for part in (held_out.y, held_out.y_hat, other))
     weight = torch.ones_like(y[..., 0]) if held_out.weight is None else held_out.weight.cpu()
-    weight = weight.unsqueeze(-1)
+    # Weights below 1 are no smaller sample.
+    weight = weight.unsqueeze(-1) * max(1.0, weight.numel() / float(weight.sum()))
     residual, change = y - y_hat, other - y_hat
     total = (weight * change.square()).sum()
     if total == 0:

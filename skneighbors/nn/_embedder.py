@@ -129,6 +129,8 @@ class CategoricalEmbedding(nn.Module):
         """
         rows = codes.long() + self.first.unsqueeze(-2)
         stack = self.weight.shape[:-2]
+        if not stack:
+            return F.embedding(rows, self.weight).flatten(-2)
         rows = rows.expand(*stack, *rows.shape[-2:]).flatten(-2)
         vectors = self.weight.take_along_dim(rows.unsqueeze(-1), -2)
         return vectors.unflatten(-2, (-1, codes.shape[-1])).flatten(-2)

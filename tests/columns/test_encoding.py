@@ -61,13 +61,6 @@ def test_gaps_are_taken_for_the_median_and_told(X):
     assert_array_equal(encoder.transform(np.full((1, 3), NAN)), [[0, 0, 0, 1]])
 
 
-def test_columns_without_a_value_are_left_out(X):
-    empty = np.column_stack([X, np.full(40, NAN)])
-    assert_array_equal(numbers(empty).transform(empty), numbers(X).transform(X))
-    with pytest.raises(ValueError, match="X has no column with a value"):
-        numbers(np.full((3, 2), NAN))
-
-
 def test_levels(X):
     codes = np.random.RandomState(0).randint(9, size=(40, 2)).astype(float)
     codes[:, 0] %= 3

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.preprocessing import OrdinalEncoder
 
 from skneighbors._columns.reader import TableReader
-from skneighbors._columns.table import CATEGORIES, NUMBERS, TIMES, Table
+from skneighbors._columns.table import CATEGORIES, NOTHING, NUMBERS, TIMES, Table
 
 NAN = np.nan
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
@@ -30,8 +30,9 @@ PANDAS = {
     "nullable ints": (pd.Series([1, None, 3], dtype="Int64"), NUMBERS, [1, NAN, 3]),
     "nullable floats": (pd.Series([1.5, None, 3], dtype="Float32"), NUMBERS, [1.5, NAN, 3]),
     "objects": (pd.Series([1, None, Decimal("2.5")], dtype=object), NUMBERS, [1, NAN, 2.5]),
+    "NaT": (pd.Series([1, pd.NaT, 2.5], dtype=object), NUMBERS, [1, NAN, 2.5]),
     "NA": (pd.Series([1, pd.NA, 2.5], dtype=object), NUMBERS, [1, NAN, 2.5]),
-    "nothing": (pd.Series([None] * 3, dtype=object), NUMBERS, [NAN] * 3),
+    "nothing": (pd.Series([None] * 3, dtype=object), CATEGORIES, [NAN] * 3),
     "bools": (pd.Series([True, False, True]), CATEGORIES, [0, 1, 0]),
     "nullable bools": (pd.Series([None, False, True], dtype="boolean"), CATEGORIES, [NAN, 0, 1]),
     "text": (pd.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
@@ -53,7 +54,7 @@ POLARS = {
     "floats": (pl.Series([1.5, None, NAN]), NUMBERS, [1.5, NAN, NAN]),
     "ints": (pl.Series([1, None, 3], dtype=pl.UInt8), NUMBERS, [1, NAN, 3]),
     "decimals": (pl.Series([Decimal("1.5"), None, Decimal(3)]), NUMBERS, [1.5, NAN, 3]),
-    "nothing": (pl.Series([None] * 3), NUMBERS, [NAN] * 3),
+    "nothing": (pl.Series([None] * 3), NOTHING, [NAN] * 3),
     "bools": (pl.Series([True, None, False]), CATEGORIES, [0, NAN, 1]),
     "text": (pl.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
     "categorical": (pl.Series(["b", None, "a"], dtype=pl.Categorical), CATEGORIES, [0, NAN, 1]),
@@ -88,7 +89,7 @@ def test_arrays_and_lists_by_their_values():
     for X in (rows, np.array(rows, dtype=object), pd.DataFrame(rows)):
         assert_array_equal(read(X)[1], expected)
     assert_array_equal(read(np.array([["1"], ["2"]]))[1], [[0], [1]])
-    assert_array_equal(read(np.array([[True], [False]]))[1], [[1], [0]])
+    assert_array_equal(read(np.array([[True], [False]]))[1], [[0], [1]])
     moments = np.array(["1970-01-02", "NaT"], dtype="datetime64[ns]")
     assert_array_equal(read(moments[:, None])[1], [[1], [NAN]])
 
@@ -160,8 +161,8 @@ def test_columns_that_are_missing_throughout():
         ("c", ["2020-01-01"], "holds categories, such as '2020-01-01'; in fit it held dates"),
         ("d", ["7"], "holds text as categories, such as '7'; in fit they were numbers"),
         ("a", [np.inf], "contains infinity"),
-        ("a", [[1]], r"holds \[1\], a list"),
-        ("b", [[1]], r"holds \[1\], a list"),
+        ("a", [[1]], r"holds \[1\], of type 'list'"),
+        ("b", [[1]], r"holds \[1\], of type 'list'"),
     ],
 )
 def test_other_values_than_in_fit(name, values, message):
@@ -198,28 +199,91 @@ def test_lazy_frames():
         Table.of(pl.LazyFrame({"a": [1]}))
 
 
+def settle(X, y, weight):
+    table = Table.of(X)
+    reader = TableReader.of(table, "from_dtype")
+    reader, matrix = reader.settle(reader.read(table), np.reshape(y, (len(y), -1)), weight)
+    assert_array_equal(reader.read(table), matrix)
+    return reader, matrix
+
+
+@pytest.mark.parametrize("few_values", [False, True])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_levels_are_numbered_by_weight_and_targets_whatever_they_are_called(n_targets):
+def test_levels_are_numbered_by_their_rows_whatever_they_are_called(n_targets, few_values):
     rng = np.random.RandomState(0)
     names = np.array(list("abcdefgh"))
     codes, y = rng.randint(8, size=60), rng.normal(size=(60, n_targets))
-    weight = rng.randint(3, size=60).astype(float)
-    expected = None
-    for order in (np.arange(8), rng.permutation(8)):
-        table = Table.of(pd.DataFrame({"a": names[order][codes]}))
-        reader = TableReader.of(table, "from_dtype")
-        reader, matrix = reader.sort_levels(reader.read(table), y, weight)
-        assert_array_equal(reader.read(table), matrix)
-        expected = matrix if expected is None else expected
-        assert_array_equal(matrix, expected)
-        totals = [weight[matrix[:, 0] == code].sum() for code in range(8)]
-        assert totals == sorted(totals, reverse=True)
+    x = rng.normal(size=60)
+    if few_values:  # as many rows of each level, and the same targets
+        codes, y = np.arange(64) % 8, np.repeat([[0.0] * n_targets, [1.0] * n_targets], 32, axis=0)
+        x = np.where(rng.uniform(size=64) < 0.3, NAN, rng.randint(9, size=64))
+    for weight in (np.ones(len(x)), rng.choice([0.1, 0.3, 1.1], len(x))):
+        expected = None
+        for order in (np.arange(8), rng.permutation(8)):
+            rows = rng.permutation(len(x))
+            X = pd.DataFrame({"a": names[order][codes], "x": x})
+            _, matrix = settle(X.iloc[rows], y[rows], weight[rows])
+            matrix = matrix[np.argsort(rows)]
+            expected = matrix if expected is None else expected
+            assert_array_equal(matrix, expected)
+            totals = [weight[matrix[:, 0] == code].sum() for code in range(8)]
+            assert (np.diff(totals) < 1e-9).all()
+
+
+def test_weights_of_levels_are_copies():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame({"a": rng.choice(list("abcdef"), 40), "x": rng.randint(3, size=40)})
+    y, weight = rng.randint(2, size=40), rng.randint(4, size=40)
+    copies = np.repeat(np.arange(40), weight)
+    weighted, _ = settle(X, y, weight.astype(float))
+    copied, _ = settle(X.iloc[copies], y[copies], np.ones(len(copies)))
+    assert weighted.codes == copied.codes
+
+
+def test_columns_without_a_value_are_left_out():
+    X = pd.DataFrame(
+        {
+            "text": pd.Series([None] * 3, dtype="str"),
+            "kind": pd.Categorical([None] * 3, categories=["x"]),
+            "number": [NAN] * 3,
+            "when": pd.to_datetime([None] * 3),
+            "nothing": pd.Series([None] * 3, dtype=object),
+            "no weight": [NAN, NAN, 1.0],
+            "x": [1.0, 2.0, 3.0],
+        }
+    )
+    reader, matrix = settle(X, np.zeros(3), np.array([1.0, 1.0, 0.0]))
+    assert_array_equal(matrix, [[1], [2], [3]])
+    # What they hold later is not looked at.
+    later = dict(text="a", kind="x", number="b", when=[5], nothing=[[7]], x=4.0)
+    assert_array_equal(reader.read(Table.of(X.iloc[:1].assign(**later))), [[4]])
+    with pytest.raises(ValueError, match="X has no column with a value; all are NaN"):
+        settle(X.drop(columns=["x", "no weight"]), np.zeros(3), np.ones(3))
+
+
+@pytest.mark.parametrize("values", [pd.to_datetime(["2020"]), np.array(["2020"], "datetime64[ns]")])
+def test_times_are_not_given_as_categorical(values):
+    X = pd.DataFrame({"a": values}) if isinstance(values, pd.Index) else values[:, None]
+    with pytest.raises(ValueError, match=r"Column ('a'|0) of X holds dates.*categorical_features"):
+        read(X, [0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([[10**400]], dtype=object), "Column 0 of X holds a number beyond float64"),
+        (np.array([[3]], dtype="timedelta64[M]"), "Column 0 of X holds no days"),
+    ],
+)
+def test_numbers_and_times_out_of_range(values, message):
+    with pytest.raises(ValueError, match=message):
+        read(values)
 
 
 def test_levels_without_weight_are_unknown():
     table = Table.of([["a"], ["b"], ["c"]])
     reader = TableReader.of(table, "from_dtype")
-    reader, matrix = reader.sort_levels(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
+    reader, matrix = reader.settle(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
     assert_array_equal(matrix, [[1], [NAN], [0]])
     assert_array_equal(reader.read(table), matrix)
     assert reader.n_levels.tolist() == [2]

@@ -54,6 +54,7 @@ def test_categorical_embedding_looks_vectors_up():
     for dtype in (torch.int64, torch.float32):
         out = embedding(torch.from_numpy(codes).to(dtype))
         assert_allclose(out.detach(), expected)
+    assert_allclose(embedding(torch.from_numpy(codes[None, None])).detach()[0, 0], expected)
     # The gradient reaches the rows that were looked up, and no other.
     embedding(torch.from_numpy(codes)).sum().backward()
     seen = {0, 1, 2, 3, 6, 8}
