@@ -45,6 +45,7 @@ from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES
 
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
+_MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the line that calls fit
 
 
@@ -403,8 +404,8 @@ def _scale(samples):
         encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
     y_scaler = TargetScaler.fit(y, weight)
     if validation is not None:
-        if not np.isfinite(y_scaler.transform(validation.y)).all():
-            raise ValueError("y_val holds values beyond float64 in relation to y.")
+        if np.abs(y_scaler.transform(validation.y)).max() > _MAX_SCALED:
+            raise ValueError("y_val holds values too far from those of y for single precision.")
         X, y = np.concatenate([X, validation.matrix]), np.concatenate([y, validation.y])
         weight = np.concatenate([weight, validation.weight])
         if groups is not None:
