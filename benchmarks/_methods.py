@@ -105,17 +105,18 @@ OURS = {
     "NONA, no boosting": _ours(trend="linear"),
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
 }
+# Of the networks alone, without boosting.
 ABLATIONS = {
     "NONA, linear head only": _ours(LinearHeadRegressor, trend="linear"),
-    "NONA, no SoftStep": _ours(softstep=None),
+    "NONA, no SoftStep": _ours(trend="linear", softstep=None),
     "NONA, no trend": _ours(trend=None),
-    "NONA, not sharpened": _ours(sharpness=1.0),
-    "NONA, one member": _ours(n_estimators=1),
-    "NONA, two hidden layers": _ours(hidden_layer_sizes=(256, 256)),
-    "NONA, uniform context": _ours(context_neighbors=None),
-    "NONA, in-batch context": _ours(context_size=None),
-    "NONA, no weight average": _ours(ema_decay=None),
-    "NONA, validation rows held out": _ours(refit=False),
+    "NONA, not sharpened": _ours(trend="linear", sharpness=1.0),
+    "NONA, one member": _ours(trend="linear", n_estimators=1),
+    "NONA, two hidden layers": _ours(trend="linear", hidden_layer_sizes=(256, 256)),
+    "NONA, uniform context": _ours(trend="linear", context_neighbors=None),
+    "NONA, in-batch context": _ours(trend="linear", context_size=None),
+    "NONA, no weight average": _ours(trend="linear", ema_decay=None),
+    "NONA, validation rows held out": _ours(trend="linear", refit=False),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

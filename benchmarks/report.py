@@ -90,7 +90,7 @@ def told_table(frame):
     return part.pivot_table(index="method", columns="dataset", values="rmse").reindex(methods)
 
 
-def ablation_table(rmse, ours="NONA"):
+def ablation_table(rmse, ours="NONA, no boosting"):
     """RMSE of each ablation relative to ours, by set and over the runs that both made."""
     rows = {}
     for method in ABLATIONS:
@@ -233,7 +233,7 @@ def main():
         title = "Fit time of runs with the machine to themselves, seconds"
         parts += time_parts(title, load(times)[0])
     if any(method in rmse for method in ABLATIONS):
-        title = "RMSE relative to NONA's"
+        title = "RMSE relative to that of NONA without boosting"
         table = rst_table(title, upright(ablation_table(rmse)), 3)
         (args.output / "ablations.inc").write_text(table + "\n", encoding="utf-8")
     complete, average, p_value = rank_test(rmse)
