@@ -77,7 +77,8 @@ def ratio_table(rmse):
 
 def win_table(rmse):
     """Share of the runs in which ours has a lower error than each peer."""
-    rows = {ours: (ratios(rmse, ours) < 1).mean() for ours in OURS if ours in rmse}
+    tables = {ours: ratios(rmse, ours) for ours in OURS if ours in rmse}
+    rows = {ours: (table < 1).where(table.notna()).mean() for ours, table in tables.items()}
     return pd.DataFrame(rows).T
 
 
@@ -103,7 +104,7 @@ def ablation_table(rmse, ours="NONA, no boosting"):
     return table[[column for column in columns if column in table]]
 
 
-def time_ratio(fit_s, ours, peer, rows=None, n_rows=1000):
+def time_ratio(fit_s, ours, peer, n_rows=1000, rows=None):
     """Geometric-mean ratio of fit times over the sets of `n_rows` rows or more.
 
     `rows` are those trained on, of sets whose size is not known.
@@ -122,7 +123,7 @@ def time_parts(title, frame):
     if "RealMLP-TD" in fit_s:
         rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
         ours = [method for method in OURS if method in fit_s]
-        ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows) for method in ours}
+        ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows=rows) for method in ours}
         told = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
         cores = "/".join(map(str, sorted(frame.threads.unique())))
         line = (

@@ -55,7 +55,7 @@ class NONARegressor(BaseNeighborRegressor):
         with the rest. X may then have more than two dimensions and is not scaled.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
+        All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects or arrays that hold
         text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
         of its own. Not used with a `feature_extractor`.
@@ -189,8 +189,8 @@ class NONARegressor(BaseNeighborRegressor):
     (UTC), durations are days. A gap is taken for the median, and a further feature says where
     the column had any. Categories of up to 8 levels are one-hot; of more, each level learns a
     vector. Boosted trees get numbers with their gaps, and categories as such, the 254 heaviest
-    of each column. Targets are standardised. Columns with names are taken in the order
-    of these. Training is in float32, prediction in float64, but for the sample that
+    of each column. Targets are standardised. The order of columns whose names are text
+    does not matter to `fit`. Training is in float32, prediction in float64, but for the sample that
     `n_candidates` leaves the far rows to.
 
     With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps

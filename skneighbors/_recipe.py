@@ -367,7 +367,7 @@ def _count_validation(given, n_samples, auto, n_given):
     """How many samples each network holds out."""
     early_stopping, needed = given["early_stopping"], None
     if _is_blended(given["trend"]):
-        needed = f"trend={given['trend']!r}, whose share they choose"
+        needed = f"trend={given['trend']!r}: rows held out choose its share"
     if n_given is not None:
         needed = "X_val"
     if early_stopping == "auto":

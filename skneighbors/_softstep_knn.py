@@ -67,7 +67,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         with the rest. X may then have more than two dimensions and is not scaled.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
+        All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects or arrays that hold
         text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
         of its own. Not used with a `feature_extractor`.

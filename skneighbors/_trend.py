@@ -167,8 +167,14 @@ class TrendFitter:
         """
         samples = np.flatnonzero(np.isin(self._row_of, rows))
         weight = {} if self._weight is None else {"sample_weight": self._weight[samples]}
-        X = take_samples(self._X, samples)
-        return clone(self._regressor).fit(X, self._y[samples], **weight)
+        X, regressor = take_samples(self._X, samples), clone(self._regressor)
+        try:
+            return regressor.fit(X, self._y[samples], **weight)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"trend={regressor!r} failed on X and y as given; what it does not take, such as "
+                f"text or gaps, must be encoded in a pipeline: {error}"
+            ) from error
 
     def predict_held_out(self, split):
         """Fit and predict as the split of each of m members says.

@@ -40,6 +40,8 @@ BAD_DATA = {
     "nothing but gaps": (np.full((20, 3), np.nan), y, "X has no column with a value"),
     "dict in X": (np.array([[{}]] * 20, dtype=object), y, "Column 0 of X holds {}, of type 'dict'"),
     "bytes in X": (np.array([[b"a"]] * 20), y, "Column 0 of X holds b'a', of type 'bytes'"),
+    "1-d text": (np.array(["a"] * 20), y, "Expected 2D array, got 1D array"),
+    "a name": ("data.csv", y, "Expected 2D array, got scalar array"),
     "ragged X": ([[1.0], [1.0, 2.0]] * 10, y, "inhomogeneous|sequence"),
     "complex X": (X + 1j, y, "Complex data not supported"),
     "sparse X": (sparse.csr_matrix(X), y, "(?i)sparse"),
@@ -212,6 +214,7 @@ BAD_CATEGORICAL_FEATURES = {
     "index beyond": ([3], "names 3, which is no column of X.*from 0 to 2"),
     "mask of another length": ([True, False], r"mask must have an entry .* 3 .* got shape \(2,\)"),
     "a float": ([0.5], "names 0.5, which is no column"),
+    "a negative index": ([-1], "names -1, which is no column"),
     "no dimension": (np.array(2), "must have one dimension; got array"),
 }
 
@@ -233,14 +236,20 @@ BAD_VALIDATION = {
     "no y_val": (dict(X_val=X), "X_val and y_val must be given together"),
     "no X_val": (dict(y_val=y), "X_val and y_val must be given together"),
     "weights alone": (dict(sample_weight_val=y), "X_val and y_val must be given together"),
-    "other columns": (dict(X_val=X[:, :2], y_val=y), "^X_val, .*expecting 3 features"),
-    "inf": (dict(X_val=with_value(X, np.inf), y_val=y), "^X_val, .*contains infinity"),
-    "other rows": (dict(X_val=X, y_val=y[:5]), "^X_val, .*inconsistent"),
-    "more entries than rows": (dict(X_val=X[:10], y_val=y), "^X_val, .*inconsistent"),
+    "other columns": (dict(X_val=X[:, :2], y_val=y), "^X_val: .*expecting 3 features"),
+    "inf": (dict(X_val=with_value(X, np.inf), y_val=y), "^X_val: .*contains infinity"),
+    "other rows": (dict(X_val=X, y_val=y[:5]), "^y_val: .*inconsistent"),
+    "more entries than rows": (dict(X_val=X[:10], y_val=y), "^y_val: .*inconsistent"),
     "too large": (dict(X_val=X, y_val=1e20 * y), "y_val holds values too far from those of y"),
-    "NaN in y": (dict(X_val=X, y_val=with_value(y, np.nan)), "^X_val, y_val .*contains NaN"),
-    "two targets": (dict(X_val=X, y_val=np.c_[y, y]), "y_val must have 1 targets.* got 2"),
-    "weights": (dict(X_val=X, y_val=y, sample_weight_val=-(y**2)), "^X_val, .*Negative values"),
+    "NaN in y": (dict(X_val=X, y_val=with_value(y, np.nan)), "^y_val: .*contains NaN"),
+    "two targets": (
+        dict(X_val=X, y_val=np.c_[y, y]),
+        "y_val must have as many targets as y, 1; got 2",
+    ),
+    "weights": (
+        dict(X_val=X, y_val=y, sample_weight_val=-(y**2)),
+        "^sample_weight_val: Negative values",
+    ),
     "no weight": (dict(X_val=X, y_val=y, sample_weight_val=0 * y), "sample_weight_val"),
 }
 
@@ -255,13 +264,14 @@ def test_bad_validation_rows(estimator_class, case):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (np.arange(19), "groups must have one entry for each of 20 samples; got 19"),
+        (np.arange(19), "groups must have one entry for each of 20 samples; got an array of shape"),
         ([None] * 20, "groups contains NaN, None or NA"),
         (np.full(20, np.nan), "groups contains NaN, None or NA"),
         (np.zeros(20), "groups must hold at least 2 groups to train on; got 1"),
         (np.arange(20) % 2, "groups must hold at least 3 groups, one to hold out; got 2"),
         (np.array([1, "a"] * 10, dtype=object), "groups must be all numbers or all text"),
-        (np.zeros((20, 2)), "1d array"),
+        (np.zeros((20, 2)), "groups must have one entry for each of 20 samples"),
+        ("city", "groups must have one entry for each of 20 samples"),
     ],
 )
 def test_bad_groups(estimator_class, groups, message):
@@ -290,6 +300,12 @@ def test_boosting_needs_a_table(estimator_class):
 class _Broken(Ridge):
     def predict(self, X):
         return np.full(len(X), np.nan)
+
+
+@pytest.mark.parametrize("value", ["red", np.nan])
+def test_what_a_trend_does_not_take(estimator_class, value):
+    with pytest.raises(ValueError, match=r"trend=Ridge\(\) failed on X and y as given"):
+        estimator_class(trend=Ridge()).fit(with_value(X, value), y)
 
 
 def test_a_trend_that_predicts_nothing(estimator_class):

@@ -1,6 +1,7 @@
 """Bad input refused before any work is done, by the name of its column."""
 
 import datetime
+from contextlib import contextmanager
 
 import numpy as np
 from sklearn.utils.validation import (
@@ -56,9 +57,13 @@ def check_training_data(estimator, X, y, sample_weight):
         If any is not usable.
     """
     reader, matrix = None, X
-    table = Table.of(X) if estimator.feature_extractor is None else None
-    if table is None:
+    table = None
+    if estimator.feature_extractor is None:
+        table = Table.of(X)
+    else:
         _refuse_what_is_no_number(X, "X")
+    if table is None:
+        check_array(X, dtype=None, allow_nd=True, ensure_2d=estimator.feature_extractor is None)
     elif table.data.size if table.names is None else table.names:
         reader = TableReader.of(table, estimator.categorical_features)
         matrix = reader.read(table)
@@ -94,9 +99,11 @@ def check_training_data(estimator, X, y, sample_weight):
 def check_features(estimator, X, reader, shape):
     """Check X given to a fitted estimator; `shape` is that of a row of what is returned."""
     table = None if reader is None else Table.of(X)
-    if table is None:
+    if reader is None:
         _refuse_what_is_no_number(X, "X")
-        X = validate_data(estimator, X, dtype=np.float64, allow_nd=reader is None, reset=False)
+        X = validate_data(estimator, X, dtype=np.float64, allow_nd=True, reset=False)
+    elif table is None:
+        X = validate_data(estimator, X, dtype=None, reset=False)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=False)
         X = check_array(reader.read(table), ensure_all_finite="allow-nan")
@@ -120,22 +127,26 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
     """
     if X_val is None or y_val is None:
         if not X_val is y_val is sample_weight_val is None:
-            raise ValueError("X_val and y_val must be given together, or neither.")
+            raise ValueError(
+                "X_val and y_val must be given together, sample_weight_val only with them."
+            )
         return None
-    try:
+    with _naming("X_val"):
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
+    with _naming("y_val"):
         _refuse_what_is_no_number(y_val, "y")
         y_val = check_array(y_val, dtype=np.float64, ensure_2d=False, input_name="y")
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
+    with _naming("sample_weight_val"):
         weight = check_sample_weight(
             sample_weight_val, read, dtype=np.float64, ensure_non_negative=True
         )
         check_total_weight(weight)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"X_val, y_val or sample_weight_val: {error}") from error
     if y_val.shape[1] != y.shape[1]:
-        raise ValueError(f"y_val must have {y.shape[1]} targets, as y has; got {y_val.shape[1]}.")
+        raise ValueError(
+            f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
+        )
     kept = np.flatnonzero(weight > 0)
     return take_samples(X_val, kept), read[kept], y_val[kept], weight[kept]
 
@@ -148,10 +159,11 @@ def check_groups(groups, n_samples):
     ValueError
         If there is not one group for each sample.
     """
-    groups = column_or_1d(groups)
-    if len(groups) != n_samples:
+    groups = np.asarray(groups)
+    if groups.shape != (n_samples,):
         raise ValueError(
-            f"groups must have one entry for each of {n_samples} samples; got {len(groups)}."
+            f"groups must have one entry for each of {n_samples} samples; got an array of shape "
+            f"{groups.shape}."
         )
     if any(map(is_missing, groups.tolist())):
         raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
@@ -176,6 +188,15 @@ def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):
             "relation to those of fit span more than float64 can hold. Fit anew."
         )
     return y
+
+
+@contextmanager
+def _naming(argument):
+    """Let an error begin with the name of an argument."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{argument}: {error}") from error
 
 
 def _refuse_what_is_no_number(data, name):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .table import CATEGORIES, NOTHING, NUMBERS, TIMES, check_levels, is_missing
+from .table import CATEGORIES, DURATIONS, NOTHING, NUMBERS, TIMES, check_levels, is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +39,10 @@ class TableReader:
         kinds = []
         for j, given in enumerate(categorical):
             kind = table.kind(j)
-            if given and kind == TIMES:
+            if given and kind in (TIMES, DURATIONS):
                 raise ValueError(
                     f"{table.describe(j)} holds {kind}, but categorical_features names it. For a "
-                    "category of each date, make it text."
+                    "category of each, make it text."
                 )
             kind = CATEGORIES if given else kind
             if kind == CATEGORIES and given is False and not table.is_missing(j):
@@ -52,7 +52,7 @@ class TableReader:
                 )
             kinds.append(kind)
         codes = [
-            _number_levels(table.values(j), table.describe(j)) if kind == CATEGORIES else None
+            _number_levels(_levels_of(table, j)) if kind == CATEGORIES else None
             for j, kind in enumerate(kinds)
         ]
         order, names = range(len(kinds)), table.names
@@ -85,8 +85,8 @@ class TableReader:
             X[:, numbers] = table.numbers(numbers)
         for j, (kind, codes) in enumerate(zip(self.kinds, self.codes, strict=True)):
             if kind == CATEGORIES:
-                X[:, j] = _encode(table.values(j), codes, table.describe(j))
-            elif kind == TIMES and j not in missing:
+                X[:, j] = _encode(_levels_of(table, j), codes, table.describe(j))
+            elif kind in (TIMES, DURATIONS) and j not in missing:
                 X[:, j] = table.days(j)
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
@@ -178,7 +178,7 @@ def find_categorical(categorical_features, table):
                 f"columns of X; got shape {given.shape}."
             )
         return given.tolist()
-    columns = range(-n_columns, n_columns) if given.dtype.kind in "iu" else table.names or ()
+    columns = range(n_columns) if given.dtype.kind in "iu" else table.names or ()
     for column in given.tolist():
         if column not in columns:
             raise ValueError(
@@ -186,27 +186,34 @@ def find_categorical(categorical_features, table):
                 f"indices from 0 to {n_columns - 1}, or a mask."
             )
     if given.dtype.kind in "iu":
-        named = {column % n_columns for column in given.tolist()}
+        named = set(given.tolist())
     else:
         named = {table.names.index(name) for name in given.tolist()}
     return [j in named for j in range(n_columns)]
 
 
-def _number_levels(values, name):
-    check_levels(values, name)
+def _levels_of(table, j):
+    """Read a column's levels; those of a dtype of categories may be anything."""
+    values = table.values(j)
+    if table.declared[j] != CATEGORIES:
+        check_levels(values, table.describe(j))
+    return values
+
+
+def _number_levels(values):
     levels = dict.fromkeys(value for value in values if not is_missing(value))
     return {level: code for code, level in enumerate(levels)}
 
 
 def _encode(values, codes, name):
     """Codes of a column's levels; NaN for those that are missing or unknown."""
-    check_levels(values, name)
     were_text = {isinstance(level, str) for level in codes}
     for value in values:
         if not is_missing(value) and were_text and isinstance(value, str) not in were_text:
-            was, now = ("numbers", "text") if isinstance(value, str) else ("text", "numbers")
+            was = "text" if True in were_text else "no text"
             raise ValueError(
-                f"{name} holds {now} as categories, such as {value!r}; in fit they were {was}."
+                f"{name} holds categories such as {value!r}, of type {type(value).__name__!r}; in "
+                f"fit they were {was}."
             )
     return np.fromiter((codes.get(value, np.nan) for value in values), np.float64, len(values))
 

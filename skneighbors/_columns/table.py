@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_array
 
 NUMBERS = "numbers"
 CATEGORIES = "categories"
-TIMES = "dates, times or durations"
+TIMES = "dates"
+DURATIONS = "durations"
 NOTHING = "nothing"
 
 _EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
@@ -26,8 +27,8 @@ class Table:
     data : narwhals.DataFrame or ndarray of shape (n_samples, n_columns)
     names : list or None
     declared : list
-        What each column holds by its dtype, NUMBERS, CATEGORIES or TIMES; None if that does
-        not say.
+        What each column holds by its dtype: NUMBERS, CATEGORIES, TIMES or DURATIONS; None if
+        that does not say.
     """
 
     data: object
@@ -42,13 +43,15 @@ class Table:
         ------
         TypeError
             If X is a lazy frame.
+        ValueError
+            If columns share a name.
         """
         if hasattr(X, "collect") and not hasattr(X, "__array__"):
             raise TypeError(f"X is a {type(X).__name__}: collect it first.")
         try:
             frame = nw.from_native(X, eager_only=True, pass_through=True)
-        except nw.exceptions.DuplicateError:
-            frame = None  # names that are not unique are none
+        except nw.exceptions.DuplicateError as error:
+            raise ValueError(f"Each column of X must have a name of its own. {error}") from error
         if isinstance(frame, nw.DataFrame):
             return cls(frame, frame.columns, [_declared(dtype) for dtype in frame.schema.values()])
         if hasattr(X, "tocsr"):
@@ -61,7 +64,7 @@ class Table:
             return None
         if array.ndim != 2:
             return None
-        declared = {"m": TIMES, "M": TIMES, "b": CATEGORIES, "O": None}.get(
+        declared = {"m": DURATIONS, "M": TIMES, "b": CATEGORIES, "O": None}.get(
             array.dtype.kind, NUMBERS
         )
         return cls(array, None, [declared] * array.shape[1])
@@ -75,7 +78,7 @@ class Table:
 
         Returns
         -------
-        kind : NUMBERS, CATEGORIES, TIMES or NOTHING
+        kind : NUMBERS, CATEGORIES, TIMES, DURATIONS or NOTHING
             NOTHING if all its values are missing and its dtype does not say.
 
         Raises
@@ -136,8 +139,10 @@ def is_missing(value):
 def _declared(dtype):
     if dtype.is_numeric():
         return NUMBERS
-    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+    if dtype in (nw.Date, nw.Datetime):
         return TIMES
+    if dtype == nw.Duration:
+        return DURATIONS
     return CATEGORIES if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String) else None
 
 
@@ -161,14 +166,16 @@ def check_levels(values, name):
 
 
 def _describe(value):
-    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+    if isinstance(value, datetime.time):
+        return f"times of day, such as {value!r}: convert them to numbers, for instance hours"
+    if isinstance(value, datetime.date | datetime.timedelta):
         return (
-            f"dates or times as objects, such as {value!r}: convert it to a dtype of dates, for "
-            "instance with pandas.to_datetime, or to numbers"
+            f"dates or durations as objects, such as {value!r}: convert them to a dtype of their "
+            "own, for instance with pandas.to_datetime, or to numbers"
         )
     return (
         f"{value!r}, of type {type(value).__name__!r}: a column may hold numbers, text, bools, "
-        "dates and times. Convert it to one of these"
+        "dates and durations. Convert it to one of these, for instance with astype(str)"
     )
 
 

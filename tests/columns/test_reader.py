@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.preprocessing import OrdinalEncoder
 
 from skneighbors._columns.reader import TableReader
-from skneighbors._columns.table import CATEGORIES, NOTHING, NUMBERS, TIMES, Table
+from skneighbors._columns.table import CATEGORIES, DURATIONS, NOTHING, NUMBERS, TIMES, Table
 
 NAN = np.nan
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
@@ -48,7 +48,7 @@ PANDAS = {
         TIMES,
         DAYS,
     ),
-    "durations": (pd.Series(pd.to_timedelta(["36h", None, "0h"])), TIMES, [1.5, NAN, 0]),
+    "durations": (pd.Series(pd.to_timedelta(["36h", None, "0h"])), DURATIONS, [1.5, NAN, 0]),
 }
 POLARS = {
     "floats": (pl.Series([1.5, None, NAN]), NUMBERS, [1.5, NAN, NAN]),
@@ -66,7 +66,7 @@ POLARS = {
         DAYS,
     ),
     "dates": (pl.Series([datetime.date(2020, 1, 1), None]), TIMES, [18262, NAN]),
-    "durations": (pl.Series([datetime.timedelta(hours=36), None]), TIMES, [1.5, NAN]),
+    "durations": (pl.Series([datetime.timedelta(hours=36), None]), DURATIONS, [1.5, NAN]),
 }
 CASES = [(pd.DataFrame, *case) for case in PANDAS.values()]
 CASES += [(pl.DataFrame, *case) for case in POLARS.values()]
@@ -96,10 +96,19 @@ def test_arrays_and_lists_by_their_values():
 
 def test_columns_that_share_a_name():
     X = pd.DataFrame([[1.0, "b"], [2.0, "a"]], columns=["x", "x"])
-    assert_array_equal(read(X)[1], [[1, 0], [2, 1]])
+    with pytest.raises(ValueError, match=r"Each column of X must have a name of its own"):
+        Table.of(X)
 
 
-@pytest.mark.parametrize("columns", [[0, 2], [-3, 2], ["a", "c"], [True, False, True], ("a", "c")])
+def test_a_dtype_of_categories_may_hold_anything():
+    numbers = pd.Series([1.0, 5.0, 9.0, np.nan])
+    for values in (pd.cut(numbers, 2), pd.to_datetime(numbers).astype("category")):
+        reader, matrix = read(pd.DataFrame({"a": values}))
+        assert np.isnan(matrix[3, 0])
+        assert_array_equal(reader.read(Table.of(pd.DataFrame({"a": values[[2]]}))), matrix[[2]])
+
+
+@pytest.mark.parametrize("columns", [[0, 2], ["a", "c"], [True, False, True], ("a", "c")])
 def test_columns_given_as_categorical(columns):
     X = pd.DataFrame({"a": [3, 1, 3], "b": [3, 1, 3], "c": [0.5, NAN, 0.25]})
     _, matrix = read(X, columns)
@@ -154,12 +163,13 @@ def test_columns_that_are_missing_throughout():
         (
             "a",
             pd.to_datetime(["2020"]),
-            r"holds dates, times .* such as .*; in fit it held numbers",
+            r"holds dates, such as .*; in fit it held numbers",
         ),
-        ("b", [1], "holds numbers as categories, such as 1; in fit they were text"),
+        ("b", [1], "holds categories such as 1, of type 'int'; in fit they were text"),
         ("c", [1], "holds numbers, such as 1; in fit it held dates"),
         ("c", ["2020-01-01"], "holds categories, such as '2020-01-01'; in fit it held dates"),
-        ("d", ["7"], "holds text as categories, such as '7'; in fit they were numbers"),
+        ("d", ["7"], "holds categories such as '7', of type 'str'; in fit they were no text"),
+        ("c", pd.to_timedelta([5]), "holds durations, such as .*; in fit it held dates"),
         ("a", [np.inf], "contains infinity"),
         ("a", [[1]], r"holds \[1\], of type 'list'"),
         ("b", [[1]], r"holds \[1\], of type 'list'"),
@@ -183,7 +193,7 @@ def test_other_values_than_in_fit(name, values, message):
         [{}],
         [1j],
         pd.period_range("2020", periods=1),
-        pd.interval_range(0, 1),
+        pd.interval_range(0, 1).astype(object),
         pl.Series([[1]]),
         pl.Series([datetime.time(1)]),
     ],
