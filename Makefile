@@ -44,7 +44,7 @@ benchmark-further: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/report.py --results $(FURTHER) --output docs/benchmark/further
 
 # Real tables with categories, gaps and dates, of the folder that SKNEIGHBORS_DATA names.
-TABLES = benchmarks/results/tables.jsonl
+TABLES = benchmarks/results/tables/tables.jsonl
 benchmark-tables: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tables.py --results $(TABLES) $(BENCHMARK)
 	$(BIN)/python benchmarks/report.py --results $(TABLES) --output docs/benchmark/tables

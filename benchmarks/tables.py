@@ -10,7 +10,7 @@ from pathlib import Path
 import tabular
 from _tables import DEEP_TABLE_PEERS, TABLE_METHODS, available_tables, load_table
 
-RESULTS = Path(__file__).parent / "results" / "tables.jsonl"
+RESULTS = Path(__file__).parent / "results" / "tables" / "tables.jsonl"
 TABLES = tabular.Benchmark(
     __file__, available_tables, load_table, TABLE_METHODS, DEEP_TABLE_PEERS, [0], RESULTS
 )
