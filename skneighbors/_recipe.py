@@ -137,8 +137,9 @@ class Recipe(BaseEstimator):
     refit : bool or "auto", default="auto"
         Whether rows that `early_stopping` holds out are trained on in the end: in the last
         cycle of the learning rate, or, where training on has harmed, by networks trained
-        anew. Only where a training is reviewed: with ``learning_rate="cycles"``, without
-        `n_iter_no_change`, and of at least `min_steps` steps (see the table).
+        anew. (Rows given as `X_val` never are.) Only where a training is reviewed: with
+        ``learning_rate="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
+        steps (see the table).
 
     See Also
     --------

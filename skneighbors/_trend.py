@@ -18,13 +18,8 @@ _MAX_LEVELS = 254
 class TableBoosting(HistGradientBoostingRegressor):
     """Histogram boosting of what a :class:`TableReader` reads.
 
-    At most the 254 heaviest levels of a column count, and the others as missing.
-
-    Parameters
-    ----------
-    **params
-        See :class:`~sklearn.ensemble.HistGradientBoostingRegressor`; `categorical_features`
-        must be a mask.
+    At most the 254 heaviest levels of a column count, and the others as missing. Its
+    parameters are the base class's; `categorical_features` must be a mask.
     """
 
     def fit(self, X, y, sample_weight=None):

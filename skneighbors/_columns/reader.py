@@ -78,8 +78,21 @@ class TableReader:
         ValueError
             If a column holds infinity, or something else than before.
         """
+        X = self._gather(table)
+        infinite = np.isinf(X).any(axis=0)
+        if infinite.any():
+            raise ValueError(
+                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None "
+                "or NA."
+            )
+        return X if self.order == list(range(len(self.kinds))) else X[:, self.order]
+
+    def _gather(self, table):
+        """Read all columns, in the table's order."""
         missing = {j for j, kind in enumerate(self.kinds) if self._is_missing(table, j, kind)}
         numbers = [j for j, kind in enumerate(self.kinds) if kind == NUMBERS and j not in missing]
+        if len(numbers) == len(self.kinds):
+            return table.numbers(numbers)
         X = np.full((len(table.data), len(self.kinds)), np.nan)
         if numbers:
             X[:, numbers] = table.numbers(numbers)
@@ -88,13 +101,7 @@ class TableReader:
                 X[:, j] = _encode(_levels_of(table, j), codes, table.describe(j))
             elif kind in (TIMES, DURATIONS) and j not in missing:
                 X[:, j] = table.days(j)
-        infinite = np.isinf(X).any(axis=0)
-        if infinite.any():
-            raise ValueError(
-                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None "
-                "or NA."
-            )
-        return X[:, self.order]
+        return X
 
     def _is_missing(self, table, j, kind):
         """Whether a column has no value to be read; raise ValueError if it has others."""
@@ -133,14 +140,15 @@ class TableReader:
             If no column is left.
         """
         counted = sample_weight > 0
-        kept = np.flatnonzero(~np.isnan(X[counted]).all(axis=0))
+        kept = np.flatnonzero((~np.isnan(X) & counted[:, None]).any(axis=0))
         if not len(kept):
             raise ValueError("X has no column with a value; all are NaN, None or NA.")
-        order, X = [self.order[i] for i in kept], X[:, kept]
+        order, X = [self.order[i] for i in kept], X if len(kept) == X.shape[1] else X[:, kept]
         kinds = [kind if j in order else NOTHING for j, kind in enumerate(self.kinds)]
         codes = [self.codes[j] if j in order else None for j in range(len(kinds))]
         categorical = [i for i, j in enumerate(order) if kinds[j] == CATEGORIES]
         if categorical:
+            X = X.copy()  # it may be the user's
             numbers = np.delete(X[counted], categorical, axis=1)
             numbers[np.isnan(numbers)] = -np.inf  # equal to itself
             alike = np.column_stack([numbers, y[counted]])

@@ -94,18 +94,23 @@ class Table:
         return column.tolist() if self.names is None else column.to_list()
 
     def numbers(self, columns):
-        """Columns of numbers, to float64; gaps are NaN."""
-        out = np.empty((len(self.data), len(columns)))
+        """Columns of numbers, to float64; gaps are NaN. May be the table's own array."""
         is_numeric = np.array([self.declared[j] == NUMBERS for j in columns], dtype=bool)
-        if is_numeric.any():
-            declared = [j for j, numeric in zip(columns, is_numeric, strict=True) if numeric]
-            out[:, is_numeric] = check_array(
-                nw.to_native(self.data[:, declared], pass_through=True),
+        declared = [j for j in columns if self.declared[j] == NUMBERS]
+        if declared:
+            data = self.data if len(declared) == self.data.shape[1] else self.data[:, declared]
+            numbers = check_array(
+                nw.to_native(data, pass_through=True),
                 dtype=np.float64,
                 ensure_all_finite=False,
                 ensure_min_samples=0,
                 input_name="X",
             )
+            if is_numeric.all():
+                return numbers
+        out = np.empty((len(self.data), len(columns)))
+        if declared:
+            out[:, is_numeric] = numbers
         for i in np.flatnonzero(~is_numeric):
             out[:, i] = _as_floats(self.values(columns[i]), self.describe(columns[i]))
         return out
