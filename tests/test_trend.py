@@ -123,7 +123,7 @@ def test_what_does_not_help_gets_no_share(estimator_class, data):
 
 def test_smooth_targets_are_left_to_the_networks():
     X, y = make_friedman1(400, random_state=0)
-    model = NONARegressor(random_state=0).fit(X, y)
+    model = NONARegressor(n_estimators=2, random_state=0).fit(X, y)
     assert model.recipe_.blended
     assert model.trend_share_ < 0.1
 

@@ -56,7 +56,7 @@ def test_methods_without_further_packages_take_them(folder, monkeypatch, tmp_pat
     import tabular
 
     results = tmp_path / "results.jsonl"
-    methods = ["random forest", "hist. boosting", "NONA, no boosting"]
+    methods = ["hist. boosting", "NONA, no boosting"]
     command = ["tables.py", "--jobs", "1", "--results", str(results), "--methods", *methods]
     monkeypatch.setattr(sys, "argv", command)
     tabular.main(tables.TABLES)
