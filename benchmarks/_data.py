@@ -72,10 +72,15 @@ def load_split(name, split, n_train=N_TRAIN):
     """
     folder = data_folder()
     X, y, is_test = _from_folder(folder, name, split) if folder else _online(name, split)
+    train, test = shuffle_and_cut(is_test, split, n_train)
+    return X[train], X[test], y[train], y[test]
+
+
+def shuffle_and_cut(is_test, split, n_train=N_TRAIN):
+    """Rows to train on, at most `n_train`, and to test on, of a mask (n_rows,)."""
     rng = np.random.RandomState(split)
     train = rng.permutation(np.flatnonzero(~is_test))[:n_train]
-    test = rng.permutation(np.flatnonzero(is_test))[:N_TEST]
-    return X[train], X[test], y[train], y[test]
+    return train, rng.permutation(np.flatnonzero(is_test))[:N_TEST]
 
 
 def load_rows(name):

@@ -4,15 +4,14 @@ import json
 
 import numpy as np
 import pandas as pd
-from _data import N_TEST, N_TRAIN, data_folder
-from _methods import DEEP_PEERS, FAST_PEERS, make_regressor
+from _data import data_folder, shuffle_and_cut
+from _methods import DEEP_PEERS, FAST_PEERS, OURS
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor
 
 MISSING = "missing"
 # Levels that histogram boosting takes as categories.
@@ -54,9 +53,7 @@ def load_table(name, split):
     X = table[[c for c in table if not c.startswith("test_") and c not in ("target", "group")]]
     categorical = json.loads((folder / "categorical.json").read_text(encoding="utf-8"))[name]
     X = X.astype(dict.fromkeys((c for c in categorical if c in X), "category"))
-    rng = np.random.RandomState(split)
-    train = rng.permutation(np.flatnonzero(~is_test))[:N_TRAIN]
-    test = rng.permutation(np.flatnonzero(is_test))[:N_TEST]
+    train, test = shuffle_and_cut(is_test, split)
     X_train = X.iloc[train]
     if group is not None:
         X_train.attrs["groups"] = group[train].tolist()
@@ -88,22 +85,21 @@ def _as_text(X):
     return X.assign(**{name: column.astype(str) for name, column in text.items()})
 
 
+class _CatBoost(Native):
+    """CatBoost, told which columns are categories."""
+
+    def fit(self, X, y):
+        """Fit."""
+        self.model.set_params(cat_features=list(X.select_dtypes("category")))
+        return super().fit(X, y)
+
+
 def _catboost(seed):
-    from catboost import CatBoostRegressor
-
-    class CatBoost(Native):
-        def fit(self, X, y):
-            self.model.set_params(cat_features=list(X.select_dtypes("category")))
-            return super().fit(X, y)
-
-    model = CatBoostRegressor(random_seed=seed, verbose=0, allow_writing_files=False)
-    return CatBoost(model, _as_text)
+    return _CatBoost(FAST_PEERS["CatBoost"](seed), _as_text)
 
 
 def _xgboost(seed):
-    from xgboost import XGBRegressor
-
-    return XGBRegressor(random_state=seed, enable_categorical=True)
+    return FAST_PEERS["XGBoost"](seed).set_params(enable_categorical=True)
 
 
 def _ordinal(max_levels=0):
@@ -122,14 +118,11 @@ def _ordinal(max_levels=0):
 
 
 def _histogram_boosting(seed):
-    return make_pipeline(
-        _ordinal(MAX_LEVELS),
-        HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=seed),
-    )
+    return make_pipeline(_ordinal(MAX_LEVELS), FAST_PEERS["hist. boosting"](seed))
 
 
 def _random_forest(seed):
-    return make_pipeline(_ordinal(), RandomForestRegressor(random_state=seed))
+    return make_pipeline(_ordinal(), FAST_PEERS["random forest"](seed))
 
 
 def _deep(name):
@@ -195,10 +188,6 @@ class Told:
         return self.model.predict(X)
 
 
-def _ours(estimator=NONARegressor, **params):
-    return lambda seed: make_regressor(estimator, random_state=seed, **params)
-
-
 TABLE_PEERS = {
     "random forest": _random_forest,
     "hist. boosting": _histogram_boosting,
@@ -207,11 +196,8 @@ TABLE_PEERS = {
     "CatBoost": _catboost,
 }
 DEEP_TABLE_PEERS = {name: _deep(name) for name in ("RealMLP-TD", "TabM-D", "xRFM-D")}
-TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS
-TABLE_METHODS |= {
-    "NONA": _ours(),
-    "NONA, no boosting": _ours(trend="linear"),
-    "SoftStep k-NN": _ours(SoftStepKNNRegressor),
-    "NONA, told": lambda seed: Told(_ours()(seed), seed),
+TOLD = {
+    "NONA, told": lambda seed: Told(OURS["NONA"](seed), seed),
     "LightGBM, told": lambda seed: Told(FAST_PEERS["LightGBM"](seed), seed),
 }
+TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS | OURS | TOLD

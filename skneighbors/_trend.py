@@ -187,7 +187,8 @@ class TrendFitter:
         fitted, predictions = {}, []
         for train, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
             key = train.tobytes()  # members may share a split
-            fitted[key] = fitted.get(key) or self.fit(train)
+            if key not in fitted:
+                fitted[key] = self.fit(train)
             X = take_samples(self._X, first[validation])
             predictions.append(as_columns(fitted[key].predict(X)))
         return np.stack(predictions)

@@ -4,6 +4,7 @@ import math
 import os
 import signal
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
@@ -48,6 +49,26 @@ def friedman():
     """Training and test parts of a noisy nonlinear regression problem."""
     X, y = make_friedman1(n_samples=300, noise=0.5, random_state=0)
     return X[:200], X[200:], y[:200], y[200:]
+
+
+@pytest.fixture
+def leave_one_out():
+    """Function that predicts training rows, each left out of its own neighbours by index.
+
+    All rows must be distinct in (X, y). By the networks alone, whose mean weighs them alike.
+    """
+
+    @torch.no_grad()
+    def predict(model, X):
+        fitted, bank, encoded = model._check_queries(X)
+        z, head = bank.embed(encoded), bank.network.head
+        # The bank has an order of its own.
+        position = torch.from_numpy(np.argsort(fitted.samples))
+        weights = head.weights(z, bank.z_n, self_index=position)
+        y_hat = head.add_trend(z, weights @ bank.values)
+        return fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
+
+    return predict
 
 
 @pytest.fixture

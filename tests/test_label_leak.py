@@ -15,22 +15,9 @@ def noise(n_copies):
     return X, rng.normal(size=N_TRAIN), rng.normal(size=(N_TEST, 3)), rng.normal(size=N_TEST)
 
 
-@torch.no_grad()
-def leave_one_out(model, X):
-    """Predictions of the training rows X, each left out of its own neighbours by index."""
-    bank = model._fitted.bank
-    z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X)))
-    # The bank has an order of its own; all rows are distinct in (X, y).
-    position = np.argsort(model._fitted.samples)
-    head = bank.network.head
-    weights = head.weights(z, bank.z_n, self_index=torch.from_numpy(position))
-    y_hat = head.add_trend(z, weights @ bank.values)
-    return model._fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
-
-
 @pytest.mark.parametrize("trend", ["linear", None])
 @pytest.mark.parametrize("n_copies", [1, 8])
-def test_noise_is_not_learnt(estimator_class, n_copies, trend):
+def test_noise_is_not_learnt(estimator_class, leave_one_out, n_copies, trend):
     X, y, X_test, y_test = noise(n_copies)
     model = estimator_class(trend=trend, random_state=0, max_iter=150).fit(X, y)
     test_score, score = (

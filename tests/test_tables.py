@@ -166,18 +166,8 @@ def test_rows_that_join_and_leave(estimator_class):
     assert rows.max() < N
 
 
-@torch.no_grad()
-def leave_one_out(model, X):
-    """Predictions of distinct training rows by the networks, each left out of its neighbours."""
-    fitted, bank, encoded = model._check_queries(X)
-    own = torch.from_numpy(np.argsort(fitted.samples))
-    y_hat = bank.network.head(bank.embed(encoded), bank.z_n, bank.values, self_index=own)
-    y_hat = bank.network.head.add_trend(bank.embed(encoded), y_hat)
-    return fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
-
-
 @pytest.mark.parametrize("n_each", [1, 2, 10])
-def test_levels_do_not_leak_targets(estimator_class, n_each):
+def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     rng = np.random.RandomState(0)
     levels = np.array([f"level {i}" for i in range(1000 // n_each)])
     table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=1000)})

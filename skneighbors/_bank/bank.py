@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from .._columns import none_if_ones
 from .._network import NeighborNetwork, embed_in_batches
 from ..nn import take_member
 from .engines import ExactEngine, IndexCache, choose_engine
@@ -86,7 +87,7 @@ class NeighborBank:
             z_n=torch.cat([self.z_n, z_n], 1),
             values=torch.cat([self.values, values], 1),
             y_range=_range_of(torch.cat([self.y_range, y])),
-            sample_weight=_none_if_ones(torch.cat([weight, sample_weight])),
+            sample_weight=none_if_ones(torch.cat([weight, sample_weight])),
             indices=IndexCache(),
         )
 
@@ -100,7 +101,7 @@ class NeighborBank:
             z_n=z_n,
             values=values,
             y_range=_range_of(y),
-            sample_weight=_none_if_ones(sample_weight),
+            sample_weight=none_if_ones(sample_weight),
             indices=IndexCache(),
         )
 
@@ -139,7 +140,3 @@ def _leave_residuals(network, z_n, y):
 def _range_of(y):
     """Smallest and largest targets of rows (n, k), to (2, k)."""
     return torch.stack(y.aminmax(dim=0))
-
-
-def _none_if_ones(weight):
-    return None if (weight == 1).all() else weight

@@ -24,7 +24,7 @@ from .reader import TableReader
 from .samples import TrainingSamples
 from .scaling import TargetScaler
 from .splits import EnsembleSplit, draw_groups
-from .tensors import LabelledRows
+from .tensors import LabelledRows, none_if_ones
 
 __all__ = [
     "EnsembleSplit",
@@ -37,4 +37,5 @@ __all__ = [
     "check_features",
     "check_total_weight",
     "draw_groups",
+    "none_if_ones",
 ]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 from .._utils.sklearn_private import check_sample_weight, take_samples
 from .merging import check_total_weight
 from .reader import TableReader
-from .table import Table, is_missing
+from .table import Table, is_missing, refuse_lazy
 
 _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
@@ -57,14 +57,11 @@ def check_training_data(estimator, X, y, sample_weight):
         If any is not usable.
     """
     reader, matrix = None, X
-    table = None
-    if estimator.feature_extractor is None:
-        table = Table.of(X)
-    else:
+    if estimator.feature_extractor is not None:
         _refuse_what_is_no_number(X, "X")
-    if table is None:
-        check_array(X, dtype=None, allow_nd=True, ensure_2d=estimator.feature_extractor is None)
-    elif table.data.size if table.names is None else table.names:
+    elif (table := Table.of(X)) is None:
+        check_array(X, dtype=None)  # says what is wrong with it
+    elif table.declared:
         reader = TableReader.of(table, estimator.categorical_features)
         matrix = reader.read(table)
     _refuse_what_is_no_number(y, "y")
@@ -73,7 +70,7 @@ def check_training_data(estimator, X, y, sample_weight):
         y,
         dtype=np.float64,
         allow_nd=estimator.feature_extractor is not None,
-        ensure_all_finite=True if reader is None else "allow-nan",
+        ensure_all_finite=reader is None,  # a reader has refused infinity
         multi_output=True,
         y_numeric=True,
         ensure_min_samples=2,
@@ -106,7 +103,7 @@ def check_features(estimator, X, reader, shape):
         X = validate_data(estimator, X, dtype=None, reset=False)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=False)
-        X = check_array(reader.read(table), ensure_all_finite="allow-nan")
+        X = check_array(reader.read(table), ensure_all_finite=False)
     if X.shape[1:] != shape:
         raise ValueError(f"Each row of X must have shape {shape}, as in fit; got {X.shape[1:]}.")
     return X
@@ -201,8 +198,7 @@ def _naming(argument):
 
 def _refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
-    if hasattr(data, "collect") and not hasattr(data, "__array__"):
-        raise TypeError(f"{name} is a {type(data).__name__}: collect it first.")
+    refuse_lazy(data, name)
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         for column in data.columns:
             _refuse_values(data[column], f"Column {column!r} of {name}")

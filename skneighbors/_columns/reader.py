@@ -144,11 +144,12 @@ class TableReader:
         if not len(kept):
             raise ValueError("X has no column with a value; all are NaN, None or NA.")
         order, X = [self.order[i] for i in kept], X if len(kept) == X.shape[1] else X[:, kept]
-        kinds = [kind if j in order else NOTHING for j, kind in enumerate(self.kinds)]
-        codes = [self.codes[j] if j in order else None for j in range(len(kinds))]
+        left = set(order)
+        kinds = [kind if j in left else NOTHING for j, kind in enumerate(self.kinds)]
+        codes = [own if j in left else None for j, own in enumerate(self.codes)]
         categorical = [i for i, j in enumerate(order) if kinds[j] == CATEGORIES]
         if categorical:
-            X = X.copy()  # it may be the user's
+            X = X.copy()  # the caller's stays as it is
             numbers = np.delete(X[counted], categorical, axis=1)
             numbers[np.isnan(numbers)] = -np.inf  # equal to itself
             alike = np.column_stack([numbers, y[counted]])

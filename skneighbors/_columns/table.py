@@ -46,8 +46,7 @@ class Table:
         ValueError
             If columns share a name.
         """
-        if hasattr(X, "collect") and not hasattr(X, "__array__"):
-            raise TypeError(f"X is a {type(X).__name__}: collect it first.")
+        refuse_lazy(X, "X")
         try:
             frame = nw.from_native(X, eager_only=True, pass_through=True)
         except nw.exceptions.DuplicateError as error:
@@ -130,6 +129,12 @@ class Table:
     def is_missing(self, j):
         """Whether a column has no value at all."""
         return all(map(is_missing, self.values(j)))
+
+
+def refuse_lazy(data, name):
+    """Raise TypeError for a frame that holds no values yet."""
+    if hasattr(data, "collect") and not hasattr(data, "__array__"):
+        raise TypeError(f"{name} is a {type(data).__name__}: collect it first.")
 
 
 # Types of values that stand for none.

@@ -5,6 +5,11 @@ from typing import NamedTuple
 import torch
 
 
+def none_if_ones(weight):
+    """Weights, or None for unit weights, which is faster."""
+    return None if weight is None or (weight == 1).all() else weight
+
+
 class LabelledRows(NamedTuple):
     """Encoded features (n, ...), scaled targets (n, k), weights (n,) and groups (n,) or None."""
 
@@ -15,9 +20,8 @@ class LabelledRows(NamedTuple):
 
     @classmethod
     def from_numpy(cls, X, y, weight, group, device):
-        """Rows on a device; unit weights are None, which is faster."""
-        weight = None if (weight == 1).all() else weight
-        parts = X, y, weight, group
+        """Rows on a device."""
+        parts = X, y, none_if_ones(weight), group
         return cls(*(part if part is None else torch.from_numpy(part).to(device) for part in parts))
 
     def float(self):
@@ -33,8 +37,7 @@ class LabelledRows(NamedTuple):
     def first(self, n_rows):
         """Select the first rows."""
         X, y, weight, group = (part if part is None else part[:n_rows] for part in self)
-        weight = None if weight is None or (weight == 1).all() else weight
-        return LabelledRows(X, y, weight, group)
+        return LabelledRows(X, y, none_if_ones(weight), group)
 
     def take_labels(self, rows):
         """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""
