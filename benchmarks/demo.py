@@ -223,7 +223,7 @@ def explain_row(model, X, y, train, row, n_neighbors=5):
     Parameters
     ----------
     model : Pipeline
-        Fitted on the rows `train`; its last step has ``top_neighbors``.
+        Fitted on the rows `train`; its last step has ``explain``.
     X : DataFrame of shape (n_rows, n_features)
     y : Series of shape (n_rows,)
     train : int ndarray
@@ -240,8 +240,8 @@ def explain_row(model, X, y, train, row, n_neighbors=5):
     query = X.iloc[[row]]
     distinct = X.iloc[train].assign(**{y.name: y.iloc[train]}).drop_duplicates()
     n_neighbors = min(n_neighbors, len(distinct))
-    weights, rows = model[-1].top_neighbors(model[:-1].transform(query), n_neighbors)
-    neighbors = train[rows[0]]
+    explanation = model[-1].explain(model[:-1].transform(query), n_neighbors)
+    weights, neighbors = explanation.weights, train[explanation.samples[0]]
     averaged = "targets"
     if model[-1].trend == "linear":
         averaged = "targets' departures\nfrom a linear trend in the learnt embedding"

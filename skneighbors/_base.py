@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,7 +16,13 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._bank import ALGORITHMS, NeighborBank, SampleNumbering, check_algorithm
+from ._bank import (
+    ALGORITHMS,
+    HeldOutResiduals,
+    NeighborBank,
+    SampleNumbering,
+    check_algorithm,
+)
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
@@ -24,11 +31,13 @@ from ._columns import (
     TrainingSamples,
     draw_groups,
 )
+from ._explanations import ExplanationMixin
 from ._neighbors import FittedState, LabelledNeighborsMixin
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._recipe import TABLE, Recipe, resolve
 from ._training import fit_networks, inverse_mse_weights, share_of_other
 from ._trend import BlendedTrend, TableBoosting, TrendFitter, as_columns
+from ._uncertainty import UncertaintyMixin
 from ._utils import interrupts
 from ._utils.device import resolve_device
 from ._utils.memory import explain_out_of_memory
@@ -44,12 +53,15 @@ from ._utils.threads import single_threaded
 from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES
 
+_CPU = torch.device("cpu")
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the line that calls fit
 
 
 class BaseNeighborRegressor(
+    ExplanationMixin,
+    UncertaintyMixin,
     LabelledNeighborsMixin,
     ClassNamePrefixFeaturesOutMixin,
     MultiOutputMixin,
@@ -206,16 +218,22 @@ class BaseNeighborRegressor(
                 data.float(), split.to(device), encoder, recipe, random_state, n_threads
             )
             bank = self._make_bank(network, history, data.first(n_rows), recipe)
+            other = None if trend is None else torch.from_numpy(trend[2]).to(device)
+            trend = self._weigh_trend(trend, history)
+            if recipe.n_validation:
+                share = 0.0 if trend is None else trend.share
+                held_out = _measure_held_out(bank, data, history, split, other, share)
+                bank = replace(bank, held_out=held_out)
         self._warn_of(history)
         self._fitted = FittedState(
-            bank=bank.to(torch.device("cpu")),
+            bank=bank.to(_CPU),
             numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy()),
             reader=samples.reader,
             encoder=encoder,
             y_scaler=y_scaler,
             x_shape=samples.matrix.shape[1:],
             y_ndim=samples.y_ndim,
-            trend=None if trend is None else self._weigh_trend(trend, history),
+            trend=trend,
         )
         self.n_samples_fit_ = len(samples.y)
         self.n_outputs_ = samples.y.shape[1]
@@ -288,7 +306,9 @@ class BaseNeighborRegressor(
         return fitted, encoded, held_out if encoded else y_scaler.transform(held_out)
 
     def _weigh_trend(self, trend, history):
-        """Trend with its share by what is held out; None if that is 0."""
+        """Trend with its share by what is held out; None without, or if that is 0."""
+        if trend is None:
+            return None
         regressor, encoded, held_out = trend
         share = share_of_other(history.best_before_refit.held_out, torch.from_numpy(held_out))
         return BlendedTrend(regressor, share, encoded) if share > 0 else None
@@ -412,3 +432,17 @@ def _scale(samples):
             groups = np.concatenate([groups, np.full(len(validation.y), -1)])
     X = X if encoder is None else encoder.transform(X)
     return encoder, y_scaler, (X, y_scaler.transform(y), weight, groups)
+
+
+def _measure_held_out(bank, data, history, split, other, share):
+    """Residuals of samples that were held out, of a mean with another model's predictions."""
+    if len(data.X) > len(bank):  # given for validation, and never trained on
+        X, y, weight, _ = (None if part is None else part[len(bank) :] for part in data)
+        z = bank.embed(X)
+        y_hat = bank.predict_embedded(z)
+        y_hat = y_hat if other is None else (1 - share) * y_hat + share * other[0]
+        weight = torch.ones_like(y[:, 0]) if weight is None else weight
+        return HeldOutResiduals((y - y_hat).cpu(), weight.cpu(), z=z.cpu())
+    y, y_hat, weight = history.best_before_refit.held_out
+    y_hat = y_hat if other is None else (1 - share) * y_hat + share * other
+    return HeldOutResiduals.of_members(y - y_hat, weight, split.validation.to(y.device))

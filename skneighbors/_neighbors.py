@@ -1,14 +1,13 @@
 """What a fitted estimator answers, and labelled rows that join or leave it."""
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._bank import NeighborBank, SampleNumbering
+from ._bank import NeighborBank, ResidualDistribution, SampleNumbering
 from ._columns import (
     FeatureEncoder,
     TableReader,
@@ -47,25 +46,34 @@ class FittedState:
         """First sample that each row of the bank stands for."""
         return self.numbering.first_samples(len(self.bank))
 
+    def shape_like_y(self, values):
+        """Values (..., n_targets) without the last axis if y had none."""
+        return values[..., 0] if self.y_ndim == 1 else values
+
 
 class LabelledNeighborsMixin(TransformerMixin):
-    """Adds what needs a bank: predictions, embeddings, neighbours, :meth:`append`, :meth:`forget`.
+    """Adds what needs a bank: predictions, embeddings, :meth:`append`, :meth:`forget`.
 
     `_fitted` holds the :class:`FittedState`.
     """
 
-    def predict(self, X):
+    def predict(self, X, return_std=False):
         """Predict the targets of X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features. A row of the training set has itself as a neighbour here.
+        return_std : bool, default=False
+            Whether to return standard deviations, too.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predictions, float64, of the shape of the `y` given to :meth:`fit`.
+        std : ndarray of the shape of `y`
+            Root mean squares of the neighbours' residuals, as :meth:`predict_quantiles`
+            weighs them. Only present if `return_std` is True.
 
         Raises
         ------
@@ -79,6 +87,17 @@ class LabelledNeighborsMixin(TransformerMixin):
         MemoryError
             If memory runs out; the message says what to lower.
         """
+        if not return_std:
+            y, _, fitted = self._predict(X)
+            return fitted.shape_like_y(y)
+        y, std, fitted = self._predict(X, lambda own, bank, z: own.std(bank, z))
+        return fitted.shape_like_y(y), fitted.shape_like_y(std)
+
+    def _predict(self, X, offsets=None):
+        """Predict X, to (n, k), and offsets from there (n, ..., k), with what is fitted.
+
+        `offsets` is a function of a ResidualDistribution, the bank and embedded queries.
+        """
         names = ("n_candidates", "algorithm")  # they may have changed since fit
         validate_parameter_constraints(
             {name: self._parameter_constraints[name] for name in names},
@@ -89,11 +108,14 @@ class LabelledNeighborsMixin(TransformerMixin):
         bank, encoded = self._encode(fitted, matrix)
         n_candidates = None if self.n_candidates is None else int(self.n_candidates)
         with explain_out_of_memory("the number of rows predicted at once"):
-            y = bank.predict(encoded, n_candidates, self.algorithm).cpu().numpy()
+            z = bank.embed(encoded)
+            y = bank.predict_embedded(z, n_candidates, self.algorithm).cpu().numpy()
+            if offsets is not None:
+                offsets = offsets(ResidualDistribution.of(bank), bank, z).cpu().numpy()
+                offsets = offsets * fitted.y_scaler.scale
         if fitted.trend is not None:
             y = fitted.trend.blend_with(y, X, matrix, fitted.y_scaler)
-        y = fitted.y_scaler.inverse_transform(y)
-        return y.ravel() if fitted.y_ndim == 1 else y
+        return fitted.y_scaler.inverse_transform(y), offsets, fitted
 
     def transform(self, X):
         """Embed X in the learnt space.
@@ -115,48 +137,6 @@ class LabelledNeighborsMixin(TransformerMixin):
         """
         _, bank, X = self._check_queries(X)
         return bank.embed(X).transpose(0, 1).flatten(1).cpu().numpy()
-
-    def top_neighbors(self, X, n_neighbors=5):
-        """Training rows that weigh most in the predictions of X.
-
-        All rows are compared, whatever `n_candidates` is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        n_neighbors : int, default=5
-            Number of training rows to name for each prediction.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_samples, n_neighbors)
-            Weights, the mean over the ensemble's networks, weighted by
-            `estimator_weights_`, largest first; all weights of a prediction sum to 1.
-            Networks with a trend weight the rows' residuals of their own trend.
-        rows : int ndarray of shape (n_samples, n_neighbors)
-            Rows of the X given to :meth:`fit`, of which the first that is not forgotten
-            stands for all that are equal in X and y; appended rows, each for itself,
-            are numbered on from there.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If `n_neighbors` is not between 1 and the number of neighbours, equal rows
-            given to :meth:`fit` counted once.
-        """
-        fitted, bank, X = self._check_queries(X)
-        n_rows = len(bank)
-        is_count = isinstance(n_neighbors, Integral) and not isinstance(n_neighbors, bool)
-        if not is_count or not 1 <= n_neighbors <= n_rows:
-            raise ValueError(
-                f"n_neighbors must be an int from 1 to {n_rows}, the number of neighbours "
-                f"(equal rows given to fit count once); got {n_neighbors!r}."
-            )
-        weights, rows = bank.largest_weights(X, int(n_neighbors))
-        return weights.cpu().numpy(), fitted.samples[rows.cpu().numpy()]
 
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.
@@ -180,7 +160,7 @@ class LabelledNeighborsMixin(TransformerMixin):
         -------
         self : object
             The estimator. Its next rows in :meth:`forget` and
-            :meth:`top_neighbors` are numbered from the first one after those
+            :meth:`explain` are numbered from the first one after those
             given to :meth:`fit` and appended so far.
 
         Raises
@@ -268,9 +248,13 @@ class LabelledNeighborsMixin(TransformerMixin):
 
     def _encode(self, fitted, matrix):
         """Bank on the device to use, and the encoded matrix beside it."""
-        bank = fitted.bank.to(resolve_device(self.device, missing_ok=True))
+        bank = self._on_device(fitted)
         X = matrix if fitted.encoder is None else fitted.encoder.transform(matrix)
         return bank, torch.from_numpy(X).to(bank.z_n.device)
+
+    def _on_device(self, fitted):
+        """Bank on the device to use."""
+        return fitted.bank.to(resolve_device(self.device, missing_ok=True))
 
     @property
     def _n_features_out(self):

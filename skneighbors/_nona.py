@@ -218,9 +218,10 @@ class NONARegressor(BaseNeighborRegressor):
     >>> model = NONARegressor(max_iter=30, random_state=0).fit(X[:250], y[:250])
     >>> model.score(X[250:], y[250:]) > 0.8
     True
-    >>> weights, rows = model.top_neighbors(X[250:], n_neighbors=3)
-    >>> rows.shape
+    >>> model.explain(X[250:], n_neighbors=3).samples.shape
     (50, 3)
+    >>> model.predict_interval(X[250:], confidence_level=0.9).shape
+    (50, 2)
     """
 
     _parameter_constraints: dict = {

@@ -17,6 +17,7 @@ FLOORS = [
     {"__init__"},
     {"_nona", "_softstep_knn"},
     {"_base"},
+    {"_explanations", "_uncertainty"},
     {"_neighbors"},
     {"_training", "_bank", "_trend"},
     {"_columns", "_network"},

@@ -326,7 +326,20 @@ def test_missing_tqdm(estimator_class, monkeypatch):
         estimator_class(verbose=1).fit(X, y)
 
 
-@pytest.mark.parametrize("method", ["predict", "transform", "top_neighbors"])
+ANSWERS = [
+    "predict",
+    "predict_quantiles",
+    "predict_interval",
+    "novelty",
+    "transform",
+    "explain",
+    "kneighbors",
+    "neighbor_weights",
+    "effective_n_neighbors",
+]
+
+
+@pytest.mark.parametrize("method", ANSWERS)
 def test_not_fitted(estimator_class, method):
     with pytest.raises(NotFittedError, match=estimator_class.__name__):
         getattr(estimator_class(), method)(X)

@@ -35,7 +35,7 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
     assert len(model._fitted.bank) == n_fit
-    _, rows = model.top_neighbors(X[:3], n_neighbors=n_fit)
+    rows = model.explain(X[:3], n_neighbors=n_fit).samples
     assert_array_equal(np.sort(rows, 1), np.tile(np.arange(n_fit), (3, 1)))
 
 
@@ -55,7 +55,8 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     writer.start()
     try:
         for _ in range(40):
-            weights, rows = model.top_neighbors(X[:5], n_neighbors=n_ids)
+            explanation = model.explain(X[:5], n_neighbors=n_ids)
+            weights, rows = explanation.weights, explanation.samples
             # Of one state, whichever: every row once, and none that is forgotten by then.
             assert all(len(set(own)) == n_ids for own in rows.tolist())
             assert rows.min() >= 0

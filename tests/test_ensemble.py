@@ -70,12 +70,10 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
         model._fitted.y_scaler.transform(y[model._fitted.samples].reshape(-1, 1))
     )
     assert [torch.equal(values, y_n) for values in bank.values] == [False, True, False, True]
-    weights, rows = model.top_neighbors(X_test, n_neighbors=300)
-    assert_allclose(weights.sum(1), 1)
     z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X_test)))
     each = bank.network.head.weights(z, bank.z_n).numpy()
     joint = np.tensordot(shares, each, 1)[:, np.argsort(model._fitted.samples)]
-    assert_allclose(np.take_along_axis(joint, rows, 1), weights, atol=1e-12)
+    assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
 
 def test_shares_are_those_of_the_members(friedman, monkeypatch):
@@ -113,9 +111,9 @@ def test_which_members_have_a_trend(n_rows, params, trends):
 def test_weights_are_those_of_the_mean(estimator_class, friedman):
     X, X_test, y, _ = friedman
     model = estimator_class(n_estimators=2, trend=None, max_iter=5, random_state=0).fit(X, y)
-    weights, rows = model.top_neighbors(X_test, n_neighbors=300)
-    assert_allclose(weights.sum(1), 1)
-    assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
+    weights = model.neighbor_weights(X_test)
+    assert_allclose(weights.sum(axis=1), 1)
+    assert_allclose(weights @ y, model.predict(X_test))
 
 
 def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):

@@ -163,10 +163,11 @@ def test_cross_val_score(estimator_class, friedman):
     assert cross_val_score(estimator_class(max_iter=10, random_state=0), X, y, cv=2).min() > 0.3
 
 
-def test_top_neighbors_make_the_prediction(friedman):
+def test_neighbors_make_the_prediction(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(trend=None, max_iter=10, random_state=0).fit(X, y)
-    weights, rows = model.top_neighbors(X_test, n_neighbors=len(X))
+    explanation = model.explain(X_test, n_neighbors=len(X))
+    weights, rows = explanation.weights, explanation.samples
     assert weights.shape == rows.shape == (len(X_test), len(X))
     assert (np.diff(weights, axis=1) <= 0).all()
     assert_allclose(weights.sum(1), 1)
@@ -177,17 +178,18 @@ def test_top_neighbors_make_the_prediction(friedman):
 def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=5, random_state=0).fit(X, y)
-    weights, rows = model.top_neighbors(X, n_neighbors=len(X))
+    explanation = model.explain(X, n_neighbors=len(X))
+    weights, rows = explanation.weights, explanation.samples
     own = weights[rows == np.arange(len(X))[:, None]]
     assert_allclose(own, weights[:, 0])
 
 
 @pytest.mark.parametrize("n_neighbors", [0, 201, 1.5, "3"])
-def test_top_neighbors_of_a_wrong_number(n_neighbors, friedman):
+def test_a_wrong_number_of_neighbors_to_explain(n_neighbors, friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match=r"n_neighbors must be an int from 1 to 200.*got"):
-        model.top_neighbors(X_test, n_neighbors)
+        model.explain(X_test, n_neighbors)
 
 
 @pytest.mark.parametrize("n_samples", [2, 3, 4])
@@ -259,8 +261,8 @@ def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
     for part in (slice(0, 20), slice(20, 40)):
         assert_allclose(y_hat[part], y[part].mean(), atol=0.3)
         assert np.ptp(y_hat[part]) < 1e-7
-    weights, rows = model.top_neighbors(X[:1], n_neighbors=40)
-    for place in (weights[0][rows[0] < 20], weights[0][rows[0] >= 20]):
+    weights = model.neighbor_weights(X[:1]).toarray()[0]
+    for place in (weights[:20], weights[20:]):
         assert_allclose(place, place[0], atol=1e-9)
 
 

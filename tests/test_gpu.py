@@ -36,8 +36,20 @@ def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
     Y, weight = torch.stack([torch.tensor(y), -torch.tensor(y)], 1).numpy(), y
     model = estimator_class(device="cuda", max_iter=3).fit(X, Y, sample_weight=weight)
     assert model.predict(X_test).shape == (len(X_test), 2)
-    weights, rows = model.top_neighbors(X_test, 3)
-    assert weights.shape == rows.shape == (len(X_test), 3)
+    explanation = model.explain(X_test, 3)
+    assert explanation.contributions.shape == (len(X_test), 3, 2)
+    assert_allclose(explanation.prediction, model.predict(X_test), rtol=1e-9)
+
+
+def test_how_sure_and_how_far_on_the_gpu(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
+    here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
+    for method in ("predict_quantiles", "predict_interval", "novelty", "effective_n_neighbors"):
+        there = getattr(model, method)(X_test)
+        assert_allclose(getattr(here, method)(X_test), there, rtol=1e-6, atol=1e-9)
+    assert_allclose(here.predict(X_test, return_std=True), model.predict(X_test, return_std=True))
+    assert_allclose(here.kneighbors(X_test)[0], model.kneighbors(X_test)[0])
 
 
 def test_candidates_on_the_gpu(estimator_class, friedman):

@@ -222,7 +222,9 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
         thread_count(n_threads)
         with config_context(working_memory=1):  # several batches to share
             model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-            few = model.predict(X), model.transform(X), *model.top_neighbors(X)
+            few = [getattr(model, name)(X) for name in ("predict", "transform", "novelty")]
+            few += [*model.kneighbors(X), model.predict_quantiles(X), model.predict_interval(X)]
+            few += [model.explain(X).contributions, model.neighbor_weights(X).toarray()]
             # So many neighbours are screened.
             model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
             answers.append((*few, model.predict(X[:130])))

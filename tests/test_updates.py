@@ -121,13 +121,13 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     X, y, _, _ = data
     model = fitted(estimator_class, X[:40], y[:40], None)
     model.append(X[40:], y[40:]).forget([7, 20, 45])
-    _, rows = model.top_neighbors(X, n_neighbors=55)
+    rows = model.explain(X, n_neighbors=55).samples
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
     embedded = np.hstack(model._fitted.bank.z_n.numpy())
     assert_allclose(embedded, model.transform(X)[model._fitted.samples])
     with pytest.raises(ValueError, match="from 1 to 55"):
-        model.top_neighbors(X, n_neighbors=56)
+        model.explain(X, n_neighbors=56)
 
 
 @pytest.mark.filterwarnings("ignore:You are using `torch.load`:FutureWarning")  # torch < 2.6

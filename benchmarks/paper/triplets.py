@@ -27,14 +27,6 @@ LIMIT = 5
 FRAME = -LIMIT - 0.3, LIMIT + 0.3
 
 
-def neighbor_weights(model, X, n_rows):
-    """Weights (n, n_rows) of all training rows, which are distinct, in their order."""
-    weights, rows = model.top_neighbors(X, n_neighbors=n_rows)
-    ordered = np.empty_like(weights)
-    np.put_along_axis(ordered, rows, weights, axis=1)
-    return ordered
-
-
 def sharpened(weights, power):
     """Softmax weights at a temperature lower by a factor; weights of 0 stay."""
     with np.errstate(divide="ignore"):
@@ -54,15 +46,15 @@ def best_power(weights, y):
 def weigh(task, split, quick=False):
     """Weights of the training rows for held-out rows, four ways, and both rows' targets."""
     (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
-    rows, n_rows = (task, split, X_train, y_train, quick), len(y_train)
+    rows = task, split, X_train, y_train, quick
     dense, nona = trained("dense", *rows), trained("NONA", *rows)
-    by_dense = neighbor_weights(dense, X_test, n_rows)
-    power = best_power(neighbor_weights(dense, X_train, n_rows), y_train)
+    by_dense = dense.neighbor_weights(X_test).toarray()
+    power = best_power(dense.neighbor_weights(X_train).toarray(), y_train)
     weights = {
-        "equal weights": np.full_like(by_dense, 1 / n_rows),
+        "equal weights": np.full_like(by_dense, 1 / len(y_train)),
         "dense": by_dense,
         "dense, sharpened": sharpened(by_dense, power),
-        "NONA": neighbor_weights(nona, X_test, n_rows),
+        "NONA": nona.neighbor_weights(X_test).toarray(),
     }
     return weights, y_train, y_test
 

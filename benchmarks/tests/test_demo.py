@@ -232,9 +232,11 @@ def test_explanation_names_the_training_rows_of_largest_weight(demo):
     entrant = demo.contestants(**TINY)["NONA + SoftStep"]
     model = clone(demo.make_search(entrant).estimator).fit(X.iloc[train], y.iloc[train])
     lines = demo.explain_row(model, X, y, train, test[2], n_neighbors=2)
-    weights, rows = model[-1].top_neighbors(model[:-1].transform(X.iloc[[2]]), 2)
+    explanation = model[-1].explain(model[:-1].transform(X.iloc[[2]]), 2)
     assert f"Test row 1002: predicted {model.predict(X.iloc[[2]])[0]:.5g}" in lines[0]
-    for line, weight, row in zip(lines[3:5], weights[0], rows[0], strict=True):
+    for line, weight, row in zip(
+        lines[3:5], explanation.weights[0], explanation.samples[0], strict=True
+    ):
         label, shown, target, *_ = line.removeprefix("row ").split()
         assert int(label) == 1010 + row
         assert shown == f"{weight:.3f}"

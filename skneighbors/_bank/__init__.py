@@ -11,11 +11,25 @@
       index      FAISS's or scikit-learn's
       far_field  a sample in single precision that stands for all other rows
 
+    residuals    how far predictions miss: quantiles, spread, intervals
+    nearest      which rows are near in the learnt space, and how near rows usually are
+
 A bank is immutable: rows that join or leave make a new one, with a numbering of its samples.
 """
 
 from .bank import NeighborBank
 from .index import ALGORITHMS, check_algorithm
+from .nearest import find_nearest, novelty
 from .numbering import SampleNumbering
+from .residuals import HeldOutResiduals, ResidualDistribution
 
-__all__ = ["ALGORITHMS", "NeighborBank", "SampleNumbering", "check_algorithm"]
+__all__ = [
+    "ALGORITHMS",
+    "HeldOutResiduals",
+    "NeighborBank",
+    "ResidualDistribution",
+    "SampleNumbering",
+    "check_algorithm",
+    "find_nearest",
+    "novelty",
+]

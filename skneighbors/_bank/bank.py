@@ -2,16 +2,33 @@
 
 import copy
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 
 from .._columns import none_if_ones
 from .._network import NeighborNetwork, embed_in_batches
+from .._utils.blocks import gather_rows
 from ..nn import take_member
 from .engines import ExactEngine, IndexCache, choose_engine
+from .residuals import Derived, HeldOutResiduals
 
 # Of the targets' range: how far beyond it a member's prediction may lie.
 _MARGIN = 0.1
+
+
+class Contributions(NamedTuple):
+    """What predictions y_hat (n, k) are made of; they are sums over the members, by their shares.
+
+    `averages` (n, k) is what all neighbours contribute, `largest` (n, c, k) what those `rows`
+    (n, c) do that have the largest `weights` (n, c).
+    """
+
+    y_hat: torch.Tensor
+    averages: torch.Tensor
+    weights: torch.Tensor
+    rows: torch.Tensor
+    largest: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +49,11 @@ class NeighborBank:
         Positive weights; None for ones, which is faster.
     member_weight : Tensor of shape (m,)
         The members' shares of a prediction, which sum to 1.
+    held_out : HeldOutResiduals or None
+        Of samples that networks had held out.
     indices : IndexCache
+    derived : Derived
+        What is computed from all rows when first asked for, and kept.
     """
 
     network: NeighborNetwork
@@ -41,7 +62,9 @@ class NeighborBank:
     y_range: torch.Tensor
     sample_weight: torch.Tensor | None
     member_weight: torch.Tensor
+    held_out: HeldOutResiduals | None = None
     indices: IndexCache = field(default_factory=IndexCache)
+    derived: Derived = field(default_factory=Derived)
 
     @classmethod
     @torch.no_grad()
@@ -80,29 +103,28 @@ class NeighborBank:
         """Bank with further rows, given as to :meth:`build`, all with weights."""
         z_n = embed_in_batches(self.network, X)
         values = _leave_residuals(self.network, z_n, y)
-        weight = self.sample_weight
-        weight = torch.ones_like(self.values[0, :, 0]) if weight is None else weight
         return replace(
             self,
             z_n=torch.cat([self.z_n, z_n], 1),
             values=torch.cat([self.values, values], 1),
             y_range=_range_of(torch.cat([self.y_range, y])),
-            sample_weight=none_if_ones(torch.cat([weight, sample_weight])),
+            sample_weight=none_if_ones(torch.cat([self.weights(), sample_weight])),
             indices=IndexCache(),
+            derived=Derived(),
         )
 
     @torch.no_grad()
     def select(self, keep, sample_weight):
         """Bank of the rows of a mask, with new weights."""
-        z_n, values = self.z_n[:, keep], self.values[:, keep]
-        y = self.network.head.add_trend(z_n, values)[0]  # up to rounding
         return replace(
             self,
-            z_n=z_n,
-            values=values,
-            y_range=_range_of(y),
+            z_n=self.z_n[:, keep],
+            values=self.values[:, keep],
+            y_range=_range_of(self.targets()[keep]),
             sample_weight=none_if_ones(sample_weight),
+            held_out=None if self.held_out is None else self.held_out.select(keep),
             indices=IndexCache(),
+            derived=Derived(),
         )
 
     def members(self):
@@ -117,20 +139,77 @@ class NeighborBank:
         """Embed X (n, ...) for every member, to (m, n, d)."""
         return embed_in_batches(self.network, X)
 
-    @torch.no_grad()
     def predict(self, X, n_candidates=None, algorithm="auto"):
         """Predict X (n, ...), to (n, k), each member kept near the targets' range."""
-        z = self.embed(X)
-        averages = choose_engine(self, n_candidates, algorithm).compute(z)
-        low, high = self.y_range
-        margin = _MARGIN * (high - low)
-        y_hat = self.network.head.add_trend(z, averages).clamp(low - margin, high + margin)
-        return (y_hat * self.member_weight[:, None, None]).sum(0)
+        return self.predict_embedded(self.embed(X), n_candidates, algorithm)
 
     @torch.no_grad()
-    def largest_weights(self, X, n_neighbors):
-        """Largest weights of each row of X (n, ...) and their bank rows, both (n, n_neighbors)."""
-        return ExactEngine(self).largest_weights(self.embed(X), n_neighbors)
+    def predict_embedded(self, z, n_candidates=None, algorithm="auto"):
+        """Predict embeddings (m, n, d)."""
+        averages = choose_engine(self, n_candidates, algorithm).compute(z)
+        return self.mean(self.complete(z, averages))
+
+    def complete(self, z, averages):
+        """Make averages (m, n, k) for queries (m, n, d) the members' predictions (m, n, k)."""
+        low, high = self.y_range
+        margin = _MARGIN * (high - low)
+        return self.network.head.add_trend(z, averages).clamp(low - margin, high + margin)
+
+    def mean(self, by_member):
+        """Sum (m, n, k) over the members by their shares."""
+        return (by_member * self.member_weight[:, None, None]).sum(0)
+
+    def targets(self):
+        """Scaled targets (N, k) of the rows, up to rounding."""
+        return self.network.head.add_trend(self.z_n, self.values)[0]
+
+    def weights(self):
+        """Sample weights of the rows (N,)."""
+        ones = torch.ones_like(self.z_n[0, :, 0])
+        return ones if self.sample_weight is None else self.sample_weight
+
+    def mean_weights(self, weights):
+        """Sum weights (b, N), one tensor for each member, by the members' shares."""
+        return sum(own * share for own, share in zip(weights, self.member_weight, strict=True))
+
+    def averages(self, weights):
+        """Averages (m, b, k) of the values by weights (b, N), one tensor for each member."""
+        return torch.stack([own @ values for own, values in zip(weights, self.values, strict=True)])
+
+    def effective_number(self, weights):
+        """How many neighbours of equal weight would spread weights (b, N) as far, (b, 1).
+
+        A neighbour of sample weight c counts as c of them.
+        """
+        squares = weights.square()
+        squares = squares if self.sample_weight is None else squares.div_(self.sample_weight)
+        # Without any neighbour there is no weight.
+        return squares.sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
+
+    def attend(self, X, function):
+        """Results of a function of weights for batches of X, in order; see ExactEngine."""
+        return ExactEngine(self).attend(self.embed(X), function)
+
+    @torch.no_grad()
+    def explain(self, X, n_neighbors):
+        """Take predictions of X (n, ...) apart, to :class:`Contributions`."""
+
+        def explain_batch(weights):
+            top = self.mean_weights(weights).topk(n_neighbors)
+            largest = torch.stack(
+                [
+                    own.gather(1, top.indices).unsqueeze(2) * gather_rows(values, top.indices)
+                    for own, values in zip(weights, self.values, strict=True)
+                ],
+                3,
+            )
+            return self.averages(weights), top.values, top.indices, largest @ self.member_weight
+
+        z = self.embed(X)
+        averages, *top = zip(*ExactEngine(self).attend(z, explain_batch), strict=True)
+        averages = torch.cat(averages, 1)
+        y_hat = self.mean(self.complete(z, averages))
+        return Contributions(y_hat, self.mean(averages), *map(torch.cat, top))
 
 
 def _leave_residuals(network, z_n, y):

@@ -55,16 +55,37 @@ class ExactEngine:
         self._map(average, z)
         return averages
 
-    def largest_weights(self, z, n_neighbors):
-        """Largest weights, of all members together, and their rows, both (n, n_neighbors)."""
+    def attend(self, z, function):
+        """Results of a function of weights, for batches of queries (m, n, d) in their order.
 
-        def top(members, batch):
-            triples = zip(self._bank.member_weight, members, z, strict=True)
-            weights = sum(member.weights(own[batch]).mul_(share) for share, member, own in triples)
-            return weights.topk(n_neighbors)
+        Parameters
+        ----------
+        z : Tensor of shape (m, n, d)
+        function : callable
+            Gets the weights (b, N) of all neighbours for b queries, as a list of one tensor
+            for each member. Called in several threads at once.
 
-        tops = self._map(top, z)
-        return torch.cat([top.values for top in tops]), torch.cat([top.indices for top in tops])
+        Returns
+        -------
+        results : list
+        """
+
+        def attend(members, batch):
+            return function(
+                [member.weights(own[batch]) for member, own in zip(members, z, strict=True)]
+            )
+
+        return self._map(attend, z)
+
+    def attend_to_others(self, rows, function):
+        """Do the same for rows (n,) of the bank, each of which is left out itself."""
+        keep_freed_memory()
+        members = [ExactAttention(*member) for member in self._bank.members()]
+        batches = gen_batches(len(rows), block_length(len(self._bank)))
+        return map_batches(
+            lambda batch: function([own.weights_of_others(rows[batch]) for own in members]),
+            batches,
+        )
 
     def _map(self, function, z):
         """Results of a function of the members' attentions and a batch, for all batches of z."""

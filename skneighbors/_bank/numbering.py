@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,36 @@ class SampleNumbering:
         first = np.empty(n_rows, dtype=np.int64)
         first[self.row_of[samples]] = samples  # the last to write, the first sample, stays
         return first
+
+    def expand_rows(self, rows, n_samples):
+        """Name the samples of rows (n, c), of all rows in turn, `n_samples` for each query.
+
+        Returns
+        -------
+        samples : int ndarray of shape (n, n_samples)
+        column : int ndarray of shape (n, n_samples)
+            Which of the c rows each is of.
+        """
+        order = np.argsort(self.row_of, kind="stable")
+        order = order[np.count_nonzero(self.row_of < 0) :]  # samples, row by row
+        sizes = np.bincount(self.row_of[order])
+        starts = np.cumsum(sizes) - sizes
+        n, c = rows.shape
+        own_sizes = sizes[rows]
+        column = np.repeat(np.tile(np.arange(c), n), own_sizes.ravel())
+        ends = np.cumsum(own_sizes)  # of the flattened
+        within = np.arange(len(column)) - np.repeat(ends - own_sizes.ravel(), own_sizes.ravel())
+        samples = order[np.repeat(starts[rows].ravel(), own_sizes.ravel()) + within]
+        first = np.concatenate([[0], ends.reshape(n, c)[:-1, -1]])
+        place = first[:, None] + np.arange(n_samples)
+        return samples[place], column[place]
+
+    def shares(self):
+        """Shares of samples in the weights of their rows, CSR of shape (n_rows, n_samples)."""
+        samples = np.flatnonzero(self.row_of >= 0)
+        rows, weight = self.row_of[samples], self.weight_of[samples]
+        share = weight / np.bincount(rows, weights=weight)[rows]
+        return sparse.csr_array((share, (rows, samples)), shape=(rows.max() + 1, len(self)))
 
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""

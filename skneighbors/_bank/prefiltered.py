@@ -49,23 +49,45 @@ class PrefilteredAttention(ExactAttention):
     def pays_for(self, z):
         """Whether few neighbours matter to most queries (n, d), by some of them."""
         n_probes = min(_N_PROBES, block_length(len(self.z_n)))
-        sparse, _ = self._average_sparse(z[:: math.ceil(len(z) / n_probes)])
+        sparse = self._attend_sparse(z[:: math.ceil(len(z) / n_probes)], lambda *found: None)
         return 2 * sparse.sum() >= len(sparse)
+
+    def weights(self, z):
+        """Weights (b, N) of all neighbours for queries (b, d); those left out are 0."""
+        out = z.new_zeros(len(z), len(self.z_n))
+
+        def take(queries, rows, weights):
+            out[queries] = out[queries].scatter_add_(1, rows, weights)
+
+        return self._complete(z, self._attend_sparse(z, take), out, super().weights)
 
     def average(self, z):
         """Weighted means (b, k) of the neighbours' values for queries (b, d)."""
-        sparse, out = self._average_sparse(z)
+        out = z.new_empty(len(z), self.values.shape[1])
+
+        def take(queries, rows, weights):
+            out[queries] = average_rows(weights, self.values, rows)
+
+        return self._complete(z, self._attend_sparse(z, take), out, super().average)
+
+    def _complete(self, z, sparse, out, attend):
+        """Fill in what :class:`ExactAttention` finds for queries to which many matter."""
         rest = (~sparse).nonzero().squeeze(1)
         if len(rest):
-            out[rest] = super().average(z[rest])
+            out[rest] = attend(z[rest])
         return out
 
-    def _average_sparse(self, z):
-        """Find the queries to which few neighbours matter, and average for these, (b, k)."""
-        return self._average_nearest(z) if self.head.ranked else self._average_similar(z)
+    def _attend_sparse(self, z, take):
+        """Find the queries to which few neighbours matter, (b,).
 
-    def _average_similar(self, z):
-        """Do what :meth:`_average_sparse` does, for a head of similarities."""
+        For some of them after others, `take` is called with the queries (c,), rows (c, K)
+        of the neighbours, and their weights (c, K), which are 0 for rows that fill up.
+        """
+        attend = self._attend_nearest if self.head.ranked else self._attend_similar
+        return attend(z, take)
+
+    def _attend_similar(self, z, take):
+        """Do what :meth:`_attend_sparse` does, for a head of similarities."""
         prefilter = self._prefilter
         q = prefilter.queries(z)
         scores, error = prefilter.scores(q), prefilter.error(q)
@@ -79,11 +101,10 @@ class PrefilteredAttention(ExactAttention):
         # The furthest are needed too: they make the row's range.
         chosen |= scores <= (lowest + 2 * error).to(scores.dtype)
         few, query, row = self._select_sparse(chosen, error)
-        out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
             weight = weight_present(self.weight, rows, present)
-            out[queries] = self._average_of(z[queries], rows, weight)[0]
-        return few, out
+            take(queries, rows, weigh_rows(self.head, z[queries], self.z_n, rows, weight))
+        return few
 
     def _select_sparse(self, chosen, error):
         """Find the queries with few neighbours chosen; query and neighbour of each of these.
@@ -101,13 +122,8 @@ class PrefilteredAttention(ExactAttention):
         keep = few[query]
         return few, query[keep], row[keep]
 
-    def _average_of(self, z, rows, weight):
-        """Averages (c, k) over the neighbours `rows` (c, K), and their weights (c, K)."""
-        weights = weigh_rows(self.head, z, self.z_n, rows, weight)
-        return average_rows(weights, self.values, rows), weights
-
-    def _average_nearest(self, z):
-        """Do what :meth:`_average_sparse` does, for a head of ranks."""
+    def _attend_nearest(self, z, take):
+        """Do what :meth:`_attend_sparse` does, for a head of ranks."""
         prefilter = self._prefilter
         q = prefilter.queries(z)
         scores, error = prefilter.scores(q), prefilter.error(q)
@@ -118,22 +134,21 @@ class PrefilteredAttention(ExactAttention):
         few, query, row = self._select_sparse(chosen, error)
         # One neighbour, the furthest, stands for all that are not chosen.
         furthest = argmax(-scores)
-        out = z.new_empty(len(z), self.values.shape[1])
         for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
             sure = present * (scores[queries].gather(1, rows) >= bound[queries])
             weight = weight_present(self.weight, rows, present)
             remainder = (total - weight.sum(1, keepdim=True)).clamp(min=0)
             rows = torch.cat([rows, furthest[queries]], 1)
-            out[queries], weights = self._average_of(
-                z[queries], rows, torch.cat([weight, remainder], 1)
-            )
+            weight_of_all = torch.cat([weight, remainder], 1)
+            weights = weigh_rows(self.head, z[queries], self.z_n, rows, weight_of_all)
+            take(queries, rows, weights)
             # Surely nearer than all that are not chosen; if one of these has no
             # weight to speak of, those have none.
             share = (weights[:, :-1] / weight.clamp(min=self._min_weight)).masked_fill(
                 sure == 0, torch.inf
             )
             few[queries] = share.amin(1) * total[0] <= _NEGLIGIBLE
-        return few, out
+        return few
 
 
 def _bound_of_largest(scores, count, n_sampled=4096):

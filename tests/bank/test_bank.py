@@ -54,9 +54,9 @@ def test_leaves_the_network_it_was_given_alone():
 @pytest.mark.parametrize("working_memory", [0.02, 0.1, 1])
 def test_size_of_the_batches_changes_nothing(bank_and_queries, working_memory):
     bank, X = bank_and_queries
-    expected = bank.predict(X), *bank.largest_weights(X, 5)
+    expected = bank.predict(X), *bank.explain(X, 5)
     with config_context(working_memory=working_memory):
-        answers = bank.predict(X), *bank.largest_weights(X, 5)
+        answers = bank.predict(X), *bank.explain(X, 5)
     for answer, value in zip(answers, expected, strict=True):
         assert_allclose(answer, value, rtol=1e-10)
 
@@ -67,14 +67,14 @@ def test_row_alone_equals_row_in_batch(bank_and_queries):
     assert_allclose(alone, bank.predict(X), rtol=1e-9)
 
 
-def test_largest_weights_are_the_largest(bank_and_queries):
+def test_the_largest_weights_are_explained(bank_and_queries):
     bank, X = bank_and_queries
     head = bank.network.head
     each = head.weights(bank.embed(X), bank.z_n, sample_weight=bank.sample_weight)
     weights = torch.from_numpy(np.average(each, axis=0, weights=SHARES))
-    values, rows = bank.largest_weights(X, 7)
-    assert_allclose(values, np.sort(weights, axis=1)[:, ::-1][:, :7])
-    assert_allclose(values, weights.gather(1, rows))
+    parts = bank.explain(X, 7)
+    assert_allclose(parts.weights, np.sort(weights, axis=1)[:, ::-1][:, :7])
+    assert_allclose(parts.weights, weights.gather(1, parts.rows))
 
 
 TENSORS = ("z_n", "values", "y_range", "sample_weight", "member_weight")

@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
@@ -67,11 +66,20 @@ def test_the_exact_engine_equals_the_dense_formula(kind, n_rows, weighted, worki
     weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
     engine = ExactEngine(bank)
     with config_context(working_memory=working_memory):
-        averages, (largest, rows) = engine.compute(z), engine.largest_weights(z, 4)
+        averages, found = engine.compute(z), engine.attend(z, torch.stack)
     assert_allclose(averages, weights @ bank.values, rtol=1e-8, atol=1e-8)
-    weights = (SHARES[:, None, None] * weights).sum(0)
-    assert_allclose(largest, np.sort(weights, axis=1)[:, ::-1][:, :4])
-    assert_allclose(largest, weights.gather(1, rows))
+    assert_allclose(torch.cat(found, 1), weights, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_the_bank_attend_to_all_others(kind, weighted):
+    bank = make_bank(kind, 50, weighted)
+    rows = torch.tensor([7, 3, 49])
+    weights = bank.network.head.weights(
+        bank.z_n[:, rows], bank.z_n, self_index=rows, sample_weight=bank.sample_weight
+    )
+    found = ExactEngine(bank).attend_to_others(rows, torch.stack)
+    assert_allclose(torch.cat(found, 1), weights, rtol=1e-9, atol=1e-12)
 
 
 def test_the_candidate_engine_averages_for_each_member(kind):

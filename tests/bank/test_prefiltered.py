@@ -67,18 +67,28 @@ def test_most_neighbours_are_not_looked_at(monkeypatch, kind, params, make_head)
     z_n, z = torch.randn(5000, 8).double(), torch.randn(40, 8).double()
     values = torch.randn(5000, 2).double()
     looked_at = []
-    of = PrefilteredAttention._average_of
+    weigh_rows = prefiltered.weigh_rows
 
-    def recording(self, z, rows, weight):
+    def recording(head, z, z_n, rows, weight):
         looked_at.append(rows.shape[0] * rows.shape[1])
-        return of(self, z, rows, weight)
+        return weigh_rows(head, z, z_n, rows, weight)
 
-    monkeypatch.setattr(PrefilteredAttention, "_average_of", recording)
+    monkeypatch.setattr(prefiltered, "weigh_rows", recording)
     monkeypatch.setattr(ExactAttention, "average", None)  # none in full
     attention = PrefilteredAttention(head, z_n, values, None)
     attention.average(z)
     assert 0 < sum(looked_at) < 0.1 * len(z) * len(z_n)
     assert attention.pays_for(z)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_are_those_of_the_dense_formula(max_share, kind_and_params, weighted, make_head):
+    head = make_head(*kind_and_params, 4, temperature=0.01)
+    z_n, z = torch.randn(500, 4).double(), torch.randn(30, 4).double()
+    weight = torch.rand(500).double() if weighted else None
+    weights = PrefilteredAttention(head, z_n, torch.randn(500, 2).double(), weight).weights(z)
+    expected = head.weights(z[None], z_n[None], sample_weight=weight)[0]
+    assert_allclose(weights, expected, rtol=1e-8, atol=1e-9)
 
 
 def test_one_query_equals_many(max_share, kind_and_params, make_head):
@@ -148,13 +158,13 @@ def test_pays_where_few_neighbours_matter_to_half_of_the_queries(half_in_one_pla
 @pytest.mark.parametrize(("working_memory", "n_probes"), [(1024, 16), (0.3, 6), (0.01, 1)])
 def test_probes_fit_the_working_memory(monkeypatch, half_in_one_place, working_memory, n_probes):
     attention, sparse, _ = half_in_one_place
-    seen, average = [], attention._average_sparse
+    seen, attend = [], attention._attend_sparse
 
-    def recording(z):
+    def recording(z, take):
         seen.append(len(z))
-        return average(z)
+        return attend(z, take)
 
-    monkeypatch.setattr(attention, "_average_sparse", recording)
+    monkeypatch.setattr(attention, "_attend_sparse", recording)
     with config_context(working_memory=working_memory):
         attention.pays_for(sparse.expand(n_probes * 7, -1))
     assert seen == [n_probes]

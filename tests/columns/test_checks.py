@@ -115,7 +115,7 @@ def test_bytes_and_numbers_among_text(kind):
             fit(NUMBERS.reshape(-1, 1), kind(values))
 
 
-@pytest.mark.parametrize("method", ["predict", "transform", "top_neighbors"])
+@pytest.mark.parametrize("method", ["predict", "transform", "explain", "novelty"])
 def test_queries_of_an_extractor(method):
     model = fit_extractor(pd.DataFrame({"a": NUMBERS}))
     with pytest.raises(ValueError, match="Column 'a' of X holds text"):

@@ -250,7 +250,7 @@ def test_a_given_sharpness_is_used(estimator, rows):
     model = estimator(recipe=Recipe(sharpness=3), **settings).fit(*rows)
     assert_array_equal(model.sharpness_, [3.0, 3.0])
     mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
-    (sharp_weights, _), (mild_weights, _) = (m.top_neighbors(rows[0], 20) for m in (model, mild))
+    sharp_weights, mild_weights = (m.explain(rows[0], 20).weights for m in (model, mild))
     assert (sharp_weights.sum(1) > mild_weights.sum(1)).all()
 
 

@@ -70,7 +70,7 @@ def test_no_device(with_gpus, name, missing_ok):
 def test_what_is_no_device_is_refused_after_fit_too(device, friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4).fit(X, y)
-    for method in (model.predict, model.transform, model.top_neighbors):
+    for method in (model.predict, model.transform, model.explain, model.kneighbors):
         model.set_params(device=device)
         with pytest.raises(ValueError, match=r"device must be .* got"):
             method(X)

@@ -3,7 +3,7 @@ Which training rows made this prediction
 ========================================
 
 A prediction of :class:`~skneighbors.NONARegressor` is made from labelled training rows, and
-:meth:`~skneighbors.NONARegressor.top_neighbors` names them.
+:meth:`~skneighbors.NONARegressor.explain` names them.
 """
 
 import matplotlib.pyplot as plt
@@ -26,10 +26,11 @@ print(f"R2 on the test rows: {model.score(X_test, y_test):.2f}")
 # The ten rows that weigh most in the first test prediction, with some of their features:
 
 query = X_test.iloc[[0]]
-weights, rows = model.top_neighbors(query, n_neighbors=10)
+explanation = model.explain(query, n_neighbors=10)
 columns = ["age", "bmi", "bp", "s5"]
-table = X_train.iloc[rows[0]][columns].assign(
-    target=y_train.iloc[rows[0]], weight=weights[0].round(3)
+rows = explanation.samples[0]
+table = X_train.iloc[rows][columns].assign(
+    target=y_train.iloc[rows], weight=explanation.weights[0].round(3)
 )
 print(query[columns].to_string(index=False))
 print(table.to_string(index=False))
@@ -37,7 +38,7 @@ print(table.to_string(index=False))
 # %%
 # How many rows does a prediction rest on? The number of rows that share half of its weight:
 
-weights, _ = model.top_neighbors(X_test, n_neighbors=len(X_train))
+weights = model.explain(X_test, n_neighbors=len(X_train)).weights
 n_half = (np.cumsum(weights, axis=1) < 0.5).sum(axis=1) + 1
 
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
