@@ -318,12 +318,11 @@ class ExplanationMixin:
             If the estimator is not fitted.
         """
         _, bank, X = self._check_queries(X)
-
-        def count(weights):
-            return bank.effective_number(bank.mean_weights(weights)).squeeze(1).cpu().numpy()
-
         with explain_out_of_memory("the number of rows at once"):
-            return np.concatenate(bank.attend(X, count))
+            parts = bank.attend(
+                X, lambda weights: bank.effective_number(bank.mean_weights(weights)).cpu().numpy()
+            )
+        return np.concatenate(parts).ravel()
 
 
 def _check_n_neighbors(n_neighbors, largest, remark):
