@@ -39,6 +39,7 @@ TABLE = [
             parallel=False,
             refit=True,
             sharpen_when_validated=False,
+            sharpness_powers=(0, -1, 1, -2, 2, 3, 4, 5, 6),  # as it was trained, if that will do
             temperature=1.0,
             tol=0.0,
             trends=("linear",),
@@ -53,15 +54,19 @@ TABLE = [
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    (0, dict(context_neighbors=None, min_epochs=128)),
+    (
+        0,
+        dict(
+            context_neighbors=None,
+            min_epochs=128,
+            sharpness_powers=(6, 5, 4, 3, 2, 1, 0, -1, -2),  # few neighbours, if they will do
+        ),
+    ),
     (1000, dict(min_steps=1500, sharpen_when_validated=True)),
     (5000, dict(context_size=512, eps=1e-2)),
 ]
 # On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
 TABLE_LINEAR_RANKS = [(0, dict(eps=1e-6))]
-# Powers of the square root of 2, among which "auto" chooses a sharpness; the first where
-# validation does not tell them apart.
-SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
 
 
 class Recipe(BaseEstimator):
@@ -131,8 +136,10 @@ class Recipe(BaseEstimator):
         How many times as sharp the weights are in prediction as in training, where a row
         sees some hundred neighbours: what NONA's temperature is divided by, and how many
         times as fast SoftStep k-NN's mask falls with the rank. ``"auto"``: of the powers
-        of the square root of 2 from 0.5 to 8 the one that predicts a network's
-        validation rows best; 1 without validation rows, as in the papers.
+        of the square root of 2 from 0.5 to 8 one that predicts a network's validation
+        rows as well as the best does, up to a standard error: for NONA the one nearest to 1,
+        for SoftStep k-NN the largest, which leaves the fewest neighbours. 1 without
+        validation rows, as in the papers.
 
     refit : bool or "auto", default="auto"
         Whether rows that `early_stopping` holds out are trained on in the end: in the last
@@ -223,9 +230,12 @@ class ResolvedRecipe:
         Whether predictions are blended with those of a regressor, by a share that the samples
         held out choose.
     sharpness : float or None
-        None: one of `SHARPNESSES`, chosen by the samples held out.
+        None: one of `sharpnesses`, chosen by the samples held out.
+    sharpness_powers : tuple of int
+        Of the square root of 2, the powers to choose from, the one to prefer first.
     sharpen_when_validated : bool
-        Whether it is chosen whenever these are predicted, not once, in the end.
+        Whether the best is used whenever samples held out are predicted; the one that is
+        kept is chosen in the end.
     predictions_per_sample : float
         How often an epoch predicts a row, in the mean: more than once where near rows are
         predicted, too.
@@ -256,6 +266,7 @@ class ResolvedRecipe:
     temperature: float | None
     eps: float
     sharpness: float | None
+    sharpness_powers: tuple
     sharpen_when_validated: bool
     batch_size: int
     context_size: int | None
@@ -278,7 +289,8 @@ class ResolvedRecipe:
     @property
     def sharpnesses(self):
         """Among which the samples held out choose; none if it is given."""
-        return SHARPNESSES if self.sharpness is None else ()
+        powers = self.sharpness_powers if self.sharpness is None else ()
+        return tuple(2 ** (power / 2) for power in powers)
 
 
 def values_for(n_samples, tables=(TABLE,)):
@@ -356,6 +368,7 @@ _FROM_TABLE_ALONE = (
     "harm_in_standard_errors",
     "parallel",
     "sharpen_when_validated",
+    "sharpness_powers",
 )
 
 

@@ -170,7 +170,11 @@ class NeighborBank:
 
     def mean_weights(self, weights):
         """Sum weights (b, N), one tensor for each member, by the members' shares."""
-        return sum(own * share for own, share in zip(weights, self.member_weight, strict=True))
+        shares = self.member_weight.tolist()
+        mean = weights[0] * shares[0]
+        for own, share in zip(weights[1:], shares[1:], strict=True):
+            mean.add_(own, alpha=share)
+        return mean
 
     def averages(self, weights):
         """Averages (m, b, k) of the values by weights (b, N), one tensor for each member."""
@@ -181,10 +185,12 @@ class NeighborBank:
 
         A neighbour of sample weight c counts as c of them.
         """
-        squares = weights.square()
-        squares = squares if self.sample_weight is None else squares.div_(self.sample_weight)
+        if self.sample_weight is None:
+            total = torch.linalg.vector_norm(weights, dim=1, keepdim=True).square_()
+        else:
+            total = (weights.square() @ self.sample_weight.reciprocal()).unsqueeze(1)
         # Without any neighbour there is no weight.
-        return squares.sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
+        return total.reciprocal_().nan_to_num_(posinf=0.0)
 
     def attend(self, X, function):
         """Results of a function of weights for batches of X, in order; see ExactEngine."""

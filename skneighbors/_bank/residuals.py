@@ -117,13 +117,14 @@ class ResidualDistribution:
         """Quantiles (n, l, k) at sorted or unsorted levels (l,) for queries (m, n, d)."""
         weight = bank.weights()
         values, order = (self.residuals * self.scale).to(z.device).sort(0)
-        share = weight[order].cumsum(0) / weight.sum()  # of any rows, (N, k)
+        any_row = _N_ANY * weight[order].cumsum(0) / weight.sum()  # (N, k)
 
         def quantiles_of(weights):
             mean = bank.mean_weights(weights)
             n_local, out = bank.effective_number(mean), []
-            for own, rows, any_row in zip(values.T, order.T, share.T, strict=True):
-                cumulative = mean[:, rows].cumsum_(1).mul_(n_local).add_(any_row, alpha=_N_ANY)
+            for own, rows, own_any in zip(values.T, order.T, any_row.T, strict=True):
+                cumulative = mean[:, rows].cumsum_(1)
+                torch.addcmul(own_any, cumulative, n_local, out=cumulative)
                 reached = (levels - 1e-12) * (n_local + _N_ANY)
                 found = torch.searchsorted(cumulative, reached)
                 out.append(own[found.clamp_(max=len(own) - 1)])

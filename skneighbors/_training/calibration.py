@@ -8,17 +8,22 @@ from .validation import mean_over_rows, predict_held_out
 
 @torch.no_grad()
 def sharpen(network, data, split, sharpnesses):
-    """Give each head the sharpness of lowest validation error.
+    """Give each head the first sharpness that predicts validation rows as well as the best.
 
-    Or the first of them, if that error is not lower by more than a standard error.
+    As well: with an error that does not exceed the lowest by more than a standard error. A
+    single row tells nothing.
     """
+    if split.validation.shape[1] == 1:
+        return
     held_out = predict_held_out(network, data, split, sharpnesses)
     errors, weight = held_out.errors, held_out.weight
     for member, best in enumerate(mean_over_rows(errors, weight).argmin(0)):
-        own_weight = None if weight is None else weight[member]
-        # A single row has no spread to tell of a standard error.
-        pays = errors.shape[-1] > 1 and exceeds(errors[0, member], errors[best, member], own_weight)
-        network.head.sharpness[member] = sharpnesses[best if pays else 0]
+        own, own_weight = errors[:, member], None if weight is None else weight[member]
+        network.head.sharpness[member] = next(
+            sharpness
+            for sharpness, error in zip(sharpnesses, own, strict=True)
+            if not exceeds(error, own[best], own_weight)
+        )
 
 
 def inverse_mse_weights(held_out, kinds):

@@ -91,7 +91,7 @@ class ParallelTrainers:
         self._network.eval()
 
     def sharpen(self):
-        """Choose the sharpness of the weights that are kept, if it is time to."""
+        """Choose the sharpness of the weights that are kept."""
         for trainer in self.trainers:
             trainer.sharpen(trainer.network)
         self._join()

@@ -58,8 +58,8 @@ class Trainer:
         self.network.head.sharpness.copy_(self.result.head.sharpness)
 
     def sharpen(self, network):
-        """Choose the sharpness of a network, the trained one or the result, if it is time to."""
-        if self.recipe.sharpen_when_validated or not self.recipe.sharpnesses:
+        """Choose the sharpness of a network, the trained one or the result."""
+        if not self.recipe.sharpnesses:
             return
         if self.split.validation is not None:
             sharpen(network, self.data, self.split, self.recipe.sharpnesses)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor, _recipe
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._training import trainer
@@ -15,7 +15,11 @@ from skneighbors._training.stopping import Review
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-TRIED = _recipe.SHARPNESSES
+PREFERRED = {
+    NONA: [2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6)],
+    SoftStepKNN: [2 ** (power / 2) for power in (6, 5, 4, 3, 2, 1, 0, -1, -2)],
+}
+TRIED = PREFERRED[NONA]
 
 
 def make_rows(n):
@@ -81,28 +85,37 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
 @both_heads
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 2.5])
-def test_another_sharpness_must_gain_more_than_a_standard_error(noise, weighted, head):
+def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, head):
     network, data, members = untrained(weighted, noise, head)
     errors, mse, _ = errors_of_each(network, data, members)
     expected = []
     for member, rows in enumerate(members.validation):
         weight = data.weight[rows] if weighted else torch.ones(len(rows))
         best = mse[:, member].argmin()
-        gain = errors[0, member] - errors[best, member]
-        mean = np.average(gain, weights=weight)
-        variance = np.average((gain - mean) ** 2, weights=weight)
-        pays = mean > (variance / len(rows)) ** 0.5
-        expected.append(TRIED[best] if pays else 1.0)
+        as_well = {}
+        for sharpness, own in zip(TRIED, errors[:, member], strict=True):
+            loss = own - errors[best, member]
+            mean = np.average(loss, weights=weight)
+            variance = np.average((loss - mean) ** 2, weights=weight)
+            as_well[sharpness] = mean <= (variance / len(rows)) ** 0.5
+        expected.append(next(own for own in PREFERRED[head] if as_well[own]))
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, TRIED)
+    sharpen(network, data, members, PREFERRED[head])
     assert_allclose(network.head.sharpness, expected, rtol=1e-6)
     assert noise or max(expected) > 1
 
 
+@both
+def test_nona_stays_as_trained_and_softstep_knn_looks_at_few(estimator, rows):
+    model = estimator(max_iter=1, hidden_layer_sizes=(4,)).fit(*rows)
+    head = NONA if estimator is NONARegressor else SoftStepKNN
+    assert_allclose(model.recipe_.sharpnesses, PREFERRED[head])
+
+
 @pytest.fixture
-def far_from_one(monkeypatch):
+def far_from_one(auto):
     """Let validation choose between what is surely too little and more than 1."""
-    monkeypatch.setattr(_recipe, "SHARPNESSES", (0.1, 2.0, 3.0, 4.0))
+    auto(sharpness_powers=tuple(2 * np.log2([0.1, 2.0, 3.0, 4.0])))
 
 
 @pytest.fixture
@@ -197,8 +210,7 @@ def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkey
     assert repeated == [True]
     by_epoch = len(chosen) > 1
     assert by_epoch == (n > 1000 and estimator is SoftStepKNNRegressor)
-    best = model.validation_iters_.index(model.best_iter_) if by_epoch else -1
-    assert_array_equal(model.sharpness_, chosen[best])
+    assert_array_equal(model.sharpness_, chosen[-1])
     assert model.sharpness_ > 1
 
 
@@ -257,7 +269,7 @@ def test_a_given_sharpness_is_used(estimator, rows):
 @both
 def test_one_validation_row_is_not_enough(estimator, far_from_one):
     model = estimator(early_stopping=True, max_iter=2, random_state=0).fit(*make_rows(6))
-    assert_allclose(model.sharpness_, 0.1)
+    assert_array_equal(model.sharpness_, 1.0)
 
 
 def test_a_head_may_ignore_its_sharpness():
