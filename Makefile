@@ -67,7 +67,7 @@ test-oldest: .venv-oldest/installed
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m numpydoc lint skneighbors/*.py skneighbors/nn/*.py
+	$(BIN)/python -m numpydoc lint skneighbors/*.py skneighbors/inspection/*.py skneighbors/nn/*.py
 
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

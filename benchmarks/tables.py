@@ -12,7 +12,15 @@ from _tables import DEEP_TABLE_PEERS, TABLE_METHODS, available_tables, load_tabl
 
 RESULTS = Path(__file__).parent / "results" / "tables" / "tables.jsonl"
 TABLES = tabular.Benchmark(
-    __file__, available_tables, load_table, TABLE_METHODS, DEEP_TABLE_PEERS, [0], RESULTS
+    __file__,
+    available_tables,
+    load_table,
+    TABLE_METHODS,
+    DEEP_TABLE_PEERS,
+    [0],
+    RESULTS,
+    tabular.measure,
+    "rmse",
 )
 
 if __name__ == "__main__":

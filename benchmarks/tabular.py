@@ -47,9 +47,8 @@ class Benchmark(NamedTuple):
     slow: dict  # those that go last
     splits: list
     results: Path
-
-
-TABULAR = Benchmark(__file__, available, load_split, METHODS, DEEP_PEERS, [0, 1], RESULTS)
+    measure: callable
+    figure: str  # what to print of a run
 
 
 def versions():
@@ -65,8 +64,6 @@ def versions():
 
 def measure(benchmark, dataset, split, method):
     """Fit and predict once; the figures of one JSON line."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
     X, X_test, y, y_test = benchmark.load_split(dataset, split)
     model = benchmark.methods[method](split)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -84,6 +81,11 @@ def measure(benchmark, dataset, split, method):
         "peak_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
         "versions": versions(),
     }
+
+
+TABULAR = Benchmark(
+    __file__, available, load_split, METHODS, DEEP_PEERS, [0, 1], RESULTS, measure, "rmse"
+)
 
 
 def run(script, dataset, split, method, cores, limit):
@@ -130,7 +132,9 @@ def main(benchmark):
     args = parse(benchmark)
     if args.one:
         dataset, split, method = args.one
-        print(json.dumps(measure(benchmark, dataset, int(split), method)))
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
+        print(json.dumps(benchmark.measure(benchmark, dataset, int(split), method)))
         return
     start, known = time.monotonic(), finished(args.results)
     share = max(1, os.cpu_count() // args.jobs)
@@ -147,9 +151,10 @@ def main(benchmark):
         shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        print(
-            *key, line.get("error") or f"RMSE {line['rmse']:.4g}, {line['fit_s']:.1f} s", flush=True
-        )
+        told = line.get("error")
+        if told is None:
+            told = f"{benchmark.figure} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
+        print(*key, told, flush=True)
 
     keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
     keys.sort(key=lambda key: key[2] in benchmark.slow)

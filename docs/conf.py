@@ -69,10 +69,22 @@ def setup(app):
     app.connect("builder-inited", write_recipe_table)
 
 
+EXAMPLES = [
+    "plot_first_fit.py",
+    "plot_explain.py",
+    "plot_intervals.py",
+    "plot_novelty.py",
+    "plot_search.py",
+    "plot_images.py",
+    "plot_append_forget.py",
+    "plot_digits.py",
+]
+
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
+    "within_subsection_order": EXAMPLES.index,
     "abort_on_example_error": True,
     "show_signature": False,
 }

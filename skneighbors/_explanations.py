@@ -23,8 +23,8 @@ class Explanation:
     prediction : ndarray of shape (n_queries,) or (n_queries, n_targets)
         What the estimator predicts, looking at all rows.
     trend : ndarray of shape (n_queries,) or (n_queries, n_targets)
-        The part that no neighbour contributes: what the trends of the networks, and the
-        regressor blended with them, say of the query itself.
+        The part that no neighbour contributes: what the trends of the networks, or the mean
+        target, and the regressor blended with them, say of the query.
     samples : int ndarray of shape (n_queries, n_neighbors)
         Rows of the X given to ``fit`` that weigh most, the first of those that are equal
         in X and y; rows appended later are numbered on from there.
@@ -35,7 +35,7 @@ class Explanation:
         Their targets.
     contributions : ndarray of the shape of `targets`
         What each adds to the prediction: its weight in each network times how far its
-        target is from that network's trend, or times its target, if there is no trend.
+        target is from that network's trend, which is the mean target if it has none.
     others : ndarray of the shape of `prediction`
         What all other neighbours add.
     others_weight : ndarray of shape (n_queries,)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import skneighbors
-from skneighbors import nn
+from skneighbors import inspection, nn
 
 PACKAGE = Path(skneighbors.__file__).parent
 # Each room may import those below it; rooms side by side do not know each other.
 FLOORS = [
     {"__init__"},
-    {"_nona", "_softstep_knn"},
+    {"_nona", "_softstep_knn", "inspection"},
     {"_base"},
     {"_explanations", "_uncertainty"},
     {"_neighbors"},
@@ -68,7 +68,7 @@ def test_imports_point_one_way(path):
     assert "skneighbors" not in packages  # a way around the rooms
 
 
-@pytest.mark.parametrize("wing", ["_bank", "_columns", "_training", "_utils", "nn"])
+@pytest.mark.parametrize("wing", ["_bank", "_columns", "_training", "_utils", "inspection", "nn"])
 def test_no_circles_within_a_wing(wing):
     graph = {}
     for path in (PACKAGE / wing).glob("*.py"):
@@ -106,9 +106,9 @@ def test_functions_read_from_top_to_bottom(path):
 
 def test_import_is_light():
     code = (
-        "import sys, torch, sklearn.base, sklearn.utils.parallel; "
-        "before = set(sys.modules); import skneighbors; "
-        "heavy = {'matplotlib', 'tqdm', 'pandas', 'polars'} & (set(sys.modules) - before); "
+        "import sys, torch, sklearn.base, sklearn.decomposition, sklearn.utils.parallel; "
+        "before = set(sys.modules); import skneighbors, skneighbors.inspection; "
+        "heavy = {'matplotlib', 'umap', 'tqdm', 'pandas', 'polars'} & (set(sys.modules) - before); "
         "assert not heavy, heavy; assert not torch.cuda.is_initialized()"
     )
     command = [sys.executable, "-c", code]
@@ -124,14 +124,19 @@ def test_public_names():
         "__version__",
         "nn",
     }
-    public = {name for name in vars(nn) if not name.startswith("_")}
-    assert set(nn.__all__) == public
+    for module in (inspection, nn):
+        public = {name for name in vars(module) if not name.startswith("_")}
+        assert set(module.__all__) == public
 
 
 DOCUMENTED = [
     skneighbors.NONARegressor,
     skneighbors.SoftStepKNNRegressor,
     skneighbors.Recipe,
+    inspection.EmbeddingDisplay,
+    inspection.IntervalDisplay,
+    inspection.NeighborsDisplay,
+    inspection.SoftStepDisplay,
     *(getattr(nn, name) for name in nn.__all__),
 ]
 

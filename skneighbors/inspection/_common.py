@@ -1,0 +1,80 @@
+"""What the displays share: checks, axes and colours."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import BaseNeighborRegressor
+
+BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
+
+
+def import_pyplot(display):
+    """Import matplotlib, which is loaded only when something is plotted."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f'{type_name(display)} needs matplotlib: pip install "skneighbors[plot]".'
+        ) from error
+    return plt
+
+
+def check_plottable(display, estimator):
+    """Check, before any work, that matplotlib is there and the estimator fitted and ours."""
+    import_pyplot(display)
+    if not isinstance(estimator, BaseNeighborRegressor):
+        raise TypeError(
+            f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor, "
+            f"of a pipeline its last step; got {type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)
+
+
+def check_int(name, value, low, high):
+    """Check a parameter that is an int within bounds."""
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_int or not low <= value <= high:
+        raise ValueError(f"{name} must be an int from {low} to {high}; got {value!r}.")
+
+
+def select_target(y, target, n_samples):
+    """Values (n_samples,) of one target, by its number."""
+    y = np.asarray(y, dtype=float)
+    if y.ndim not in (1, 2) or len(y) != n_samples:
+        raise ValueError(
+            f"y must have shape ({n_samples},) or ({n_samples}, n_targets), as X has "
+            f"{n_samples} rows; got {y.shape}."
+        )
+    y = y.reshape(n_samples, -1)
+    check_int("target", target, 0, y.shape[1] - 1)
+    return y[:, target]
+
+
+def make_axes(display, ax, figsize):
+    """Axes that are given, or those of a new figure."""
+    plt = import_pyplot(display)
+    return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
+
+
+def make_two_axes(display, ax, figsize, *, stacked, ratios):
+    """Two axes that are given, or drawn in the place of one, or in a new figure.
+
+    They are `stacked` or side by side, and share the axis between them.
+    """
+    axes = np.ravel(make_axes(display, ax, figsize))
+    if len(axes) == 2:
+        return axes
+    spec = axes[0].get_subplotspec() if len(axes) == 1 else None
+    if spec is None:
+        raise ValueError("ax must be two axes, or a single one that plt.subplots has made.")
+    axes[0].set_axis_off()
+    if stacked:
+        return spec.subgridspec(2, 1, height_ratios=ratios).subplots(sharex=True)
+    return spec.subgridspec(1, 2, width_ratios=ratios).subplots(sharey=True)
+
+
+def type_name(display):
+    """Name of a display or of its class."""
+    return (display if isinstance(display, type) else type(display)).__name__

@@ -1,0 +1,222 @@
+"""Intervals beside the truth."""
+
+import numpy as np
+from scipy import stats
+
+from .._utils.sklearn_private import counts_from, validate_parameter_constraints
+from ._common import BLUE, GREY, ORANGE, check_int, check_plottable, make_two_axes, select_target
+
+# Of samples whose intervals hold as promised: how many have a coverage in the band drawn.
+_BAND = 0.95
+
+
+class IntervalDisplay:
+    """Prediction intervals and the truth, and how often they hold it, by size of prediction.
+
+    Make it by :meth:`from_estimator`, with rows that the estimator has not seen. Above, a bar for
+    the interval of each row, in the order of the predictions, and a dot for its target. Below, the
+    share of the rows whose interval holds the target, in bins of as many rows each. The band
+    around the confidence level is where 95 of 100 such shares lie, if each target falls into its
+    interval with that probability.
+
+    Parameters
+    ----------
+    y_true : ndarray of shape (n_samples,)
+        Targets.
+    y_pred : ndarray of shape (n_samples,)
+        Predictions.
+    interval : ndarray of shape (n_samples, 2)
+        Lower and upper ends of the intervals.
+    confidence_level : float
+        Share of the targets that intervals shall hold.
+
+    Attributes
+    ----------
+    holds_ : bool ndarray of shape (n_samples,)
+        Whether each interval holds the target.
+    coverage_ : float
+        The share of those that do.
+    bin_coverage_ : ndarray of shape (n_bins,)
+        That of the rows in each bin, by increasing prediction.
+    bars_ : list of two matplotlib LineCollection
+        The intervals that hold their target, and those that miss it.
+    points_ : matplotlib PathCollection
+        The targets.
+    coverage_line_ : matplotlib Line2D
+        The coverage in each bin, as dots.
+    level_line_ : matplotlib Line2D
+        The confidence level.
+    axes_ : ndarray of two matplotlib Axes
+        Those of the intervals and of the coverage.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    NONARegressor.predict_interval : Predicts intervals.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import NONARegressor
+    >>> from skneighbors.inspection import IntervalDisplay
+    >>> X, y = make_friedman1(n_samples=200, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:150], y[:150])
+    >>> display = IntervalDisplay.from_estimator(model, X[150:], y[150:], 0.8)
+    >>> 0 <= display.coverage_ <= 1
+    True
+    """
+
+    def __init__(self, *, y_true, y_pred, interval, confidence_level):
+        self.y_true = y_true
+        self.y_pred = y_pred
+        self.interval = interval
+        self.confidence_level = confidence_level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y,
+        confidence_level=0.9,
+        *,
+        n_bins=5,
+        target=0,
+        max_bars=300,
+        ax=None,
+        bar_kwargs=None,
+        point_kwargs=None,
+    ):
+        """Show intervals of rows whose targets are known.
+
+        Parameters
+        ----------
+        estimator : NONARegressor or SoftStepKNNRegressor
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            Features, of rows that were not given to ``fit``.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        confidence_level : float, default=0.9
+            Share of the targets that intervals shall hold, between 0 and 1.
+        n_bins : int, default=5
+            Number of bins, no more than there are rows.
+        target : int, default=0
+            Number of the target to show, if there are several.
+        max_bars : int, default=300
+            Of more rows, as many are drawn, evenly spread over the order of the predictions. The
+            coverage is that of all.
+        ax : matplotlib Axes or array of two, default=None
+            Axes to draw on, or in whose place to draw two. None for those of a new figure.
+        bar_kwargs : dict, default=None
+            Keywords for matplotlib's ``vlines``.
+        point_kwargs : dict, default=None
+            Keywords for matplotlib's ``scatter``.
+
+        Returns
+        -------
+        display : IntervalDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        TypeError
+            If the estimator is another one.
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X, y or another parameter is not usable, or rows held out by ``fit`` are too few
+            for such a confidence.
+        """
+        check_plottable(cls, estimator)
+        interval = estimator.predict_interval(X, confidence_level)
+        y = select_target(y, target, len(interval))
+        interval = interval.reshape(len(y), -1, 2)[:, target]
+        display = cls(
+            y_true=y,
+            y_pred=interval.mean(axis=1),
+            interval=interval,
+            confidence_level=confidence_level,
+        )
+        return display.plot(
+            ax,
+            n_bins=n_bins,
+            max_bars=max_bars,
+            bar_kwargs=bar_kwargs,
+            point_kwargs=point_kwargs,
+        )
+
+    def plot(self, ax=None, *, n_bins=5, max_bars=300, bar_kwargs=None, point_kwargs=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array of two, default=None
+            See :meth:`from_estimator`.
+        n_bins : int, default=5
+            Number of bins.
+        max_bars : int, default=300
+            See :meth:`from_estimator`.
+        bar_kwargs : dict, default=None
+            Keywords for matplotlib's ``vlines``.
+        point_kwargs : dict, default=None
+            Keywords for matplotlib's ``scatter``.
+
+        Returns
+        -------
+        self : IntervalDisplay
+            The display.
+        """
+        check_int("n_bins", n_bins, 1, len(self.y_true))
+        validate_parameter_constraints(
+            {"max_bars": [counts_from(1)]},
+            {"max_bars": max_bars},
+            caller_name=f"{type(self).__name__}.plot",
+        )
+        axes = make_two_axes(self, ax, (7, 5.5), stacked=True, ratios=(2, 1))
+        low, high = self.interval.T
+        self.holds_ = (low <= self.y_true) & (self.y_true <= high)
+        self.coverage_ = float(self.holds_.mean())
+        order = np.argsort(self.y_pred, kind="stable")
+        self._draw_intervals(axes[0], order, max_bars, bar_kwargs or {}, point_kwargs or {})
+        self._draw_coverage(axes[1], order, n_bins)
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _draw_intervals(self, ax, order, max_bars, bar_kwargs, point_kwargs):
+        """Draw a bar and a dot for each row, or for some, in the order given."""
+        n_drawn = min(len(order), max_bars)
+        place = np.linspace(0, len(order) - 1, n_drawn).round().astype(int)
+        rows = order[place]
+        holds, self.bars_ = self.holds_[rows], []
+        for own, color, name in ((holds, BLUE, "holds"), (~holds, ORANGE, "misses")):
+            kwargs = {"color": color, "linewidth": 1.5, "alpha": 0.7, **bar_kwargs}
+            kwargs["label"] = f"interval {name} the target"
+            self.bars_.append(ax.vlines(place[own], *self.interval[rows[own]].T, **kwargs))
+        kwargs = {"color": "black", "s": 5, "zorder": 3, "label": "target", **point_kwargs}
+        self.points_ = ax.scatter(place, self.y_true[rows], **kwargs)
+        ax.set_ylabel("target")
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+
+    def _draw_coverage(self, ax, order, n_bins):
+        """Draw the coverage in bins of as many rows each, below those rows."""
+        bins = np.array_split(order, n_bins)
+        self.bin_coverage_ = np.array([self.holds_[rows].mean() for rows in bins])
+        sizes, level = np.array([len(rows) for rows in bins]), self.confidence_level
+        edges = np.concatenate([[0], np.cumsum(sizes)]) - 0.5
+        low, high = np.array(stats.binom.interval(_BAND, sizes, level)) / sizes
+        band = {"align": "edge", "color": "0.85", "label": f"range by chance ({100 * _BAND:g} %)"}
+        ax.bar(edges[:-1], high - low, sizes, low, **band)
+        name = f"level {level:g}"
+        self.level_line_ = ax.axhline(level, color=GREY, linestyle="--", label=name)
+        centres, name = (edges[:-1] + edges[1:]) / 2, f"coverage ({self.coverage_:.2f} in all)"
+        self.coverage_line_ = ax.plot(centres, self.bin_coverage_, "o", color=BLUE, label=name)[0]
+        ends = self.y_pred[order[np.append(edges[:-1] + 0.5, len(order) - 1).astype(int)]]
+        ax.set_xticks(edges, [f"{float(f'{end:.3g}'):g}" for end in ends])
+        lowest = min(low.min(), self.bin_coverage_.min())
+        ax.set(xlabel="prediction (rows in its order)", ylabel="coverage")
+        ax.set_ylim(max(lowest - 0.08, -0.03), 1.03)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)

@@ -1,0 +1,181 @@
+"""The masks that SoftStep has learnt."""
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+
+from .._utils.sklearn_private import counts_from, take_samples, validate_parameter_constraints
+from ..nn import SoftStepKNN, take_member
+from ._common import BLUE, ORANGE, check_int, check_plottable, make_axes
+
+_N_POINTS = 401
+
+
+class SoftStepDisplay:
+    """The masks of some queries: how much a neighbour counts, by how near it is.
+
+    Make it by :meth:`from_estimator`. Each line is a query's mask. With :class:`NONARegressor`
+    the nearness is the similarity scaled to [0, 1], 1 being the nearest neighbour, and the
+    mask multiplies the neighbour's softmax weight; with :class:`SoftStepKNNRegressor` it is the
+    neighbour's rank, 1 being the nearest, and the mask is the weight up to a factor.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_points,)
+        Ranks or scaled similarities.
+    masks : ndarray of shape (n_queries, n_points)
+        Values of the masks there, as prediction uses them.
+    ranked : bool
+        Whether `x` holds ranks.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        The masks.
+    median_line_ : matplotlib Line2D
+        Their median.
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    skneighbors.nn.SoftStep : The mask.
+    NONARegressor.effective_n_neighbors : How many neighbours make each prediction.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import SoftStepKNNRegressor
+    >>> from skneighbors.inspection import SoftStepDisplay
+    >>> X, y = make_friedman1(n_samples=120, random_state=0)
+    >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+    >>> display = SoftStepDisplay.from_estimator(model, X[100:])
+    >>> len(display.lines_)  # one for each query
+    20
+    """
+
+    def __init__(self, *, x, masks, ranked):
+        self.x = x
+        self.masks = masks
+        self.ranked = ranked
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        *,
+        member=0,
+        subsample=50,
+        random_state=None,
+        ax=None,
+        line_kwargs=None,
+        median_kwargs=None,
+    ):
+        """Show the masks of some queries.
+
+        Parameters
+        ----------
+        estimator : NONARegressor or SoftStepKNNRegressor
+            Fitted, and not with ``softstep=None``.
+        X : array-like of shape (n_samples, n_features)
+            Features of the queries.
+        member : int, default=0
+            Which of the ensemble's networks to show.
+        subsample : int or None, default=50
+            Number of queries to show, drawn at random if X has more; None for all.
+        random_state : int, RandomState instance or None, default=None
+            Seed of that draw.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None for those of a new figure.
+        line_kwargs : dict, default=None
+            Keywords for matplotlib's ``plot`` of the masks.
+        median_kwargs : dict, default=None
+            Keywords for matplotlib's ``plot`` of their median.
+
+        Returns
+        -------
+        display : SoftStepDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        TypeError
+            If the estimator is another one.
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If the estimator has no mask, or X, `member` or `subsample` is not usable.
+        """
+        check_plottable(cls, estimator)
+        check_int("member", member, 0, len(estimator.estimator_weights_) - 1)
+        validate_parameter_constraints(
+            {"subsample": [counts_from(1), None]},
+            {"subsample": subsample},
+            caller_name=f"{cls.__name__}.from_estimator",
+        )
+        if estimator._fitted.bank.network.head.softstep is None:
+            raise ValueError("The estimator was fitted with softstep=None: it has no mask to show.")
+        if subsample is not None and subsample < len(X):
+            rows = check_random_state(random_state).choice(len(X), subsample, replace=False)
+            X = take_samples(X, np.sort(rows))
+        _, bank, X = estimator._check_queries(X)
+        head, z = take_member(bank.network.head, member), bank.embed(X)[[member]]
+        x, masks, ranked = _masks_of(head, z, bank.weights().sum())
+        display = cls(x=x.cpu().numpy(), masks=masks.cpu().numpy(), ranked=ranked)
+        return display.plot(ax, line_kwargs=line_kwargs, median_kwargs=median_kwargs)
+
+    def plot(self, ax=None, *, line_kwargs=None, median_kwargs=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None for those of a new figure.
+        line_kwargs : dict, default=None
+            Keywords for matplotlib's ``plot`` of the masks.
+        median_kwargs : dict, default=None
+            Keywords for matplotlib's ``plot`` of their median.
+
+        Returns
+        -------
+        self : SoftStepDisplay
+            The display.
+        """
+        ax = make_axes(self, ax, (5.5, 3.5))
+        thin = {"color": BLUE, "alpha": 0.4, "linewidth": 0.8, **(line_kwargs or {})}
+        strong = {"color": ORANGE, "linewidth": 2.5, "label": "median", **(median_kwargs or {})}
+        self.lines_ = ax.plot(self.x, self.masks.T, **thin)
+        self.lines_[0].set_label("a query")
+        self.median_line_ = ax.plot(self.x, np.median(self.masks, axis=0), **strong)[0]
+        if self.ranked:
+            ax.set(xscale="log", xlabel="rank of the neighbour (1 is the nearest)")
+            ax.xaxis.set_major_formatter("{x:g}")
+        else:
+            ax.set_xlabel("scaled similarity (1 is the nearest neighbour)")
+        ax.set(ylabel="mask", ylim=(-0.03, 1.03))
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@torch.no_grad()
+def _masks_of(head, z, total):
+    """Grid x (n_points,), masks (b, n_points) on it for embeddings (1, b, d), and whether x ranks.
+
+    `total` is the number of neighbours, equal rows counted.
+    """
+    grid = torch.linspace(0, 1, _N_POINTS, dtype=z.dtype, device=z.device)
+    if head.ranked:
+        x = (grid * total.log().clamp(min=0)).exp()
+        scaled = head._from_rank(x, total)
+    else:
+        x = scaled = grid
+    scaled = scaled.expand(1, z.shape[1], -1)
+    if isinstance(head, SoftStepKNN):
+        scaled = head._sharpened(scaled, 1.0)
+    return x, head.softstep(scaled, z).exp()[0], head.ranked

@@ -1,0 +1,342 @@
+"""Displays: what is drawn, and what they refuse."""
+
+import sys
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors.inspection import (
+    EmbeddingDisplay,
+    IntervalDisplay,
+    NeighborsDisplay,
+    SoftStepDisplay,
+)
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+DISPLAYS = [EmbeddingDisplay, IntervalDisplay, NeighborsDisplay, SoftStepDisplay]
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fit(friedman):
+    """Function that fits an estimator to the training part, once for each of its settings."""
+    X, _, y, _ = friedman
+    fitted = {}
+
+    def fit_once(estimator_class=NONARegressor, n_targets=1, **params):
+        key = estimator_class, n_targets, *sorted(params.items())
+        if key not in fitted:
+            targets = y if n_targets == 1 else np.column_stack([y, -y])
+            estimator = estimator_class(max_iter=3, random_state=0, **params)
+            fitted[key] = estimator.fit(X, targets)
+        return fitted[key]
+
+    return fit_once
+
+
+def plot(display, model, X, y, **options):
+    """Show a few rows."""
+    if display is NeighborsDisplay:
+        return display.from_estimator(model, X[:1], n_neighbors=3, **options)
+    if display is SoftStepDisplay:
+        return display.from_estimator(model, X, **options)
+    if display is EmbeddingDisplay:
+        options = {"method": "pca", **options}
+    return display.from_estimator(model, X, y, **options)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_from_estimator_returns_what_is_drawn_again(display, fit, friedman):
+    _, X, _, y = friedman
+    shown = plot(display, fit(), X, y)
+    assert isinstance(shown, display)
+    first = shown.figure_
+    assert shown.plot() is shown
+    assert shown.figure_ is not first
+    shown.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("display", [EmbeddingDisplay, SoftStepDisplay])
+def test_draws_on_axes_given(display, fit, friedman):
+    _, X, _, y = friedman
+    figure, axes = plt.subplots(1, 2)
+    shown = plot(display, fit(), X, y, ax=axes[1])
+    assert shown.ax_ is axes[1]
+    assert shown.figure_ is figure
+
+
+@pytest.mark.parametrize("display", [IntervalDisplay, NeighborsDisplay])
+def test_two_axes_are_given_or_take_the_place_of_one(display, fit, friedman):
+    _, X, _, y = friedman
+    _, axes = plt.subplots(1, 2)
+    shown = plot(display, fit(), X, y, ax=axes)
+    assert [*shown.axes_] == [*axes]
+    figure, ax = plt.subplots()
+    shown = plot(display, fit(), X, y, ax=ax)
+    assert shown.figure_ is figure
+    assert len(figure.axes) == 3
+    for wrong in (plt.subplots(1, 3)[1], plt.figure().add_axes((0, 0, 1, 1))):
+        with pytest.raises(ValueError, match=r"ax must be two axes, or a single one"):
+            plot(display, fit(), X, y, ax=wrong)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_refuses_estimators_that_are_not_fitted_or_others(display, friedman):
+    X, _, y, _ = friedman
+    with pytest.raises(NotFittedError):
+        plot(display, NONARegressor(), X, y)
+    for other in (Ridge(), make_pipeline(StandardScaler(), NONARegressor())):
+        with pytest.raises(TypeError, match=rf"{display.__name__} needs a fitted NONARegressor"):
+            plot(display, other, X, y)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_without_matplotlib_says_what_to_install(display, fit, friedman, monkeypatch):
+    X, _, y, _ = friedman
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'needs matplotlib: pip install "skneighbors\[plot\]"'):
+        plot(display, fit(), X, y)
+
+
+def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
+    _, X, _, _ = friedman
+    model = fit(estimator_class)
+    shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
+    own = model.explain(X[:1], n_neighbors=4)
+    widths = [bar.get_width() for bar in shown.bars_]
+    np.testing.assert_allclose(widths, [*own.weights[0], own.others_weight[0]])
+    names = [label.get_text() for label in shown.axes_[0].get_yticklabels()]
+    assert names == [*(f"row {sample}" for sample in own.samples[0]), "196 others"]
+    targets, places = shown.points_.get_offsets().T
+    np.testing.assert_allclose(targets, own.targets[0])
+    np.testing.assert_array_equal(places, range(4))
+    assert shown.prediction_line_.get_xdata()[0] == own.prediction[0]
+    assert shown.trend_line_.get_xdata()[0] == own.trend[0]
+    top, bottom = shown.axes_[0].get_ylim()
+    assert top > bottom  # the first is above
+
+
+def test_neighbors_of_all_rows_leave_no_others(fit, friedman):
+    _, X, _, _ = friedman
+    shown = NeighborsDisplay.from_estimator(fit(), X[:1], n_neighbors=200)
+    assert len(shown.bars_) == 200
+
+
+def test_neighbors_and_intervals_of_one_of_several_targets(fit, friedman):
+    _, X, _, y = friedman
+    model, Y = fit(n_targets=2), np.column_stack([y, -y])
+    shown = NeighborsDisplay.from_estimator(model, X[:1], target=1)
+    own = model.explain(X[:1], n_neighbors=10)
+    np.testing.assert_allclose(shown.points_.get_offsets()[:, 0], own.targets[0, :, 1])
+    assert shown.prediction_line_.get_xdata()[0] == own.prediction[0, 1]
+    shown = IntervalDisplay.from_estimator(model, X, Y, target=1)
+    np.testing.assert_array_equal(shown.y_true, -y)
+    np.testing.assert_array_equal(shown.interval, model.predict_interval(X)[:, 1])
+    for display in (NeighborsDisplay, IntervalDisplay, EmbeddingDisplay):
+        with pytest.raises(ValueError, match=r"target must be an int from 0 to 1; got 2"):
+            plot(display, model, X, Y, target=2)
+
+
+def test_neighbors_needs_a_single_row(fit, friedman):
+    _, X, _, _ = friedman
+    with pytest.raises(ValueError, match=r"X must be a single row; got 2 rows"):
+        NeighborsDisplay.from_estimator(fit(), X[:2])
+
+
+def test_embedding_by_principal_components(fit, friedman):
+    _, X, _, y = friedman
+    shown = EmbeddingDisplay.from_estimator(fit(), X, y, method="pca")
+    Z = fit().transform(X)
+    _, _, V = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(
+        np.abs(shown.coordinates), np.abs((Z - Z.mean(axis=0)) @ V[:2].T), atol=1e-8
+    )
+    np.testing.assert_array_equal(shown.scatter_.get_array(), y)
+    assert shown.colorbar_.ax.get_ylabel() == "target"
+    assert shown.ax_.get_xlabel() == "principal component 1"
+
+
+def test_embedding_of_a_single_column_is_a_line(friedman):
+    X, X_test, y, y_test = friedman
+    model = NONARegressor(embedding_dim=1, n_estimators=1, max_iter=1, random_state=0).fit(X, y)
+    shown = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
+    np.testing.assert_array_equal(shown.coordinates[:, 1], 0)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "metric"), [("l2", "euclidean"), ("l1", "manhattan"), ("cosine", "cosine")]
+)
+def test_embedding_by_umap(similarity, metric, fit, friedman, monkeypatch):
+    _, X, _, y = friedman
+    asked = {}
+
+    class Reducer:
+        def __init__(self, **params):
+            asked.update(params)
+
+        def fit_transform(self, Z):
+            return Z[:, :2]
+
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=Reducer))
+    model = fit(similarity=similarity)
+    for method in ("auto", "umap"):
+        shown = EmbeddingDisplay.from_estimator(model, X, y, method=method, random_state=3)
+        assert shown.method == "umap"
+        np.testing.assert_array_equal(shown.coordinates, model.transform(X)[:, :2])
+    assert asked == {"n_neighbors": 15, "metric": metric, "random_state": 3, "n_jobs": 1}
+
+
+def test_embedding_without_umap(fit, friedman, monkeypatch):
+    _, X, _, y = friedman
+    monkeypatch.setitem(sys.modules, "umap", None)
+    assert EmbeddingDisplay.from_estimator(fit(), X, y).method == "pca"
+    with pytest.raises(ImportError, match=r"needs umap-learn: pip install umap-learn"):
+        EmbeddingDisplay.from_estimator(fit(), X, y, method="umap")
+
+
+def test_embedding_refuses(fit, friedman):
+    _, X, _, y = friedman
+    with pytest.raises(ValueError, match=r"The 'method' parameter .* must be a str among"):
+        EmbeddingDisplay.from_estimator(fit(), X, y, method="tsne")
+    with pytest.raises(ValueError, match=r"y must have shape \(100,\)"):
+        EmbeddingDisplay.from_estimator(fit(), X, y[:5], method="pca")
+
+
+@pytest.mark.parametrize("rank_scale", ["log", "linear"])
+@pytest.mark.parametrize("softstep", ["s1", "s2"])
+@pytest.mark.parametrize("sharpness", [1.0, 3.0])
+def test_masks_of_ranks_are_the_weights_up_to_a_factor(
+    rank_scale, softstep, sharpness, fit, friedman
+):
+    _, X, _, _ = friedman
+    model = fit(
+        SoftStepKNNRegressor,
+        n_estimators=1,
+        rank_scale=rank_scale,
+        softstep=softstep,
+        recipe=Recipe(sharpness=sharpness),
+    )
+    shown = SoftStepDisplay.from_estimator(model, X[:5])
+    assert shown.ranked
+    assert shown.ax_.get_xscale() == "log"
+    weights = -np.sort(-model.neighbor_weights(X[:5]).toarray(), axis=1)
+    for own, mask in zip(weights, shown.masks, strict=True):
+        expected = own / own[0] * mask[0]
+        found = np.interp(np.log(np.arange(1, 201)), np.log(shown.x), mask)
+        np.testing.assert_allclose(found, expected, atol=0.05)
+
+
+def test_masks_of_similarities(estimator_class, fit, friedman):
+    _, X, _, _ = friedman
+    params = {"rank": None} if estimator_class is SoftStepKNNRegressor else {}
+    model = fit(estimator_class, n_estimators=2, softstep="s1", **params)
+    shown = SoftStepDisplay.from_estimator(model, X[:7], member=1)
+    assert not shown.ranked
+    assert (shown.x[0], shown.x[-1]) == (0, 1)
+    assert shown.masks.shape == (7, len(shown.x))
+    assert (np.diff(shown.masks, axis=1) >= 0).all()
+    assert (shown.masks >= 0).all()
+    assert (shown.masks <= 1).all()
+    first = SoftStepDisplay.from_estimator(model, X[:7]).masks
+    assert not np.array_equal(first, shown.masks)
+    np.testing.assert_array_equal(shown.median_line_.get_ydata(), np.median(shown.masks, axis=0))
+    assert len(shown.lines_) == 7
+
+
+def test_masks_of_a_table_are_of_some_rows_at_random(friedman):
+    X, _, y, _ = friedman
+    table = pd.DataFrame(X, columns=[*"abcdefghij"])
+    model = NONARegressor(max_iter=1, random_state=0).fit(table, y)
+    shown, again, other = (
+        SoftStepDisplay.from_estimator(model, table, subsample=4, random_state=seed).masks
+        for seed in (0, 0, 1)
+    )
+    assert len(shown) == 4
+    np.testing.assert_array_equal(shown, again)
+    assert not np.array_equal(shown, other)
+    assert len(SoftStepDisplay.from_estimator(model, table).masks) == 50
+    assert len(SoftStepDisplay.from_estimator(model, table, subsample=None).masks) == len(X)
+
+
+def test_masks_refuse(fit, friedman):
+    _, X, _, _ = friedman
+    with pytest.raises(ValueError, match=r"fitted with softstep=None: it has no mask"):
+        SoftStepDisplay.from_estimator(fit(softstep=None), X)
+    with pytest.raises(ValueError, match=r"member must be an int from 0 to"):
+        SoftStepDisplay.from_estimator(fit(), X, member=99)
+    with pytest.raises(ValueError, match=r"The 'subsample' parameter"):
+        SoftStepDisplay.from_estimator(fit(), X, subsample=0)
+
+
+def test_intervals_hold_or_miss(fit, friedman):
+    _, X, _, y = friedman
+    model = fit()
+    shown = IntervalDisplay.from_estimator(model, X, y, 0.8, n_bins=4)
+    low, high = model.predict_interval(X, 0.8).T
+    holds = (low <= y) & (y <= high)
+    np.testing.assert_array_equal(shown.holds_, holds)
+    assert shown.coverage_ == pytest.approx(holds.mean())
+    np.testing.assert_allclose(shown.y_pred, model.predict(X))
+    by_bin = holds[np.argsort(shown.y_pred, kind="stable")].reshape(4, 25).mean(axis=1)
+    np.testing.assert_allclose(shown.bin_coverage_, by_bin)
+    np.testing.assert_allclose(shown.coverage_line_.get_ydata(), by_bin)
+    assert [len(bars.get_segments()) for bars in shown.bars_] == [holds.sum(), (~holds).sum()]
+    assert shown.level_line_.get_ydata()[0] == 0.8
+
+
+def test_intervals_of_many_rows_are_drawn_in_part(fit, friedman):
+    _, X, _, y = friedman
+    shown = IntervalDisplay.from_estimator(fit(), X, y, max_bars=10)
+    places, targets = shown.points_.get_offsets().T
+    assert (len(places), places[0], places[-1]) == (10, 0, 99)
+    np.testing.assert_array_equal(
+        targets, y[np.argsort(shown.y_pred, kind="stable")[places.astype(int)]]
+    )
+    assert len(shown.holds_) == 100
+
+
+def test_intervals_refuse(fit, friedman):
+    _, X, _, y = friedman
+    with pytest.raises(ValueError, match=r"n_bins must be an int from 1 to 100; got 101"):
+        IntervalDisplay.from_estimator(fit(), X, y, n_bins=101)
+    with pytest.raises(ValueError, match=r"The 'confidence_level' parameter"):
+        IntervalDisplay.from_estimator(fit(), X, y, 1.0)
+    with pytest.raises(ValueError, match=r"y must have shape"):
+        IntervalDisplay.from_estimator(fit(), X, y[:9])
+
+
+def test_keywords_reach_the_artists(fit, friedman):
+    _, X, _, y = friedman
+    model = fit()
+    shown = NeighborsDisplay.from_estimator(
+        model, X[:1], bar_kwargs={"height": 0.5}, point_kwargs={"marker": "x"}
+    )
+    assert shown.bars_[0].get_height() == 0.5
+    shown = SoftStepDisplay.from_estimator(
+        model, X, line_kwargs={"linewidth": 3}, median_kwargs={"linewidth": 5}
+    )
+    assert (shown.lines_[0].get_linewidth(), shown.median_line_.get_linewidth()) == (3, 5)
+    shown = EmbeddingDisplay.from_estimator(
+        model, X, y, method="pca", scatter_kwargs={"cmap": "plasma"}
+    )
+    assert shown.scatter_.get_cmap().name == "plasma"
+    shown = IntervalDisplay.from_estimator(
+        model, X, y, bar_kwargs={"linewidth": 4}, point_kwargs={"s": 9}
+    )
+    assert shown.bars_[0].get_linewidth()[0] == 4
+    assert shown.points_.get_sizes()[0] == 9
