@@ -201,7 +201,7 @@ class ExplanationMixin:
             targets=shaped(targets[rows]),
             contributions=shaped(contributions),
             others=shaped(others),
-            others_weight=1 - weights.sum(1),
+            others_weight=np.maximum(1 - weights.sum(1), 0),
             n_others=len(bank) - n_neighbors,
         )
 
@@ -224,8 +224,8 @@ class ExplanationMixin:
         -------
         neigh_dist : ndarray of shape (n_queries, n_neighbors)
             Distances by `similarity`, ascending: Euclidean for ``"l2"``, Manhattan for
-            ``"l1"``, 1 minus the cosine for ``"cosine"``, minus the similarity for
-            ``"dot"``. Only present if `return_distance` is True.
+            ``"l1"``, 1 minus the cosine for ``"cosine"``, minus the product divided by the
+            number of dimensions for ``"dot"``. Only present if `return_distance` is True.
         neigh_ind : int ndarray of shape (n_queries, n_neighbors)
             Rows of the X given to :meth:`fit`, rows appended later numbered on from there.
 
@@ -294,7 +294,9 @@ class ExplanationMixin:
             parts = bank.attend(
                 X, lambda weights: sparse.csr_array(bank.mean_weights(weights).cpu().numpy())
             )
-            return sparse.vstack(parts, format="csr") @ fitted.numbering.shares()
+            weights = sparse.vstack(parts, format="csr") @ fitted.numbering.shares()
+        weights.sort_indices()
+        return weights
 
     def effective_n_neighbors(self, X):
         """How many neighbours make each prediction.
@@ -319,10 +321,7 @@ class ExplanationMixin:
         """
         _, bank, X = self._check_queries(X)
         with explain_out_of_memory("the number of rows at once"):
-            parts = bank.attend(
-                X, lambda weights: bank.effective_number(bank.mean_weights(weights)).cpu().numpy()
-            )
-        return np.concatenate(parts).ravel()
+            return bank.effective_n_neighbors(X).cpu().numpy()
 
 
 def _check_n_neighbors(n_neighbors, largest, remark):

@@ -11,6 +11,7 @@ from .._network import NeighborNetwork, embed_in_batches
 from .._utils.blocks import gather_rows
 from ..nn import take_member
 from .engines import ExactEngine, IndexCache, choose_engine
+from .exact import effective_number
 from .residuals import Derived, HeldOutResiduals
 
 # Of the targets' range: how far beyond it a member's prediction may lie.
@@ -122,7 +123,7 @@ class NeighborBank:
             values=self.values[:, keep],
             y_range=_range_of(self.targets()[keep]),
             sample_weight=none_if_ones(sample_weight),
-            held_out=None if self.held_out is None else self.held_out.select(keep),
+            held_out=None if self.held_out is None else self.held_out.select(keep, sample_weight),
             indices=IndexCache(),
             derived=Derived(),
         )
@@ -180,21 +181,17 @@ class NeighborBank:
         """Averages (m, b, k) of the values by weights (b, N), one tensor for each member."""
         return torch.stack([own @ values for own, values in zip(weights, self.values, strict=True)])
 
-    def effective_number(self, weights):
-        """How many neighbours of equal weight would spread weights (b, N) as far, (b, 1).
-
-        A neighbour of sample weight c counts as c of them.
-        """
-        if self.sample_weight is None:
-            total = torch.linalg.vector_norm(weights, dim=1, keepdim=True).square_()
-        else:
-            total = (weights.square() @ self.sample_weight.reciprocal()).unsqueeze(1)
-        # Without any neighbour there is no weight.
-        return total.reciprocal_().nan_to_num_(posinf=0.0)
-
     def attend(self, X, function):
         """Results of a function of weights for batches of X, in order; see ExactEngine."""
         return ExactEngine(self).attend(self.embed(X), function)
+
+    def effective_n_neighbors(self, X):
+        """Count the neighbours of X (n, ...), to (n,); see :func:`effective_number`."""
+
+        def count(weights):
+            return effective_number(self.mean_weights(weights), self.sample_weight)
+
+        return torch.cat(self.attend(X, count)).squeeze(1)
 
     @torch.no_grad()
     def explain(self, X, n_neighbors):

@@ -78,12 +78,17 @@ class ExactEngine:
         return self._map(attend, z)
 
     def attend_to_others(self, rows, function):
-        """Do the same for rows (n,) of the bank, each of which is left out itself."""
+        """Do the same for rows (n,) of the bank, each of which is left out itself.
+
+        The function gets these rows (b,), too.
+        """
         keep_freed_memory()
         members = [ExactAttention(*member) for member in self._bank.members()]
         batches = gen_batches(len(rows), block_length(len(self._bank)))
         return map_batches(
-            lambda batch: function([own.weights_of_others(rows[batch]) for own in members]),
+            lambda batch: function(
+                [own.weights_of_others(rows[batch]) for own in members], rows[batch]
+            ),
             batches,
         )
 

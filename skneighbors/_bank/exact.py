@@ -113,6 +113,17 @@ class ExactAttention:
             yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
 
 
+def effective_number(weights, sample_weight):
+    """How many neighbours of equal weight would spread weights (b, N) as far, (b, 1).
+
+    A neighbour of sample weight c (N,) counts as c of them; None for ones.
+    """
+    weights = weights if sample_weight is None else weights * sample_weight.rsqrt()
+    squares = torch.linalg.vector_norm(weights, dim=1, keepdim=True).square_()
+    # Without any neighbour there is no weight.
+    return squares.reciprocal_().nan_to_num_(posinf=0.0)
+
+
 def weight_present(sample_weight, rows, present):
     """Take the sample weights (c, K) of the neighbours `rows`, 0 where they are not present."""
     return present if sample_weight is None else present * sample_weight[rows]

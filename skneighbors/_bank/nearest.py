@@ -65,7 +65,9 @@ def _measure_nearness(bank):
     distances, rows = find_nearest(bank, bank.z_n[:, own], min(_N_NEAREST + 1, n_rows), own)
     near_weight = weight[rows]
     near_weight[:, 0] -= 1  # its own, of which others are equal rows
-    distance, order = _mean_distance(distances, near_weight.clamp_(min=0)).sort()
+    distances, place = distances.sort(1)  # a row need not be its own nearest
+    near_weight = near_weight.clamp_(min=0).gather(1, place)
+    distance, order = _mean_distance(distances, near_weight).sort()
     cumulative = weight[own][order].cumsum(0)
     return distance.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu()
 

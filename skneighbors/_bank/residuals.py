@@ -1,15 +1,19 @@
 """How far predictions miss: residuals of rows left out, and of rows held out."""
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
 
 from .._utils.locks import ForkSafeLock
 from .engines import ExactEngine
+from .exact import effective_number
 
 # A prediction's distribution counts, beside its own neighbours, this many of any rows: few
 # neighbours alone say little of tails.
 _N_ANY = 10
+# Rows whose residuals are known; more would tell little more and take long.
+_MAX_ROWS = 10_000
 # Of the targets' standard deviation: no spread is taken to be smaller.
 _MIN_SPREAD = 1e-12
 # Held while something is derived, so that threads that ask at once share it.
@@ -70,17 +74,17 @@ class HeldOutResiduals:
         own_weight[place] = weight.double()
         return cls(sums / counts.unsqueeze(1), own_weight, unique)
 
-    def select(self, keep):
+    def select(self, keep, sample_weight):
         """Residuals of those that stay when the bank keeps the rows of a mask."""
         if self.rows is None:
             return self
         stays = keep[self.rows]
-        place = keep.cumsum(0) - 1
+        rows = (keep.cumsum(0) - 1)[self.rows[stays]]
         return replace(
             self,
             residuals=self.residuals[stays],
-            weight=self.weight[stays],
-            rows=place[self.rows[stays]],
+            weight=sample_weight[rows],
+            rows=rows,
         )
 
 
@@ -93,16 +97,19 @@ class ResidualDistribution:
 
     Attributes
     ----------
-    residuals : Tensor of shape (N, k)
-        Leave-one-out residuals of the bank's rows, scaled targets less predictions.
+    rows : int Tensor of shape (c,)
+        Rows of the bank whose residuals are known: all, or as many as are enough.
+    residuals : Tensor of shape (c, k)
+        Their leave-one-out residuals, scaled targets less predictions.
     scale : Tensor of shape (k,)
     scores : Tensor of shape (n, k), sorted along n
-        Absolute residuals held out, relative to the spread where they are; those of the
-        bank's rows where there are none.
+        Absolute residuals held out, relative to the spread where they are; those of `rows`
+        where there are none.
     cumulative : Tensor of shape (n, k)
         Total weights of these, up to each.
     """
 
+    rows: torch.Tensor
     residuals: torch.Tensor
     scale: torch.Tensor
     scores: torch.Tensor
@@ -114,19 +121,18 @@ class ResidualDistribution:
         return bank.derived.get(_measure, bank)
 
     def quantiles(self, bank, z, levels):
-        """Quantiles (n, l, k) at sorted or unsorted levels (l,) for queries (m, n, d)."""
-        weight = bank.weights()
+        """Quantiles (n, l, k) at levels (l,) for queries (m, n, d)."""
+        near = _Nearby(bank, self.rows)
         values, order = (self.residuals * self.scale).to(z.device).sort(0)
-        any_row = _N_ANY * weight[order].cumsum(0) / weight.sum()  # (N, k)
+        any_row = _N_ANY * near.weight[order].cumsum(0) / near.weight.sum()  # (c, k)
+        levels = levels.to(z.device) - 1e-12
 
         def quantiles_of(weights):
-            mean = bank.mean_weights(weights)
-            n_local, out = bank.effective_number(mean), []
+            (share, n_near), out = near.weigh(weights), []
             for own, rows, own_any in zip(values.T, order.T, any_row.T, strict=True):
-                cumulative = mean[:, rows].cumsum_(1)
-                torch.addcmul(own_any, cumulative, n_local, out=cumulative)
-                reached = (levels - 1e-12) * (n_local + _N_ANY)
-                found = torch.searchsorted(cumulative, reached)
+                cumulative = share[:, rows].cumsum_(1)
+                torch.addcmul(own_any, cumulative, n_near, out=cumulative)
+                found = torch.searchsorted(cumulative, levels * (n_near + _N_ANY))
                 out.append(own[found.clamp_(max=len(own) - 1)])
             return torch.stack(out, 2)
 
@@ -134,8 +140,9 @@ class ResidualDistribution:
 
     def std(self, bank, z):
         """Root mean squares (n, k) for queries (m, n, d)."""
-        squares = _expect(bank, (self.residuals * self.scale).square().to(z.device))
-        return torch.cat(ExactEngine(bank).attend(z, squares)).sqrt()
+        squares = _Nearby(bank, self.rows).expect(self.residuals.square())
+        variance = torch.cat(ExactEngine(bank).attend(z, squares))
+        return variance.sqrt() * self.scale.to(z.device)
 
     def half_widths(self, bank, z, confidence):
         """Half widths (n, k) of split-conformal intervals for queries (m, n, d).
@@ -145,9 +152,9 @@ class ResidualDistribution:
         ValueError
             If residuals held out are too few for such a confidence.
         """
-        spread_of = _expect(bank, self.residuals.abs().to(z.device))
-        spread = torch.cat(ExactEngine(bank).attend(z, spread_of)).clamp(min=_MIN_SPREAD)
-        return self._factor(confidence).to(z.device) * spread
+        factor = self._factor(confidence).to(z.device)
+        spread = _Nearby(bank, self.rows).expect(self.residuals.abs())
+        return factor * torch.cat(ExactEngine(bank).attend(z, spread)).clamp(min=_MIN_SPREAD)
 
     def _factor(self, confidence):
         """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
@@ -164,37 +171,65 @@ class ResidualDistribution:
 
 def _measure(bank):
     """Residuals of a bank's rows left out, and scores of what was held out."""
-    engine, device, weight = ExactEngine(bank), bank.z_n.device, bank.weights()
-    rows = torch.arange(len(bank), device=device)
-    averages = torch.cat(engine.attend_to_others(rows, bank.averages), 1)
-    residuals = bank.targets() - bank.mean(bank.complete(bank.z_n, averages))
+    engine, device = ExactEngine(bank), bank.z_n.device
+    rows = torch.arange(0, len(bank), math.ceil(len(bank) / _MAX_ROWS), device=device)
+    near = _Nearby(bank, rows)
+    parts = engine.attend_to_others(rows, lambda weights, own: bank.averages(weights))
+    averages = torch.cat(parts, 1)
+    y_hat = bank.mean(bank.complete(bank.z_n[:, rows], averages))
+    residuals = bank.targets()[rows] - y_hat
     held_out = bank.held_out
-    if held_out is None:
-        held_out = HeldOutResiduals(residuals, weight, rows)
-    spread_of = _expect(bank, residuals.abs())
+    if held_out is None or not len(held_out.residuals):
+        held_out = HeldOutResiduals(residuals, near.weight, rows)
+    spread_of = near.expect(residuals.abs())
     if held_out.rows is None:
         spread = engine.attend(held_out.z.to(device), spread_of)
     else:
         spread = engine.attend_to_others(held_out.rows.to(device), spread_of)
     size, own_weight = held_out.residuals.to(device).abs(), held_out.weight.to(device)
     scores, order = (size / torch.cat(spread).clamp(min=_MIN_SPREAD)).sort(0)
-    expected, found = _median(residuals.abs(), weight), _median(size, own_weight)
-    scale = torch.where((expected > 0) & (found > 0), found / expected, 1.0)
-    parts = residuals, scale, scores, own_weight[order].cumsum(0)
-    return ResidualDistribution(*(part.cpu() for part in parts))
+    left_out, held_out = _median(residuals.abs(), near.weight), _median(size, own_weight)
+    scale = torch.where((left_out > 0) & (held_out > 0), held_out / left_out, 1.0)
+    found = rows, residuals, scale, scores, own_weight[order].cumsum(0)
+    return ResidualDistribution(*(part.cpu() for part in found))
 
 
-def _expect(bank, values):
-    """Make a function of weights that averages values (N, k) of the bank's rows, to (b, k)."""
-    weight = bank.weights()
-    any_row = (weight @ values) / weight.sum()
+class _Nearby:
+    """Some rows of a bank as neighbours, beside any of them."""
 
-    def expect(weights):
-        mean = bank.mean_weights(weights)
-        n_local = bank.effective_number(mean)
-        return (n_local * (mean @ values) + _N_ANY * any_row) / (n_local + _N_ANY)
+    def __init__(self, bank, rows):
+        self._bank, self._rows = bank, rows.to(bank.z_n.device)
+        self.weight = bank.weights()[self._rows]
 
-    return expect
+    def weigh(self, weights, own=None):
+        """Shares (b, c) of the rows in their weights, and how many spread them as far, (b, 1).
+
+        `weights` are those (b, N) of all rows, a tensor for each member; `own` (b,) are the
+        queries' own rows, if these are left out.
+        """
+        share = self._bank.mean_weights(weights)
+        if len(self._rows) < len(self._bank):
+            share = share[:, self._rows]
+            total = share.sum(1, keepdim=True)
+            share /= total.masked_fill(total == 0, 1)
+        if self._bank.sample_weight is None:
+            return share, effective_number(share, None)
+        weight = self.weight
+        if own is not None:
+            is_own = self._rows == own.unsqueeze(1)
+            weight = (weight - is_own.to(weight)).clamp_(min=torch.finfo(weight.dtype).tiny)
+        return share, effective_number(share, weight)
+
+    def expect(self, values):
+        """Make a function of weights that averages values (c, k) of the rows, to (b, k)."""
+        values = values.to(self.weight.device)
+        any_row = (self.weight @ values) / self.weight.sum()
+
+        def average(weights, own=None):
+            share, n_near = self.weigh(weights, own)
+            return (n_near * (share @ values) + _N_ANY * any_row) / (n_near + _N_ANY)
+
+        return average
 
 
 def _median(values, weight):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from skneighbors._bank.numbering import SampleNumbering
 
@@ -88,6 +89,53 @@ def test_samples_come_and_go_as_in_a_list(data, fitted, steps):
         model.check(numbering)
         assert_array_equal(before[0].row_of, before[1])
         assert_array_equal(before[0].weight_of, before[2])
+
+
+@given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
+def test_rows_are_named_by_their_samples(data, fitted, appended):
+    numbering, model = SampleNumbering(*fitted), Model(*fitted)
+    numbering = numbering.append(np.array(appended, dtype=float), len(model.rows))
+    model.append(appended)
+    gone = data.draw(st.lists(st.sampled_from(range(len(numbering))), unique=True))
+    numbering = numbering.forget(np.array(gone, dtype=int), len(model.rows))[0]
+    model.forget(gone)
+    n_rows = len(model.rows)
+    if not n_rows:
+        return
+    n_queries, c = data.draw(st.integers(1, 4)), data.draw(st.integers(1, n_rows))
+    rows = [data.draw(st.permutations(range(n_rows)))[:c] for _ in range(n_queries)]
+    named = [
+        [(sample, column) for column, row in enumerate(own) for sample in model.rows[row]]
+        for own in rows
+    ]
+    n_samples = data.draw(st.integers(1, min(map(len, named))))
+    samples, column = numbering.expand_rows(np.array(rows), n_samples)
+    assert samples.shape == column.shape == (n_queries, n_samples)
+    pairs = np.array([own[:n_samples] for own in named])
+    assert_array_equal(samples, pairs[..., 0])
+    assert_array_equal(column, pairs[..., 1])
+
+
+@given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
+def test_samples_share_the_weights_of_their_rows(data, fitted, appended):
+    numbering, model = SampleNumbering(*fitted), Model(*fitted)
+    numbering = numbering.append(np.array(appended, dtype=float), len(model.rows))
+    model.append(appended)
+    gone = data.draw(st.lists(st.sampled_from(range(len(numbering))), unique=True))
+    numbering = numbering.forget(np.array(gone, dtype=int), len(model.rows))[0]
+    model.forget(gone)
+    if not model.rows:
+        return
+    shares = numbering.shares()
+    assert isinstance(shares, sparse.csr_array)
+    expected = np.zeros((len(model.rows), len(numbering)))
+    for row, own in enumerate(model.rows):
+        total = sum(model.weight[sample] for sample in own)
+        for sample in own:
+            expected[row, sample] = model.weight[sample] / total
+    assert_allclose(shares.toarray(), expected)
+    assert_allclose(shares.sum(axis=1), 1)
+    assert shares.nnz == sum(map(len, model.rows))
 
 
 @given(st.data(), fitted())

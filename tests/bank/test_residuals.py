@@ -1,0 +1,386 @@
+"""Residuals of rows left out and held out, and the distributions that they make."""
+
+import copy
+import math
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from skneighbors._bank import residuals
+from skneighbors._bank.bank import NeighborBank
+from skneighbors._bank.residuals import (
+    Derived,
+    HeldOutResiduals,
+    ResidualDistribution,
+    _median,
+)
+from skneighbors._network import NeighborNetwork
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
+
+LEVELS = torch.tensor([0.5, 0.0, 1.0, 0.1, 0.93]).double()
+SHARES = torch.tensor([0.7, 0.3]).double()
+
+
+def make_rows(n=60, seed=0):
+    rng = np.random.RandomState(seed)
+    parts = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.randint(1, 4, size=n)
+    return [torch.from_numpy(part).double() for part in parts]
+
+
+@pytest.fixture(params=[NONA, SoftStepKNN])
+def network(request):
+    torch.manual_seed(0)
+    heads = [request.param(4, 2, trend="linear", temperature=0.2) for _ in range(2)]
+    return NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
+
+
+@pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
+def bank(request, network):
+    X, y, weight = make_rows()
+    return NeighborBank.build(network, X, y, weight if request.param else None, SHARES)
+
+
+def hold_out(bank, n=40):
+    """Bank with residuals of rows that are not among its own."""
+    X, y, weight = make_rows(n, seed=1)
+    held_out = HeldOutResiduals(y, weight, z=bank.embed(X))
+    return replace(bank, held_out=held_out, derived=Derived())
+
+
+def all_of(bank, X, confidence=0.6):
+    """Everything that is told of X."""
+    own, z = ResidualDistribution.of(bank), bank.embed(X)
+    with torch.no_grad():
+        return (
+            own.quantiles(bank, z, LEVELS),
+            own.std(bank, z),
+            own.half_widths(bank, z, confidence),
+        )
+
+
+def assert_alike(pairs, rtol=1e-9):
+    for answer, value in pairs:
+        assert answer.shape == value.shape
+        assert_allclose(answer, value, rtol=rtol, atol=1e-12)
+
+
+@st.composite
+def members(draw):
+    """Rows that each of some members held out, of a bank of 9, and their weights."""
+    m, n = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    rows = [draw(st.permutations(range(9)))[:n] for _ in range(m)]
+    weight = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=9, max_size=9))
+    return np.array(rows), np.array(weight), draw(st.booleans())
+
+
+@given(members())
+def test_residuals_are_means_over_the_members_that_held_a_row_out(members):
+    rows, weight, weighted = members
+    residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
+    own_weight = torch.from_numpy(weight[rows]).float() if weighted else None
+    held_out = HeldOutResiduals.of_members(
+        torch.from_numpy(residuals), own_weight, torch.from_numpy(rows)
+    )
+    assert held_out.z is None
+    assert_array_equal(held_out.rows, np.unique(rows))
+    assert held_out.residuals.dtype == held_out.weight.dtype == torch.float64
+    for row, own, own_weight in zip(
+        *map(np.asarray, (held_out.rows, *_parts(held_out))), strict=True
+    ):
+        assert_allclose(own, residuals[rows == row].mean(0))
+        assert own_weight == (weight[row] if weighted else 1)
+
+
+def _parts(held_out):
+    return held_out.residuals, held_out.weight
+
+
+@pytest.mark.parametrize("kept", [[0, 3, 4, 7], [1, 2, 3], [5], [4, 8]])
+def test_those_stay_whose_rows_do(bank, kept):
+    rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
+    keep[kept] = True
+    held_out = HeldOutResiduals(torch.randn(4, 2).double(), bank.weights()[rows], rows)
+    shorter = replace(bank, held_out=held_out).select(keep, torch.arange(1, 1 + len(kept)).double())
+    stays = np.isin(rows, kept)
+    if not stays.any():  # then none are held out
+        assert shorter.held_out is None or not len(shorter.held_out.residuals)
+        return
+    left = shorter.held_out
+    assert_array_equal(np.array(kept)[left.rows], rows[stays])
+    assert_array_equal(left.residuals, held_out.residuals[stays])
+    # Of what a row stands for a part may go.
+    assert_array_equal(left.weight, shorter.weights()[left.rows])
+    assert_array_equal(held_out.rows, [1, 3, 4, 8])
+
+
+def test_a_bank_keeps_what_is_held_out(bank):
+    X, y, weight = make_rows(20, seed=2)
+    rows = torch.arange(0, 60, 2)
+    held_out = HeldOutResiduals(make_rows()[1][rows], bank.weights()[rows], rows)
+    longer = replace(bank, held_out=held_out).extend(X, y, weight)
+    assert longer.held_out is held_out
+    keep = torch.arange(80) >= 20
+    shorter = longer.select(keep, longer.weights()[keep])
+    assert_array_equal(shorter.held_out.rows, np.arange(0, 40, 2))
+    assert_array_equal(shorter.held_out.residuals, held_out.residuals[10:])
+    assert_array_equal(shorter.held_out.weight, held_out.weight[10:])
+    beside = hold_out(bank)  # rows that are none of its own
+    assert beside.select(keep[:60], bank.weights()[20:]).held_out is beside.held_out
+
+
+WEIGHTED = st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=12).map(
+    np.array
+)
+
+
+@given(WEIGHTED)
+def test_medians_of_rows_as_often_as_they_weigh(rows):
+    values, weight = rows.T.astype(float)
+    both = torch.from_numpy(np.column_stack([values, -values]))
+    expected = [
+        np.quantile(np.repeat(own, rows[:, 1]), 0.5, method="inverted_cdf")
+        for own in (values, -values)
+    ]
+    assert_array_equal(_median(both, torch.from_numpy(weight)), expected)
+
+
+@given(WEIGHTED, st.integers(1, 99))
+def test_half_widths_are_those_of_split_conformal_prediction(rows, percent):
+    scores, weight = rows[np.argsort(rows[:, 0])].T
+    scores, weight = torch.from_numpy(scores)[:, None].double(), torch.from_numpy(weight).double()
+    parts = dict.fromkeys(field.name for field in fields(ResidualDistribution))
+    parts |= dict(scores=scores, cumulative=weight[:, None].cumsum(0))
+    own = ResidualDistribution(**parts)
+    repeated = np.repeat(scores[:, 0].numpy(), weight.int().numpy())
+    place = -(-percent * (len(repeated) + 1) // 100)  # rounded up, exactly
+    if place <= len(repeated):
+        assert own._factor(percent / 100) == repeated[place - 1]
+    else:
+        with pytest.raises(ValueError, match=r"confidence_level=0\.\d+ needs held-out rows of"):
+            own._factor(percent / 100)
+
+
+def test_rows_left_out_are_no_neighbors_of_their_own(bank):
+    y = make_rows()[1]
+    own, weight = ResidualDistribution.of(bank), bank.weights()
+    for row in (0, 17, 59):
+        # The bank without it, or with less of it.
+        weight_left = weight.clone()
+        weight_left[row] -= 1
+        keep = weight_left > 0
+        z = bank.z_n[:, [row]]
+        if keep.all():
+            rest = replace(bank, sample_weight=weight_left)
+        else:
+            rest = replace(bank.select(keep, weight_left[keep]), y_range=bank.y_range)
+        assert_allclose(own.residuals[row], y[row] - rest.predict_embedded(z)[0], atol=1e-9)
+    assert_array_equal(own.scale, [1, 1])
+
+
+def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank):
+    own, weight = ResidualDistribution.of(bank), bank.weights()
+    size, sizes = own.residuals.abs(), []
+    for row in range(len(bank)):
+        weight_left = weight.clone()
+        weight_left[row] -= 1
+        keep = weight_left > 0
+        by_member = bank.network.head.weights(
+            bank.z_n[:, [row]], bank.z_n[:, keep], sample_weight=weight_left[keep]
+        )
+        mean = (SHARES[:, None] * by_member[:, 0]).sum(0)
+        n_local = 1 / (mean**2 / weight_left[keep]).sum()
+        any_row = (weight[:, None] * size).sum(0) / weight.sum()
+        sizes.append((n_local * (mean @ size[keep]) + 10 * any_row) / (n_local + 10))
+    scores, order = (size / torch.stack(sizes)).sort(0)
+    assert_allclose(own.scores, scores, rtol=1e-9)
+    assert_allclose(own.cumulative, weight[order].cumsum(0))
+
+
+def test_rows_of_weight_two_are_two_rows(network):
+    X, y, weight = make_rows()
+    place = torch.arange(60).repeat_interleave(weight.int())
+    heavy = NeighborBank.build(network, X, y, weight, SHARES)
+    copies = NeighborBank.build(network, X[place], y[place], None, SHARES)
+    own, others = map(ResidualDistribution.of, (heavy, copies))
+    assert_allclose(own.residuals[place], others.residuals, atol=1e-9)
+    scores = [
+        np.repeat(d.scores[:, 0].numpy(), np.diff(d.cumulative[:, 0], prepend=0).astype(int))
+        for d in (own, others)
+    ]
+    assert_allclose(*scores, rtol=1e-7)
+    queries = make_rows(30, seed=3)[0]
+    assert_alike(zip(all_of(heavy, queries), all_of(copies, queries), strict=True), rtol=1e-7)
+
+
+def test_scale_of_what_is_held_out(bank):
+    held_out = hold_out(bank)
+    before, after = ResidualDistribution.of(bank), ResidualDistribution.of(held_out)
+    assert_array_equal(after.residuals, before.residuals)
+    own = held_out.held_out
+    expected = _median(own.residuals.abs(), own.weight)
+    expected /= _median(before.residuals.abs(), bank.weights())
+    assert_allclose(after.scale, expected)
+    wide = replace(own, residuals=4 * own.residuals)
+    wide = replace(bank, held_out=wide, derived=Derived())
+    queries = make_rows(30, seed=3)[0]
+    for answer, value in zip(all_of(wide, queries), all_of(held_out, queries), strict=True):
+        assert_allclose(answer, 4 * value)
+
+
+def test_size_of_the_batches_changes_nothing(bank):
+    X = make_rows(50, seed=3)[0]
+    bank = hold_out(bank)
+    expected = all_of(bank, X)
+    with config_context(working_memory=0.05):
+        answers = all_of(replace(bank, derived=Derived()), X)
+    assert_alike(zip(answers, expected, strict=True))
+    alone = [
+        torch.cat(parts) for parts in zip(*(all_of(bank, row[None]) for row in X), strict=True)
+    ]
+    assert_alike(zip(alone, expected, strict=True))
+
+
+def test_shapes_and_bounds(bank):
+    X, y, _ = make_rows(30, seed=3)
+    quantiles, std, half_widths = all_of(bank, X)
+    assert quantiles.shape == (30, 5, 2)
+    assert std.shape == half_widths.shape == y.shape
+    residuals = ResidualDistribution.of(bank).residuals
+    assert_array_equal(quantiles[:, 1], residuals.amin(0).expand(30, 2))
+    assert_array_equal(quantiles[:, 2], residuals.amax(0).expand(30, 2))
+    assert (quantiles[:, LEVELS.argsort()].diff(dim=1) >= 0).all()
+    assert (std > 0).all()
+    assert (std <= residuals.abs().amax(0)).all()
+
+
+def test_of_many_rows_a_part_is_enough(bank, monkeypatch):
+    everything = ResidualDistribution.of(bank)
+    monkeypatch.setattr(residuals, "_MAX_ROWS", 25)
+    bank = replace(bank, derived=Derived())
+    own, X = ResidualDistribution.of(bank), make_rows(30, seed=3)[0]
+    assert_array_equal(own.rows, np.arange(0, 60, 3))
+    assert_allclose(own.residuals, everything.residuals[::3], atol=1e-12)
+    # Which share the weight that all have.
+    weight = bank.weights()[::3].numpy()
+    by_member = bank.network.head.weights(
+        bank.embed(X), bank.z_n, sample_weight=bank.sample_weight
+    ).numpy()
+    share = np.average(by_member, axis=0, weights=SHARES)[:, ::3]
+    total = share.sum(1, keepdims=True)
+    share = share / np.where(total > 0, total, 1)
+    squares = (share**2 / weight).sum(1, keepdims=True)
+    n_near = np.where(total > 0, 1 / np.where(total > 0, squares, 1), 0)
+    share = (n_near * share + 10 * weight / weight.sum()) / (n_near + 10)
+    quantiles, std, _ = all_of(bank, X)
+    assert_allclose(std, np.sqrt(share @ own.residuals.numpy() ** 2))
+    values = own.residuals.numpy()
+    for k in range(2):
+        order = np.argsort(values[:, k])
+        cumulative = np.cumsum(share[:, order], axis=1)
+        found = (cumulative < 0.93 - 1e-12).sum(1)
+        assert_allclose(quantiles[:, 4, k], values[order, k][found])
+
+
+def test_a_score_is_exceeded_as_often_as_it_says(network):
+    """Each of exchangeable rows in turn, by the interval that the others make."""
+    bank = NeighborBank.build(network, *make_rows()[:2], None, SHARES)
+    X, y, _ = make_rows(10, seed=1)
+    y = y + bank.predict(X)
+    for confidence in (0.5, 0.75, 0.9):
+        n_inside = torch.zeros(2)
+        for i in range(10):
+            rest = torch.arange(10) != i
+            residuals = (y - bank.predict(X))[rest]
+            held_out = HeldOutResiduals(residuals, torch.ones(9).double(), z=bank.embed(X[rest]))
+            own = replace(bank, held_out=held_out, derived=Derived())
+            half_width = all_of(own, X[[i]], confidence)[2]
+            n_inside += ((y[i] - bank.predict(X[[i]])).abs() <= half_width)[0]
+        assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)
+
+
+def test_targets_that_are_all_alike(network):
+    X, y, weight = make_rows()
+    network.head.turn_off_trend()
+    bank = NeighborBank.build(network, X, torch.zeros_like(y), weight, SHARES)
+    for answer in (*all_of(bank, X), *all_of(hold_out(bank), X)[:2]):
+        assert_array_equal(answer, torch.zeros_like(answer))
+    assert all_of(hold_out(bank), X)[2].isfinite().all()
+
+
+def test_computed_once_for_each_bank(bank):
+    derived, calls = Derived(), []
+
+    def count(own):
+        calls.append(own)
+        return len(calls)
+
+    assert derived.get(count, "a bank") == derived.get(count, "a bank") == 1
+    assert calls == ["a bank"]
+    own = ResidualDistribution.of(bank)
+    assert ResidualDistribution.of(bank) is own
+    assert bank.to(torch.device("meta")).derived is bank.derived
+    keep = torch.arange(60) > 0
+    others = [bank.extend(*make_rows(1)), bank.select(keep, bank.weights()[keep])]
+    for other in others:
+        assert ResidualDistribution.of(other) is not own
+        assert len(ResidualDistribution.of(other).residuals) == len(other)
+    for other in (copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))):
+        assert_array_equal(ResidualDistribution.of(other).scores, own.scores)
+
+
+def test_threads_compute_it_once():
+    derived, started, go, calls = Derived(), threading.Event(), threading.Event(), []
+
+    def compute(bank):
+        calls.append(bank)
+        started.set()
+        assert go.wait(20)
+        return object()
+
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(derived.get, compute, None) for _ in range(4)]
+        assert started.wait(20)
+        threading.Event().wait(0.05)  # for the others to come
+        go.set()
+        results = {id(job.result(timeout=20)) for job in jobs}
+    assert len(results) == len(calls) == 1
+
+
+def test_nothing_is_kept_of_what_fails():
+    derived = Derived()
+
+    def fail(bank):
+        raise MemoryError
+
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            derived.get(fail, None)
+    assert derived.get(len, [1, 2]) == 2
+
+
+def test_in_inference_mode(bank):
+    X = make_rows(10, seed=3)[0]
+    expected = all_of(copy.deepcopy(bank), X)
+    with torch.inference_mode():
+        first = all_of(bank, X)
+    assert_alike(zip(first, expected, strict=True))
+    assert_alike(zip(all_of(bank, X), expected, strict=True))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_same_on_a_gpu(bank):
+    bank, X = hold_out(bank), make_rows(30, seed=3)[0]
+    expected = all_of(bank, X)
+    there = replace(bank, derived=Derived()).to(torch.device("cuda"))
+    answers = [answer.cpu() for answer in all_of(there, X.cuda())]
+    assert_alike(zip(answers, expected, strict=True))

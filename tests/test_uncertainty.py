@@ -1,0 +1,664 @@
+"""How sure predictions are, and how new a row is."""
+
+import copy
+import math
+import pickle
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors._bank.bank import NeighborBank
+from skneighbors._bank.numbering import SampleNumbering
+from skneighbors._bank.residuals import Derived
+
+TRENDS = {
+    "no trend": None,
+    "linear": "linear",
+    "boosting": "boosting",
+    "regressor": LinearRegression(),
+}
+QUICK = dict(hidden_layer_sizes=(16,), max_iter=3, random_state=0)
+N = 70
+EQUAL = [7, 40, 41, 42]  # rows that are equal
+LEVELS = [0.9, 0.0, 0.25, 1.0, 0.5]
+
+
+def make_data(n_targets=1, seed=0):
+    """Partly linear targets; some of the weights are 0."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(N, 3))
+    y = 20 + 3 * X[:, [0]] + np.sin(3 * X[:, [1]]) + rng.normal(size=(N, n_targets))
+    y = y * [1, -100][:n_targets]
+    X[EQUAL], y[EQUAL] = X[7], y[7]
+    weight = rng.randint(1, 4, size=N).astype(float)
+    weight[[5, 41]] = 0
+    return X, y[:, 0] if n_targets == 1 else y, weight
+
+
+def make_queries():
+    X = np.random.RandomState(9).normal(size=(12, 3))
+    return np.concatenate([X, 20 * X[:2], make_data()[0][6:9]])
+
+
+@cache
+def fit(
+    estimator_class,
+    trend="linear",
+    held_out="none",
+    n_targets=1,
+    weighted=False,
+    n_estimators=2,
+    **params,
+):
+    """Fitted estimator that held out rows of its own, was given some, or had none."""
+    X, y, weight = make_data(n_targets)
+    model = estimator_class(trend=TRENDS[trend], n_estimators=n_estimators, **QUICK | params)
+    model.set_params(early_stopping=held_out != "none")
+    given = {}
+    if held_out == "given":
+        X_val, y_val, weight_val = make_data(n_targets, seed=1)
+        given = dict(X_val=X_val, y_val=y_val, sample_weight_val=weight_val if weighted else None)
+    return model.fit(X, y, sample_weight=weight if weighted else None, **given)
+
+
+# Trend, what is held out, numbers of targets, whether weighted, numbers of networks.
+CASES = [
+    (trend, held_out, *setting)
+    for trend in TRENDS
+    for held_out in ("none", "drawn", "given")
+    if held_out != "none" or trend not in ("boosting", "regressor")
+    for setting in ((1, False, 1), (2, True, 3))
+]
+FEW_CASES = [
+    ("linear", "none", 1, False, 1),
+    ("boosting", "drawn", 2, True, 2),
+    ("regressor", "given", 1, True, 2),
+]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request):
+    return request.param
+
+
+@pytest.fixture(params=FEW_CASES, ids=str)
+def any_case(request):
+    return request.param
+
+
+def expand(values, weight):
+    """Values (n, ...), each as often as its weight says."""
+    return np.repeat(values, weight.astype(int), axis=0)
+
+
+class Oracle:
+    """The same from the networks' weights in NumPy; targets (n, k) as given.
+
+    Of rows that are merged in the bank as the weights, whole numbers, say.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model, y, held_out):
+        self.fitted = model._fitted
+        self.bank = self.fitted.bank
+        n_rows, numbering = len(self.bank), self.fitted.numbering
+        present = numbering.row_of >= 0
+        self.weight = np.bincount(
+            numbering.row_of[present], weights=numbering.weight_of[present], minlength=n_rows
+        )
+        self.y = y.reshape(len(y), -1)[self.fitted.samples]
+        self.share = model.estimator_weights_
+        rows = np.arange(n_rows)
+        self.residuals = self.y - self.predict(self.bank.z_n, rows)
+        if held_out is None and self.bank.held_out is None:
+            size, weight, z, own = self.residuals, self.weight, self.bank.z_n, rows
+        elif held_out is None:
+            own, weight = self.bank.held_out.rows.numpy(), self.bank.held_out.weight.numpy()
+            size = self.bank.held_out.residuals.numpy() * self.fitted.y_scaler.scale
+            z = self.bank.z_n[:, own]
+        else:
+            X, size, weight = held_out
+            z, own = self.embed(model, X), None
+        size = np.abs(size)
+        self.scale = self.median(size, weight) / self.median(np.abs(self.residuals), self.weight)
+        spread = self.probabilities(z, own) @ np.abs(self.residuals)
+        self.scores = np.sort(expand(size / spread, weight), axis=0)
+
+    @staticmethod
+    def embed(model, X):
+        _, bank, encoded = model._check_queries(X)
+        return bank.embed(encoded)
+
+    @staticmethod
+    def median(values, weight):
+        return np.quantile(expand(values, weight), 0.5, axis=0, method="inverted_cdf")
+
+    def keywords(self, own):
+        own = None if own is None else torch.from_numpy(own)
+        weight = None if (self.weight == 1).all() else torch.from_numpy(self.weight)
+        return dict(self_index=own, sample_weight=weight)
+
+    def predict(self, z, own=None):
+        """What the networks predict on average, kept near the range."""
+        y = torch.from_numpy(self.fitted.y_scaler.transform(self.y))
+        by_member = self.bank.network.head(z, self.bank.z_n, y, **self.keywords(own)).numpy()
+        low, high = self.y.min(0), self.y.max(0)
+        by_member = self.fitted.y_scaler.inverse_transform(by_member)
+        by_member = by_member.clip(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        return np.average(by_member, axis=0, weights=self.share)
+
+    @torch.no_grad()
+    def probabilities(self, z, own=None):
+        """Probabilities (n, N) of the rows' residuals."""
+        weights = self.bank.network.head.weights(z, self.bank.z_n, **self.keywords(own)).numpy()
+        mean = np.average(weights, axis=0, weights=self.share)
+        weight = np.tile(self.weight, (len(mean), 1))
+        if own is not None:
+            weight[np.arange(len(own)), own] -= 1
+        n_local = 1 / (mean**2 / np.where(weight > 0, weight, 1)).sum(1, keepdims=True)
+        any_row = self.weight / self.weight.sum()
+        return (n_local * mean + 10 * any_row) / (n_local + 10)
+
+    def quantiles(self, z, level):
+        """Smallest residuals (n, k) up to which probabilities sum to the level."""
+        found = []
+        for own in self.probabilities(z):
+            found.append([])
+            for values in (self.residuals * self.scale).T:
+                order = np.argsort(values)
+                reached = np.cumsum(own[order]) >= level - 1e-12
+                found[-1].append(values[order][np.argmax(reached)])
+        return np.array(found)
+
+    def std(self, z):
+        return np.sqrt(self.probabilities(z) @ (self.residuals * self.scale) ** 2)
+
+    def half_widths(self, z, confidence):
+        place = math.ceil(confidence * (len(self.scores) + 1) - 1e-9)
+        return self.scores[place - 1] * (self.probabilities(z) @ np.abs(self.residuals))
+
+
+def test_residuals_of_neighbors_left_out_are_the_distribution(estimator_class, case):
+    model, queries = fit(estimator_class, *case), make_queries()
+    _, kind, n_targets, weighted, _ = case
+    held_out = None
+    if kind == "given":
+        X_val, y_val, weight = make_data(n_targets, seed=1)
+        residuals = (y_val - model.predict(X_val)).reshape(N, -1)
+        held_out = X_val, residuals, weight if weighted else np.ones(N)
+    oracle = Oracle(model, make_data(n_targets)[1], held_out)
+    y_hat, z = model.predict(queries), Oracle.embed(model, queries)
+    several, size = y_hat.reshape(len(y_hat), -1), np.ptp(oracle.y, axis=0)
+    quantiles = model.predict_quantiles(queries, LEVELS)
+    assert quantiles.shape == (*y_hat.shape, len(LEVELS))
+    quantiles = quantiles.reshape(*several.shape, len(LEVELS))
+    for i, level in enumerate(LEVELS):
+        expected = several + oracle.quantiles(z, level)
+        assert_allclose(quantiles[..., i] / size, expected / size, rtol=0, atol=1e-9)
+    y, std = model.predict(queries, return_std=True)
+    assert_array_equal(y, y_hat)
+    assert std.shape == y.shape
+    assert_allclose(std.reshape(several.shape), oracle.std(z), rtol=1e-7)
+    for confidence in (0.3, 0.5, 0.75):
+        interval = model.predict_interval(queries, confidence)
+        assert interval.shape == (*y_hat.shape, 2)
+        assert_allclose(interval.mean(-1), y_hat, rtol=1e-9)
+        half_widths = (interval[..., 1] - interval[..., 0]) / 2
+        expected = oracle.half_widths(z, confidence).reshape(y_hat.shape)
+        assert_allclose(half_widths, expected, rtol=1e-6)
+
+
+CLASSES = st.sampled_from([NONARegressor, SoftStepKNNRegressor])
+
+
+@settings(max_examples=20)
+@given(CLASSES, st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_quantiles_never_cross(estimator_class, levels):
+    model, queries = fit(estimator_class, held_out="drawn"), make_queries()
+    quantiles = model.predict_quantiles(queries, levels)
+    assert quantiles.shape == (len(queries), len(levels))
+    ascending = quantiles[:, np.argsort(levels, kind="stable")]
+    assert (np.diff(ascending, axis=1) >= 0).all()
+    # In the order asked for.
+    assert_array_equal(model.predict_quantiles(queries, levels[0]), quantiles[:, 0])
+
+
+def test_shapes_of_quantiles(estimator_class):
+    queries = make_queries()
+    n = len(queries)
+    one, two = fit(estimator_class), fit(estimator_class, n_targets=2)
+    assert one.predict_quantiles(queries).shape == (n, 3)
+    assert two.predict_quantiles(queries).shape == (n, 2, 3)
+    assert_array_equal(
+        two.predict_quantiles(queries), two.predict_quantiles(queries, [0.05, 0.5, 0.95])
+    )
+    for level in (0.3, [0.3], np.float32(0.3), np.array([0.3])):
+        assert one.predict_quantiles(queries, level).shape == (n,)
+        assert two.predict_quantiles(queries, level).shape == (n, 2)
+    assert_array_equal(
+        one.predict_quantiles(queries, (0, 1)), one.predict_quantiles(queries, [0.0, 1.0])
+    )
+    X, y, _ = make_data()
+    column = clone(one).fit(X, y[:, None])
+    assert column.predict_quantiles(queries).shape == (n, 1, 3)
+    assert column.predict_interval(queries).shape == (n, 1, 2)
+    assert column.predict(queries, return_std=True)[1].shape == (n, 1)
+
+
+@pytest.mark.parametrize(
+    ("quantiles", "message"),
+    [
+        ([0.5, 1.1], r"quantiles must lie between 0 and 1; got 1\.1"),
+        (-0.1, r"quantiles must lie between 0 and 1; got -0\.1"),
+        ([np.nan], r"quantiles must lie between 0 and 1; got nan"),
+        ([], r"quantiles must be a number or some numbers; got \[\]"),
+        ([[0.5]], r"quantiles must be a number or some numbers; got \[\[0\.5\]\]"),
+        ("0.5", r"quantiles must be a number or some numbers; got '0\.5'"),
+        (None, r"quantiles must be a number or some numbers; got None"),
+        (True, r"quantiles must be a number or some numbers; got True"),
+    ],
+)
+def test_bad_quantiles(estimator_class, quantiles, message):
+    with pytest.raises(ValueError, match=message):
+        fit(estimator_class).predict_quantiles(make_queries(), quantiles)
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.5, np.nan, "0.9", None, [0.9]])
+def test_bad_confidence_levels(estimator_class, level):
+    with pytest.raises(
+        ValueError, match=r"'confidence_level' parameter of .*predict_interval must"
+    ):
+        fit(estimator_class).predict_interval(make_queries(), level)
+
+
+def test_unfitted(estimator_class):
+    model, X = estimator_class(), make_queries()
+    for call in (model.predict_quantiles, model.predict_interval, model.novelty):
+        with pytest.raises(NotFittedError):
+            call(X)
+    with pytest.raises(NotFittedError):
+        model.predict(X, return_std=True)
+
+
+def told_of_targets(model, X):
+    """All that is told in units of the targets, less the shift, (n, ...)."""
+    y, std = model.predict(X, return_std=True)
+    spread = np.column_stack([model.predict_quantiles(X, LEVELS), model.predict_interval(X, 0.7)])
+    return np.column_stack([std, spread - y[:, None]])
+
+
+@pytest.mark.parametrize("held_out", ["none", "drawn", "given"])
+@pytest.mark.parametrize(("factor", "shift", "tolerance"), [(4.0, 0.0, 1e-12), (3.7, -11.0, 1e-4)])
+def test_scaled_targets_have_scaled_quantiles(estimator_class, held_out, factor, shift, tolerance):
+    model, queries = fit(estimator_class, held_out=held_out), make_queries()
+    (X, y, _), (X_val, y_val, _) = make_data(), make_data(seed=1)
+    given = {} if held_out != "given" else dict(X_val=X_val, y_val=factor * y_val + shift)
+    scaled = clone(model).fit(X, factor * y + shift, **given)
+    expected = factor * told_of_targets(model, queries)
+    size = factor * np.ptp(y)
+    assert_allclose(told_of_targets(scaled, queries) / size, expected / size, atol=tolerance)
+    quantiles = model.predict_quantiles(queries)
+    assert_allclose(
+        scaled.predict_quantiles(queries) / size,
+        (factor * quantiles + shift) / size,
+        atol=tolerance,
+    )
+
+
+def test_constant_targets_are_certain(estimator_class):
+    X = make_data()[0]
+    model = estimator_class(**QUICK).fit(X, np.full(N, 0.1))
+    y, std = model.predict(X, return_std=True)
+    assert_array_equal(std, np.zeros(N))
+    assert_array_equal(model.predict_quantiles(X), np.tile(y[:, None], 3))
+    assert_array_equal(model.predict_interval(X), np.tile(y[:, None], 2))
+
+
+@pytest.mark.parametrize("held_out", ["none", "drawn", "given"])
+def test_intervals_grow_with_the_confidence(estimator_class, held_out):
+    model, queries = fit(estimator_class, held_out=held_out), make_queries()
+    intervals = [model.predict_interval(queries, level) for level in (0.05, 0.5, 0.51, 0.8, 0.9)]
+    for inner, outer in pairwise(intervals):
+        assert (outer[:, 0] <= inner[:, 0]).all()
+        assert (outer[:, 1] >= inner[:, 1]).all()
+    assert (np.diff(intervals[-1] - intervals[0], axis=1) > 0).all()
+    assert_array_equal(model.predict_interval(queries), intervals[-1])
+
+
+@pytest.fixture(scope="module")
+def noisy_where_positive():
+    """Targets of which noise is ten times as large where the first feature is positive."""
+    rng = np.random.RandomState(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    return X, X[:, 1] + np.where(X[:, 0] > 0, 2, 0.2) * rng.normal(size=600)
+
+
+def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
+    X, y = noisy_where_positive
+    model = estimator_class(trend="linear", n_estimators=2, **QUICK | dict(max_iter=15))
+    model.fit(X[:400], y[:400])
+    queries, is_noisy = X[400:], X[400:, 0] > 0
+    std = model.predict(queries, return_std=True)[1]
+    iqr = np.diff(model.predict_quantiles(queries, [0.25, 0.75]))[:, 0]
+    width = np.diff(model.predict_interval(queries))[:, 0]
+    for size in (std, iqr, width):
+        assert size[is_noisy].mean() > 1.5 * size[~is_noisy].mean()
+    for level in (0.1, 0.5, 0.9):
+        below = (y[400:] <= model.predict_quantiles(queries, level)).mean()
+        assert abs(below - level) < 0.12
+    residuals = y[400:] - model.predict(queries)
+    assert 0.75 < np.sqrt(np.mean(std**2) / np.mean(residuals**2)) < 1.4
+
+
+def test_intervals_hold_as_many_targets_as_they_say():
+    n_val, n_test, n_repetitions, level = 39, 100, 200, 0.88
+    coverage = []
+    for seed in range(n_repetitions):
+        rng = np.random.RandomState(seed)
+        X = rng.normal(size=(40 + n_val + n_test, 2))
+        y = X[:, 0] ** 2 + np.exp(X[:, 1]) * rng.normal(size=len(X))
+        model = (NONARegressor, SoftStepKNNRegressor)[seed % 2](
+            trend=(None, "linear")[seed // 2 % 2],
+            hidden_layer_sizes=(8,),
+            max_iter=2,
+            n_estimators=1,
+            random_state=seed,
+        )
+        fresh = slice(40 + n_val, None)
+        given = dict(X_val=X[40:-n_test], y_val=y[40:-n_test])
+        low, high = model.fit(X[:40], y[:40], **given).predict_interval(X[fresh], level).T
+        coverage.append(np.mean((low <= y[fresh]) & (y[fresh] <= high)))
+    place = math.ceil(level * (n_val + 1))
+    distribution = stats.beta(place, n_val + 1 - place)
+    mean = distribution.mean()
+    assert level <= mean <= level + 1 / (n_val + 1)
+    variance = distribution.var() + (mean * (1 - mean) - distribution.var()) / n_test
+    assert abs(np.mean(coverage) - mean) < 3 * np.sqrt(variance / n_repetitions)
+    assert 0.75 < np.std(coverage) / np.sqrt(variance) < 1.3
+
+
+def test_so_many_rows_must_be_held_out(estimator_class):
+    X, y, _ = make_data()
+    model = estimator_class(trend="linear", n_estimators=1, **QUICK)
+    model.fit(X[:40], y[:40], X_val=X[50:58], y_val=y[50:58])
+    message = (
+        r"confidence_level=0\.9 needs held-out rows of a total weight of at least 9; got 8\. "
+        r"Lower it, or give more in X_val"
+    )
+    with pytest.raises(ValueError, match=message):
+        model.predict_interval(X)
+    assert np.isfinite(model.predict_interval(X, 8 / 9)).all()
+    for n_val, weight in ((9, None), (5, np.full(5, 2.0))):
+        given = dict(X_val=X[50 : 50 + n_val], y_val=y[50 : 50 + n_val], sample_weight_val=weight)
+        assert np.isfinite(model.fit(X[:40], y[:40], **given).predict_interval(X, 0.9)).all()
+
+
+METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
+
+
+def novelty_of(metric, Z, weight, queries):
+    """Share of rows, as often as they weigh, that are nearer to five others than queries."""
+
+    def distances(a, b):
+        return -a @ b.T / b.shape[1] if metric == "dot" else cdist(a, b, METRICS[metric])
+
+    Z = expand(Z, weight)
+    own = np.where(np.eye(len(Z)) > 0, np.inf, distances(Z, Z))
+    own, others = (np.sort(d, axis=1)[:, :5].mean(1) for d in (own, distances(queries, Z)))
+    return (own < others[:, None]).mean(1)
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_far_from_their_neighbors_are_new(estimator_class, metric, weighted):
+    model = copy.deepcopy(fit(estimator_class, weighted=weighted, similarity=metric))
+    (X, _, weight), queries = make_data(), make_queries()[:14]
+    weight = weight if weighted else np.ones(N)
+    X_more, y_more, weight_more = make_data(seed=1)
+    for _ in range(2):
+        expected = novelty_of(metric, model.transform(X), weight, model.transform(queries))
+        novelty = model.novelty(queries)
+        assert novelty.shape == (len(queries),)
+        assert novelty.dtype == np.float64
+        assert_allclose(novelty, expected, atol=1e-9)
+        if len(X) == N:
+            model.append(X_more, y_more, weight_more).forget([7, 3, N + 40])
+            X, weight = np.concatenate([X, X_more]), np.concatenate([weight, weight_more])
+            weight[[7, 3, N + 40]] = 0
+
+
+def test_novelty_of_rows_like_those_of_fit_is_uniform(estimator_class):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(800, 3))
+    model = estimator_class(**QUICK).fit(X[:400], X[:400, 0])
+    novelty = model.novelty(X[400:])
+    assert ((novelty >= 0) & (novelty <= 1)).all()
+    assert stats.kstest(novelty, "uniform").statistic < 1.63 * np.sqrt(2 / 400)
+    far = 30 * X[400:] / np.linalg.norm(X[400:], axis=1, keepdims=True)
+    assert model.novelty(far).min() > 0.97
+    assert model.novelty(X[:400]).mean() < 0.45  # which find themselves
+
+
+@pytest.mark.parametrize("n_left", [1, 2, 5])
+def test_few_neighbors(estimator_class, n_left):
+    model, queries = copy.deepcopy(fit(estimator_class)), make_queries()
+    model.forget(np.arange(n_left, N))
+    novelty = model.novelty(queries)
+    assert ((novelty >= 0) & (novelty <= 1)).all()
+    y, std = model.predict(queries, return_std=True)
+    assert np.isfinite(std).all()
+    assert np.isfinite(model.predict_quantiles(queries)).all()
+    assert np.isfinite(model.predict_interval(queries, 0.3)).all()
+    if n_left == 1:
+        assert_allclose(y, make_data()[1][0])
+        assert_allclose(std, 0)
+        assert_allclose(model.effective_n_neighbors(queries), 1)
+
+
+def answers(model, X):
+    """All that is told of X, whatever the order of the neighbours and whichever are merged."""
+    return [
+        *model.predict(X, return_std=True),
+        model.predict_quantiles(X, LEVELS),
+        model.predict_interval(X, 0.2),
+        model.predict_interval(X, 0.8),
+        model.novelty(X),
+        model.effective_n_neighbors(X),
+        model.explain(X, 1).trend,
+    ]
+
+
+def assert_same_answers(model, other, rtol=1e-9):
+    X = np.concatenate([make_queries(), make_data(seed=1)[0][:20]])
+    for answer, value in zip(answers(model, X), answers(other, X), strict=True):
+        assert_allclose(answer, value, rtol=rtol, atol=rtol * np.abs(value).max())
+
+
+def rebuilt(model, X, y, weight, held_out):
+    """Estimator of the same networks with other neighbours, of which equal ones are not merged."""
+    left = np.flatnonzero(weight > 0)
+    fitted = model._fitted
+    rows = (
+        fitted.encoder.transform(X[left]),
+        fitted.y_scaler.transform(y.reshape(len(y), -1)[left]),
+        weight[left],
+    )
+    rows = map(torch.from_numpy, rows)
+    bank = NeighborBank.build(fitted.bank.network, *rows, fitted.bank.member_weight)
+    row_of = np.full(len(X), -1)
+    row_of[left] = np.arange(len(left))
+    twin = copy.copy(model)
+    twin._fitted = replace(
+        fitted,
+        bank=replace(bank, held_out=held_out),
+        numbering=SampleNumbering(row_of, weight.copy()),
+    )
+    return twin
+
+
+def held_out_of(model, weight):
+    """What is held out, at the rows of a bank of all samples that weigh anything."""
+    held_out = model._fitted.bank.held_out
+    if held_out is None or held_out.rows is None:
+        return held_out
+    samples = model._fitted.samples[held_out.rows.numpy()]
+    stays = weight[samples] > 0
+    rows = (np.cumsum(weight > 0) - 1)[samples[stays]]
+    residuals, own_weight = held_out.residuals[stays], held_out.weight[stays]
+    return replace(held_out, residuals=residuals, weight=own_weight, rows=torch.from_numpy(rows))
+
+
+GONE = [*EQUAL, 0, 3, 20, 21, N + 40, N + 5]
+
+
+@pytest.fixture
+def updated(estimator_class, any_case):
+    """A model with rows that joined and left, the one before, and rows with weights left."""
+    _, _, n_targets, weighted, _ = any_case
+    before, queries = fit(estimator_class, *any_case), make_queries()
+    first, more = (list(make_data(n_targets, seed)) for seed in (0, 1))
+    if not weighted:
+        first[2], more[2] = np.ones(N), np.ones(N)
+    before.predict_interval(queries, 0.5)  # what this needs is kept
+    before.novelty(queries)
+    X, y, weight = map(np.concatenate, zip(first, more, strict=True))
+    weight[GONE] = 0
+    return copy.deepcopy(before).append(*more).forget(GONE), before, X, y, weight
+
+
+def test_answers_are_those_of_the_neighbors_there_are(updated):
+    model, before, X, y, weight = updated
+    twin = rebuilt(model, X, y, weight, held_out_of(before, weight))
+    assert_same_answers(model, twin)
+    queries = make_queries()
+    assert_allclose(model.kneighbors(queries)[0], twin.kneighbors(queries)[0], atol=1e-7)
+    weights, expected = (m.neighbor_weights(queries).toarray() for m in (model, twin))
+    # Of rows that are merged, each has its share.
+    assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
+    assert not weights[:, GONE].any()
+
+
+def test_append_and_forget_undo_each_other(estimator_class, any_case):
+    before, n_targets = fit(estimator_class, *any_case), any_case[2]
+    model = copy.deepcopy(before).append(*make_data(n_targets, seed=1))
+    assert not np.allclose(model.novelty(make_queries()), before.novelty(make_queries()))
+    assert_same_answers(model.forget(np.arange(N, 2 * N)), before, rtol=1e-10)
+
+
+def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
+    model, before, X, y, weight = updated
+    everything = np.where(weight > 0, weight, 1)
+    held_out = held_out_of(before, everything[:N])
+    models = []
+    for size in (0, 1e3):
+        y_changed, own = y.copy(), held_out
+        y_changed[GONE] += size
+        if held_out is not None and held_out.rows is not None:
+            residuals = held_out.residuals.clone()
+            residuals[np.isin(held_out.rows.numpy(), GONE)] += size
+            own = replace(held_out, residuals=residuals)
+        models.append(rebuilt(model, X, y_changed, everything, own))
+    changed = [own.predict(make_queries(), return_std=True) for own in models]
+    assert not any(np.allclose(*pair) for pair in zip(*changed, strict=True))
+    assert_same_answers(*(own.forget(GONE) for own in models))
+
+
+def test_rows_held_out_may_all_be_forgotten(estimator_class):
+    model = copy.deepcopy(fit(estimator_class, held_out="drawn", n_estimators=1))
+    rows = model._fitted.bank.held_out.rows
+    model.forget(np.flatnonzero(np.isin(model._fitted.numbering.row_of, rows)))
+    twin = copy.copy(model)
+    bank = replace(model._fitted.bank, held_out=None, derived=Derived())
+    twin._fitted = replace(model._fitted, bank=bank)
+    assert_same_answers(model, twin)
+
+
+def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
+    X, y, _ = make_data()
+    model = estimator_class(trend="linear", n_estimators=1, early_stopping=True, **QUICK)
+    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    n_held_out = len(model._fitted.bank.held_out.rows)
+    assert n_held_out > 5
+    model.forget(np.arange(0, 2 * N, 2))
+    highest = n_held_out / (n_held_out + 1)
+    assert np.isfinite(model.predict_interval(X, highest)).all()
+    with pytest.raises(ValueError, match=rf"total weight of .*; got {n_held_out}\."):
+        model.predict_interval(X, highest + 1e-3)
+
+
+@pytest.mark.parametrize("held_out", ["none", "given"])
+def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
+    X, y, _ = make_data(seed=2)
+    X_val, y_val, _ = make_data(seed=1)
+    given = dict(X_val=X_val, y_val=y_val) if held_out == "given" else {}
+    weight = np.repeat([1.0, 2.0], N // 2)
+    models = [
+        estimator_class(n_estimators=2, early_stopping=held_out == "given", trend="linear", **QUICK)
+        for _ in range(2)
+    ]
+    models[0].fit(X, y, sample_weight=weight, **given)
+    models[1].fit(expand(X, weight), expand(y, weight), **given)
+    assert_same_answers(*models)
+    # Rows that are appended are not merged.
+    more, y_more, _ = make_data()
+    models[0].append(more, y_more, weight)
+    models[1].append(expand(more, weight), expand(y_more, weight))
+    assert_same_answers(*models)
+
+
+def test_copies_answer_alike(estimator_class, any_case):
+    model, queries = copy.deepcopy(fit(estimator_class, *any_case)), make_queries()
+    fresh = pickle.loads(pickle.dumps(model))
+    expected = answers(model, queries)
+    refitted = fit.__wrapped__(estimator_class, *any_case)
+    for other in (fresh, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), refitted):
+        for answer, value in zip(answers(other, queries), expected, strict=True):
+            assert_array_equal(answer, value)
+
+
+def test_candidates_move_the_middle_alone(estimator_class):
+    model, queries = fit(estimator_class), make_queries()
+    few = copy.deepcopy(model).set_params(n_candidates=8, algorithm="brute")
+    y, std = model.predict(queries, return_std=True)
+    y_few, std_few = few.predict(queries, return_std=True)
+    assert not np.array_equal(y_few, y)
+    assert_array_equal(y_few, few.predict(queries))
+    assert_array_equal(std_few, std)
+    for function, argument in (("predict_quantiles", LEVELS), ("predict_interval", 0.5)):
+        own, all_rows = (getattr(m, function)(queries, argument) for m in (few, model))
+        assert_allclose(own - y_few[:, None], all_rows - y[:, None], atol=1e-12 * np.abs(y).max())
+    assert_array_equal(few.novelty(queries), model.novelty(queries))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mapie_makes_intervals_of_predictions(noisy_where_positive):
+    regression = pytest.importorskip("mapie.regression")
+    X, y = noisy_where_positive
+    model = NONARegressor(trend="linear", n_estimators=2, **QUICK).fit(X[:200], y[:200])
+    conformal = regression.SplitConformalRegressor(
+        estimator=model, confidence_level=0.9, prefit=True
+    )
+    conformal.conformalize(X[200:400], y[200:400])
+    y_hat, interval = conformal.predict_interval(X[400:])
+    assert_array_equal(y_hat, model.predict(X[400:]))
+    assert interval.shape == (200, 2, 1)
+    # The absolute residuals' quantile, of rows that are as many as those the model might get.
+    place = math.ceil(0.9 * 201)
+    half_width = np.sort(np.abs(y[200:400] - model.predict(X[200:400])))[place - 1]
+    assert_allclose(interval[:, 1, 0] - y_hat, half_width)
+    assert_allclose(y_hat - interval[:, 0, 0], half_width)
+    low, high = interval[..., 0].T
+    assert 0.8 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.97
