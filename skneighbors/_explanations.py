@@ -10,6 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from ._bank import find_nearest
 from ._utils.memory import explain_out_of_memory
 
+_LEGEND = (
+    "A row contributes its weight times how far its target lies from the trend at that row. Rows "
+    "are those\nof the training data, counted from 0; equal ones are one."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -36,6 +41,7 @@ class Explanation:
     contributions : ndarray of the shape of `targets`
         What each adds to the prediction: its weight in each network times how far its
         target is from that network's trend, which is the mean target if it has none.
+        Trends are shifted to be right on average over the neighbours.
     others : ndarray of the shape of `prediction`
         What all other neighbours add.
     others_weight : ndarray of shape (n_queries,)
@@ -119,7 +125,7 @@ class Explanation:
         return np.concatenate([first, own, last], axis=1).ravel()
 
     def __str__(self):
-        return "\n\n".join(self._describe(i) for i in range(len(self)))
+        return "\n\n".join([*(self._describe(i) for i in range(len(self))), _LEGEND])
 
     __repr__ = __str__
 
@@ -134,18 +140,19 @@ class Explanation:
             )
         ]
         parts += [[others, f"{self.others_weight[i]:.3f}", ""]]
-        own = [self.trend[i], *self.contributions[i], self.others[i]]
+        own = [_format(self.trend[i])]
+        own += [_format(value, "+") for value in (*self.contributions[i], self.others[i])]
         if not self.n_others:
             parts, own = parts[:-1], own[:-1]
         cells = [["part", "weight", "target", "contribution"]]
-        cells += [[*part, _format(value)] for part, value in zip(parts, own, strict=True)]
-        cells += [["prediction", "", "", _format(self.prediction[i])]]
+        cells += [[*part, value] for part, value in zip(parts, own, strict=True)]
+        cells += [["sum", "", "", _format(self.prediction[i])]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
             for row in cells
         ]
-        return "\n".join([f"Query {i}", *lines])
+        return "\n".join([f"Query {i}: prediction {_format(self.prediction[i])}", *lines])
 
 
 class ExplanationMixin:
@@ -335,6 +342,9 @@ def _check_n_neighbors(n_neighbors, largest, remark):
     return int(n_neighbors)
 
 
-def _format(value):
-    """Write a number, or numbers, in five digits."""
-    return ", ".join(f"{number:.5g}" for number in np.atleast_1d(value))
+def _format(value, sign=""):
+    """Write a number, or numbers, in five digits, large ones in full."""
+    return ", ".join(
+        f"{number:{sign},.0f}" if 1e5 <= abs(number) < 1e12 else f"{number:{sign}.5g}"
+        for number in np.atleast_1d(value)
+    )

@@ -161,6 +161,8 @@ def test_contributions_are_relative_to_the_trend_of_each_network(model):
     trend = head.add_trend(bank.embed(encoded), torch.zeros(1, 1, model.n_outputs_).double())
     trend = fitted.y_scaler.inverse_transform(trend.numpy())  # (m, N, k)
     values = y.reshape(N, -1) - trend
+    sample_weight = fitted.numbering.weight_of
+    values -= np.average(values, axis=1, weights=sample_weight)[:, None]
     weights = weights_by_network(model, queries)
     weights[..., 7] = weights[..., EQUAL].sum(-1)
     parts = weights[..., None] * values[:, None]  # (m, n, N, k)
@@ -235,19 +237,21 @@ def test_as_text(estimator_class, n_targets):
     explanation = model.explain(make_queries()[:2], 3)
     text = str(explanation)
     assert repr(explanation) == text
-    tables = text.split("\n\n")
+    *tables, legend = text.split("\n\n")
     assert len(tables) == 2
+    assert "its weight times how far its target lies from the trend" in legend
     for i, table in enumerate(tables):
         lines = table.splitlines()
-        assert lines[0] == f"Query {i}"
+        y_hat = np.atleast_1d(explanation.prediction[i])
+        written = ", ".join(f"{value:.5g}" for value in y_hat)
+        assert lines[0] == f"Query {i}: prediction {written}"
         assert lines[1].split() == ["part", "weight", "target", "contribution"]
         assert lines[2].startswith("trend")
         for sample, line in zip(explanation.samples[i], lines[3:6], strict=True):
             assert line.startswith(f"row {sample} ")
         assert lines[6].startswith(f"{n_rows_of(model) - 3} others")
-        y_hat = np.atleast_1d(explanation.prediction[i])
-        assert lines[7].split("  ")[0] == "prediction"
-        assert lines[7].endswith(", ".join(f"{value:.5g}" for value in y_hat))
+        assert lines[7].split("  ")[0] == "sum"
+        assert lines[7].endswith(written)
         assert len({len(line) for line in lines[1:]}) == 1
     assert "others" not in str(model.explain(make_queries()[:2], n_rows_of(model)))
 
@@ -330,6 +334,7 @@ def test_with_a_trend_weights_make_the_rest(estimator_class, n_targets, weighted
     with torch.no_grad():
         own = head.add_trend(bank.embed(encoded), torch.zeros(1, 1, n_targets).double())[0]
     own = fitted.shape_like_y(fitted.y_scaler.inverse_transform(own.numpy()))
+    own += np.average(y - own, axis=0, weights=fitted.numbering.weight_of)
     rest = model.neighbor_weights(queries) @ (y - own)
     parts = model.explain(queries).trend + rest
     assert_allclose(parts[inside], y_hat[inside])

@@ -22,7 +22,8 @@ class Contributions(NamedTuple):
     """What predictions y_hat (n, k) are made of; they are sums over the members, by their shares.
 
     `averages` (n, k) is what all neighbours contribute, `largest` (n, c, k) what those `rows`
-    (n, c) do that have the largest `weights` (n, c).
+    (n, c) do that have the largest `weights` (n, c). Values count as they differ from each
+    member's mean value.
     """
 
     y_hat: torch.Tensor
@@ -197,12 +198,16 @@ class NeighborBank:
     def explain(self, X, n_neighbors):
         """Take predictions of X (n, ...) apart, to :class:`Contributions`."""
 
+        sample_weight = self.weights()
+        center = (sample_weight @ self.values / sample_weight.sum()).unsqueeze(1)  # (m, 1, k)
+        centered = self.values - center
+
         def explain_batch(weights):
             top = self.mean_weights(weights).topk(n_neighbors)
             largest = torch.stack(
                 [
                     own.gather(1, top.indices).unsqueeze(2) * gather_rows(values, top.indices)
-                    for own, values in zip(weights, self.values, strict=True)
+                    for own, values in zip(weights, centered, strict=True)
                 ],
                 3,
             )
@@ -212,7 +217,7 @@ class NeighborBank:
         averages, *top = zip(*ExactEngine(self).attend(z, explain_batch), strict=True)
         averages = torch.cat(averages, 1)
         y_hat = self.mean(self.complete(z, averages))
-        return Contributions(y_hat, self.mean(averages), *map(torch.cat, top))
+        return Contributions(y_hat, self.mean(averages - center), *map(torch.cat, top))
 
 
 def _leave_residuals(network, z_n, y):
