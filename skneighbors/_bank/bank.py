@@ -197,7 +197,6 @@ class NeighborBank:
     @torch.no_grad()
     def explain(self, X, n_neighbors):
         """Take predictions of X (n, ...) apart, to :class:`Contributions`."""
-
         sample_weight = self.weights()
         center = (sample_weight @ self.values / sample_weight.sum()).unsqueeze(1)  # (m, 1, k)
         centered = self.values - center
