@@ -345,6 +345,6 @@ def _check_n_neighbors(n_neighbors, largest, remark):
 def _format(value, sign=""):
     """Write a number, or numbers, in five digits, large ones in full."""
     return ", ".join(
-        f"{number:{sign},.0f}" if 1e5 <= abs(number) < 1e12 else f"{number:{sign}.5g}"
+        f"{number:{sign},.0f}" if 1e5 <= abs(number) < 1e12 else f"{number:{sign},.5g}"
         for number in np.atleast_1d(value)
     )

@@ -243,7 +243,7 @@ def test_as_text(estimator_class, n_targets):
     for i, table in enumerate(tables):
         lines = table.splitlines()
         y_hat = np.atleast_1d(explanation.prediction[i])
-        written = ", ".join(f"{value:.5g}" for value in y_hat)
+        written = ", ".join(f"{value:,.5g}" for value in y_hat)
         assert lines[0] == f"Query {i}: prediction {written}"
         assert lines[1].split() == ["part", "weight", "target", "contribution"]
         assert lines[2].startswith("trend")
