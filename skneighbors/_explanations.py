@@ -1,5 +1,6 @@
 """Why a prediction is what it is: the labelled rows that make it."""
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -10,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from ._bank import find_nearest
 from ._utils.memory import explain_out_of_memory
 
-_LEGEND = (
-    "A row contributes its weight times how far its target lies from the trend at that row. Rows "
-    "are those\nof the training data, counted from 0; equal ones are one."
+_NOTE = (
+    "Rows are those of the\ntraining data, counted from 0; rows that are equal in all columns and "
+    "the target count as one."
 )
 
 
@@ -46,6 +47,9 @@ class Explanation:
         What all other neighbours add.
     others_weight : ndarray of shape (n_queries,)
         Their weight.
+    trend_share : float
+        Share of the regressor that is blended with the networks, `trend_share_`; the
+        contributions of all neighbours are scaled by what is left of 1.
     n_others : int
         Their number, equal rows counted once.
 
@@ -75,7 +79,22 @@ class Explanation:
     contributions: np.ndarray
     others: np.ndarray
     others_weight: np.ndarray
+    trend_share: float
     n_others: int
+
+    @property
+    def over_trend(self):
+        """How far each target lies over the trend at its row.
+
+        Returns
+        -------
+        over_trend : ndarray of the shape of `targets`
+            Times the weight, and what `trend_share` leaves of 1, it is the contribution.
+        """
+        scale = (1 - self.trend_share) * self.weights
+        scale = scale.reshape(*scale.shape, *[1] * (self.contributions.ndim - scale.ndim))
+        scaled = np.zeros_like(self.contributions)
+        return np.divide(self.contributions, scale, out=scaled, where=scale > 0)
 
     def __len__(self):
         return len(self.prediction)
@@ -86,9 +105,10 @@ class Explanation:
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns query, part ("trend", "neighbor" or "others"), sample, weight, target
-            and contribution, the latter two with the number of the target behind their
-            name if there are several. The contributions of a query sum to its prediction.
+            Of columns query, part ("trend", "neighbor" or "others"), sample, weight, target,
+            over_trend and contribution, the last three with the number of the target
+            behind their name if there are several. The contributions of a query sum to its
+            prediction.
 
         Raises
         ------
@@ -106,6 +126,7 @@ class Explanation:
         }
         for k, suffix in self._targets():
             columns[f"target{suffix}"] = self._rows(np.nan, self.targets[k], np.nan)
+            columns[f"over_trend{suffix}"] = self._rows(np.nan, self.over_trend[k], np.nan)
         for k, suffix in self._targets():
             columns[f"contribution{suffix}"] = self._rows(
                 self.trend[k], self.contributions[k], self.others[k]
@@ -125,34 +146,31 @@ class Explanation:
         return np.concatenate([first, own, last], axis=1).ravel()
 
     def __str__(self):
-        return "\n\n".join([*(self._describe(i) for i in range(len(self))), _LEGEND])
+        scaled = f" x {1 - self.trend_share:.3g}" if self.trend_share else ""
+        note = f"contribution = weight x (target over the trend at that row){scaled}. {_NOTE}"
+        return "\n\n".join([*map(self._describe, range(len(self))), note])
 
     __repr__ = __str__
 
     def _describe(self, i):
         """Write one query's parts as text."""
-        others = f"{self.n_others} others"
-        parts = [["trend", "", ""]]
-        parts += [
-            [f"row {sample}", f"{weight:.3f}", _format(target)]
-            for sample, weight, target in zip(
-                self.samples[i], self.weights[i], self.targets[i], strict=True
-            )
-        ]
-        parts += [[others, f"{self.others_weight[i]:.3f}", ""]]
-        own = [_format(self.trend[i])]
-        own += [_format(value, "+") for value in (*self.contributions[i], self.others[i])]
-        if not self.n_others:
-            parts, own = parts[:-1], own[:-1]
-        cells = [["part", "weight", "target", "contribution"]]
-        cells += [[*part, value] for part, value in zip(parts, own, strict=True)]
-        cells += [["sum", "", "", _format(self.prediction[i])]]
+        write = _same_decimals(self.prediction[i], self.targets[i])
+        cells = [["part", "weight", "target", "over trend", "contribution"]]
+        cells += [["trend", "", "", "", write(self.trend[i])]]
+        parts = self.samples, self.weights, self.targets, self.over_trend, self.contributions
+        for sample, weight, target, over, own in zip(*(part[i] for part in parts), strict=True):
+            numbers = write(target), write(over, "+"), write(own, "+")
+            cells += [[f"row {sample}", f"{weight:.3f}", *numbers]]
+        if self.n_others:
+            weight, own = f"{self.others_weight[i]:.3f}", write(self.others[i], "+")
+            cells += [[f"{self.n_others} others", weight, "", "", own]]
+        cells += [["sum", "", "", "", write(self.prediction[i])]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
             for row in cells
         ]
-        return "\n".join([f"Query {i}: prediction {_format(self.prediction[i])}", *lines])
+        return "\n".join([f"Query {i}: prediction {write(self.prediction[i])}", *lines])
 
 
 class ExplanationMixin:
@@ -209,6 +227,7 @@ class ExplanationMixin:
             contributions=shaped(contributions),
             others=shaped(others),
             others_weight=np.maximum(1 - weights.sum(1), 0),
+            trend_share=1 - share,
             n_others=len(bank) - n_neighbors,
         )
 
@@ -342,9 +361,13 @@ def _check_n_neighbors(n_neighbors, largest, remark):
     return int(n_neighbors)
 
 
-def _format(value, sign=""):
-    """Write a number, or numbers, in five digits, large ones in full."""
-    return ", ".join(
-        f"{number:{sign},.0f}" if 1e5 <= abs(number) < 1e12 else f"{number:{sign},.5g}"
-        for number in np.atleast_1d(value)
-    )
+def _same_decimals(*values):
+    """Make a function that writes numbers so that the largest of the values has five digits."""
+    largest = max(np.abs(value).max() for value in values)
+    digits = 4 - math.floor(math.log10(largest)) if largest > 0 else 0
+    style = f",.{max(0, digits)}f" if -11 < digits < 11 else ".4e"
+
+    def write(value, sign=""):
+        return ", ".join(f"{number:{sign}{style}}" for number in np.atleast_1d(value))
+
+    return write

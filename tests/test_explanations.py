@@ -214,7 +214,7 @@ def test_as_a_frame(model):
     frame = explanation.to_frame()
     names = ["query", "part", "sample", "weight"]
     suffixes = ["_0", "_1"] if several else [""]
-    names += [f"target{suffix}" for suffix in suffixes]
+    names += [f"{name}{suffix}" for suffix in suffixes for name in ("target", "over_trend")]
     names += [f"contribution{suffix}" for suffix in suffixes]
     assert list(frame.columns) == names
     assert_array_equal(frame["query"], np.repeat(np.arange(len(queries)), 5))
@@ -227,6 +227,8 @@ def test_as_a_frame(model):
     for k, suffix in enumerate(suffixes):
         assert_allclose(sums[f"contribution{suffix}"], predictions[:, k])
         assert_array_equal(neighbors[f"target{suffix}"], targets[:, k])
+        own = neighbors["weight"] * neighbors[f"over_trend{suffix}"] * (1 - model.trend_share_)
+        assert_allclose(own, neighbors[f"contribution{suffix}"])
     assert_array_equal(neighbors["sample"].astype(int), explanation.samples.ravel())
     assert frame[frame["part"] != "neighbor"]["sample"].isna().all()
     assert frame[frame["part"] == "trend"]["weight"].isna().all()
@@ -237,15 +239,17 @@ def test_as_text(estimator_class, n_targets):
     explanation = model.explain(make_queries()[:2], 3)
     text = str(explanation)
     assert repr(explanation) == text
-    *tables, legend = text.split("\n\n")
+    *tables, note = text.split("\n\n")
     assert len(tables) == 2
-    assert "its weight times how far its target lies from the trend" in legend
+    assert note.startswith("contribution = weight x (target over the trend at that row). ")
     for i, table in enumerate(tables):
         lines = table.splitlines()
         y_hat = np.atleast_1d(explanation.prediction[i])
-        written = ", ".join(f"{value:,.5g}" for value in y_hat)
-        assert lines[0] == f"Query {i}: prediction {written}"
-        assert lines[1].split() == ["part", "weight", "target", "contribution"]
+        title, written = lines[0].split(": prediction ")
+        assert title == f"Query {i}"
+        digits = [float(number) for number in written.split(", ")]
+        assert_allclose(digits, y_hat, atol=1e-3 * np.abs(y_hat).max())
+        assert lines[1].split() == ["part", "weight", "target", "over", "trend", "contribution"]
         assert lines[2].startswith("trend")
         for sample, line in zip(explanation.samples[i], lines[3:6], strict=True):
             assert line.startswith(f"row {sample} ")
