@@ -247,7 +247,7 @@ def test_as_text(estimator_class, n_targets):
         y_hat = np.atleast_1d(explanation.prediction[i])
         title, written = lines[0].split(": prediction ")
         assert title == f"Query {i}"
-        digits = [float(number) for number in written.split(", ")]
+        digits = [float(number.replace(",", "")) for number in written.split(", ")]
         assert_allclose(digits, y_hat, atol=1e-3 * np.abs(y_hat).max())
         assert lines[1].split() == ["part", "weight", "target", "over", "trend", "contribution"]
         assert lines[2].startswith("trend")
