@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -131,10 +132,12 @@ class NeighborBank:
 
     def members(self):
         """Head, embeddings, values and weights of every member."""
-        return [
-            (take_member(self.network.head, i), z_n, values, self.sample_weight)
-            for i, (z_n, values) in enumerate(zip(self.z_n, self.values, strict=True))
-        ]
+        parts = zip(self._heads, self.z_n, self.values, strict=True)
+        return [(*own, self.sample_weight) for own in parts]
+
+    @cached_property
+    def _heads(self):
+        return [take_member(self.network.head, i) for i in range(len(self.z_n))]
 
     @torch.no_grad()
     def embed(self, X):
