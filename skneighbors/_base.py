@@ -367,7 +367,7 @@ class BaseNeighborRegressor(
     def _make_bank(self, network, history, data, recipe):
         """Neighbours for the networks, which weigh by their kinds' validation errors."""
         shares = inverse_mse_weights(history.best_before_refit.held_out, recipe.trends)
-        bank = NeighborBank.build(network, *data[:3], shares.to(data.X.device))
+        bank = NeighborBank.build(network, *data[:3], shares.to(data.X.device), data.group)
         if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
             raise FloatingPointError(
                 f"Predictions with the weights of epoch {history.best_epoch}, which are "
@@ -438,11 +438,9 @@ def _measure_held_out(bank, data, history, split, other, share):
     """Residuals of samples that were held out, of a mean with another model's predictions."""
     if len(data.X) > len(bank):  # given for validation, and never trained on
         X, y, weight, _ = (None if part is None else part[len(bank) :] for part in data)
-        z = bank.embed(X)
-        y_hat = bank.predict_embedded(z)
-        y_hat = y_hat if other is None else (1 - share) * y_hat + share * other[0]
         weight = torch.ones_like(y[:, 0]) if weight is None else weight
-        return HeldOutResiduals((y - y_hat).cpu(), weight.cpu(), z=z.cpu())
+        y = y if other is None else y - share * other[0]
+        return HeldOutResiduals.of_queries(y.cpu(), 1 - share, weight.cpu(), bank.embed(X).cpu())
     y, y_hat, weight = history.best_before_refit.held_out
     y_hat = y_hat if other is None else (1 - share) * y_hat + share * other
     return HeldOutResiduals.of_members(y - y_hat, weight, split.validation.to(y.device))

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from .._columns import none_if_ones
 from .._network import NeighborNetwork, embed_in_batches
@@ -52,6 +53,8 @@ class NeighborBank:
         Positive weights; None for ones, which is faster.
     member_weight : Tensor of shape (m,)
         The members' shares of a prediction, which sum to 1.
+    group : int Tensor of shape (n_rows,) or None
+        Rows of one group are no neighbours of each other where rows are left out; -1 for none.
     held_out : HeldOutResiduals or None
         Of samples that networks had held out.
     indices : IndexCache
@@ -65,13 +68,14 @@ class NeighborBank:
     y_range: torch.Tensor
     sample_weight: torch.Tensor | None
     member_weight: torch.Tensor
+    group: torch.Tensor | None = None
     held_out: HeldOutResiduals | None = None
     indices: IndexCache = field(default_factory=IndexCache)
     derived: Derived = field(default_factory=Derived)
 
     @classmethod
     @torch.no_grad()
-    def build(cls, network, X, y, sample_weight, member_weight):
+    def build(cls, network, X, y, sample_weight, member_weight, group=None):
         """Embed rows as the neighbours of a copy of a network.
 
         Parameters
@@ -83,11 +87,12 @@ class NeighborBank:
             Scaled targets, float64.
         sample_weight : Tensor of shape (n_rows,) or None
         member_weight : Tensor of shape (m,)
+        group : int Tensor of shape (n_rows,) or None, default=None
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
         z_n = embed_in_batches(network, X)
         values = _leave_residuals(network, z_n, y)
-        return cls(network, z_n, values, _range_of(y), sample_weight, member_weight)
+        return cls(network, z_n, values, _range_of(y), sample_weight, member_weight, group)
 
     def __len__(self):
         return self.z_n.shape[1]
@@ -96,7 +101,7 @@ class NeighborBank:
         """Bank whose tensors lie on `device`: itself, or a copy."""
         if self.z_n.device == device:
             return self
-        names = ("z_n", "values", "y_range", "sample_weight", "member_weight")
+        names = ("z_n", "values", "y_range", "sample_weight", "member_weight", "group")
         moved = {name: getattr(self, name) for name in names}
         moved = {name: None if own is None else own.to(device) for name, own in moved.items()}
         return replace(self, network=copy.deepcopy(self.network).to(device), **moved)
@@ -112,6 +117,8 @@ class NeighborBank:
             values=torch.cat([self.values, values], 1),
             y_range=_range_of(torch.cat([self.y_range, y])),
             sample_weight=none_if_ones(torch.cat([self.weights(), sample_weight])),
+            group=None if self.group is None else F.pad(self.group, (0, len(y)), value=-1),
+            held_out=None if self.held_out is None else self.held_out.extend(z_n, len(self)),
             indices=IndexCache(),
             derived=Derived(),
         )
@@ -125,6 +132,7 @@ class NeighborBank:
             values=self.values[:, keep],
             y_range=_range_of(self.targets()[keep]),
             sample_weight=none_if_ones(sample_weight),
+            group=None if self.group is None else self.group[keep],
             held_out=None if self.held_out is None else self.held_out.select(keep, sample_weight),
             indices=IndexCache(),
             derived=Derived(),
@@ -138,6 +146,9 @@ class NeighborBank:
     @cached_property
     def _heads(self):
         return [take_member(self.network.head, i) for i in range(len(self.z_n))]
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "_heads"}
 
     @torch.no_grad()
     def embed(self, X):
@@ -172,6 +183,13 @@ class NeighborBank:
         """Sample weights of the rows (N,)."""
         ones = torch.ones_like(self.z_n[0, :, 0])
         return ones if self.sample_weight is None else self.sample_weight
+
+    def weights_outside_groups(self, rows):
+        """Sample weights (b, N) for rows (b,), 0 within their groups; None without groups."""
+        if self.group is None:
+            return None
+        group = torch.where(rows >= 0, self.group[rows], -1).unsqueeze(1)
+        return self.weights() * ((group != self.group) | (group < 0))
 
     def mean_weights(self, weights):
         """Sum weights (b, N), one tensor for each member, by the members' shares."""

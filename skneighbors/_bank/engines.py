@@ -77,20 +77,20 @@ class ExactEngine:
 
         return self._map(attend, z)
 
-    def attend_to_others(self, rows, function):
-        """Do the same for rows (n,) of the bank, each of which is left out itself.
+    def attend_to_others(self, z, own, function):
+        """Do the same for queries (m, n, d) that are rows `own` (n,) of the bank; -1 for none.
 
-        The function gets these rows (b,), too.
+        Each is left out itself, with all of its group. The function gets `own` (b,), too.
         """
         keep_freed_memory()
         members = [ExactAttention(*member) for member in self._bank.members()]
-        batches = gen_batches(len(rows), block_length(len(self._bank)))
-        return map_batches(
-            lambda batch: function(
-                [own.weights_of_others(rows[batch]) for own in members], rows[batch]
-            ),
-            batches,
-        )
+
+        def attend(batch):
+            rows, weight = own[batch], self._bank.weights_outside_groups(own[batch])
+            pairs = zip(members, z, strict=True)
+            return function([m.weights_of_others(q[batch], rows, weight) for m, q in pairs], rows)
+
+        return map_batches(attend, gen_batches(len(own), block_length(len(self._bank))))
 
     def _map(self, function, z):
         """Results of a function of the members' attentions and a batch, for all batches of z."""

@@ -48,10 +48,13 @@ class ExactAttention:
         weights = torch.cat([weights for _, weights in self._unnormalised(z)], 1)
         return weights.div_(weights.sum(1, keepdim=True))
 
-    def weights_of_others(self, rows):
-        """Weights (b, N) of all neighbours for the neighbours `rows` (b,), each left out itself."""
-        q = self.z_n[rows][None]
-        return self.head.weights_of(q, self._similarities(q), rows, self.weight)[0]
+    def weights_of_others(self, z, own, weight):
+        """Weights (b, N) of all neighbours but row `own` (b,), -1 for none, of queries (b, d).
+
+        `weight` (b, N) are sample weights for each query; None for the neighbours' own.
+        """
+        q, weight = z[None], self.weight if weight is None else weight
+        return self.head.weights_of(q, self._similarities(q), own, weight)[0]
 
     def average(self, z):
         """Weighted means (b, k) of the neighbours' values for queries (b, d)."""

@@ -1,13 +1,12 @@
 """Which rows of a bank are near in the learnt space, and how near rows usually are."""
 
-import math
-
 import torch
 from sklearn.utils import gen_batches
 
 from .._utils.threads import map_batches
 from ..nn import similarity
 from .exact import block_length
+from .residuals import sample_rows
 
 # A row is as novel as the mean distance of so many neighbours is large.
 _N_NEAREST = 5
@@ -61,7 +60,7 @@ def novelty(bank, z):
 def _measure_nearness(bank):
     """Sorted distances (c,) of the bank's rows to others, and their cumulative weights (c + 1,)."""
     n_rows, weight = len(bank), bank.weights()
-    own = torch.arange(0, n_rows, math.ceil(n_rows / _MAX_COMPARED), device=weight.device)
+    own = sample_rows(n_rows, _MAX_COMPARED).to(weight.device)
     distances, rows = find_nearest(bank, bank.z_n[:, own], min(_N_NEAREST + 1, n_rows), own)
     near_weight = weight[rows]
     near_weight[:, 0] -= 1  # its own, of which others are equal rows

@@ -82,7 +82,7 @@ class SampleNumbering:
         sizes = np.bincount(self.row_of[order])
         starts = np.cumsum(sizes) - sizes
         n, c = rows.shape
-        own_sizes = sizes[rows]
+        own_sizes = np.minimum(sizes[rows], n_samples)
         column = np.repeat(np.tile(np.arange(c), n), own_sizes.ravel())
         ends = np.cumsum(own_sizes)  # of the flattened
         within = np.arange(len(column)) - np.repeat(ends - own_sizes.ravel(), own_sizes.ravel())

@@ -1,9 +1,10 @@
 """How far predictions miss: residuals of rows left out, and of rows held out."""
 
-import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from sklearn.neighbors import NearestNeighbors
 
 from .._utils.locks import ForkSafeLock
 from .engines import ExactEngine
@@ -18,6 +19,14 @@ _MAX_ROWS = 10_000
 _MIN_SPREAD = 1e-12
 # Held while something is derived, so that threads that ask at once share it.
 _deriving = ForkSafeLock()
+
+
+def sample_rows(n_rows, n_most):
+    """Rows of a bank, all, or some at random, always the same ones; in their order."""
+    if n_rows <= n_most:
+        return torch.arange(n_rows)
+    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
+    return order[:n_most].sort().values
 
 
 class Derived:
@@ -43,18 +52,29 @@ class HeldOutResiduals:
     Attributes
     ----------
     residuals : Tensor of shape (n, k)
-        Scaled targets less predictions.
+        Scaled targets less predictions; less only what a regressor beside the networks says,
+        if `network_share` is not 0.
     weight : Tensor of shape (n,)
-    rows : int Tensor of shape (n,) or None
-        Their rows of the bank, if they are among its neighbours.
+    rows : int Tensor of shape (n,)
+        Their rows of the bank; -1 for those that are not among its neighbours.
     z : Tensor of shape (m, n, d) or None
-        Their embeddings, if they are not.
+        Their embeddings; None for those of their rows.
+    network_share : float
+        Share of what the networks predict of them, with the neighbours there are, that is
+        still to be subtracted.
     """
 
     residuals: torch.Tensor
     weight: torch.Tensor
-    rows: torch.Tensor | None = None
+    rows: torch.Tensor
     z: torch.Tensor | None = None
+    network_share: float = 0.0
+
+    @classmethod
+    def of_queries(cls, residuals, network_share, weight, z):
+        """Residuals of samples that are not among the neighbours."""
+        rows = torch.full((len(weight),), -1)
+        return cls(residuals, weight, rows, z, network_share)
 
     @classmethod
     def of_members(cls, residuals, weight, rows):
@@ -74,18 +94,28 @@ class HeldOutResiduals:
         own_weight[place] = weight.double()
         return cls(sums / counts.unsqueeze(1), own_weight, unique)
 
+    def extend(self, z_new, n_rows):
+        """Find those that join the bank, of `n_rows` so far, with new rows (m, n_new, d)."""
+        if self.z is None:
+            return self
+        own, new = (part.transpose(0, 1).flatten(1).cpu().numpy() for part in (self.z, z_new))
+        distances, nearest = NearestNeighbors(n_neighbors=1).fit(new).kneighbors(own)
+        joins = torch.from_numpy(distances[:, 0] <= 1e-9 * (1 + np.abs(own).max(axis=1)))
+        joins &= self.rows < 0
+        return replace(
+            self, rows=torch.where(joins, torch.from_numpy(nearest[:, 0]) + n_rows, self.rows)
+        )
+
     def select(self, keep, sample_weight):
         """Residuals of those that stay when the bank keeps the rows of a mask."""
-        if self.rows is None:
-            return self
-        stays = keep[self.rows]
-        rows = (keep.cumsum(0) - 1)[self.rows[stays]]
-        return replace(
-            self,
-            residuals=self.residuals[stays],
-            weight=sample_weight[rows],
-            rows=rows,
-        )
+        place = keep.cumsum(0) - 1
+        is_kept = (self.rows >= 0) & keep[self.rows]
+        rows = torch.where(is_kept, place[self.rows], -1)
+        if self.z is not None:
+            return replace(self, rows=rows)
+        rows = rows[is_kept]
+        residuals = self.residuals[is_kept]
+        return replace(self, residuals=residuals, weight=sample_weight[rows], rows=rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,35 +193,42 @@ class ResidualDistribution:
         if (place >= len(self.scores)).any():
             n_needed = confidence / (1 - confidence)
             raise ValueError(
-                f"confidence_level={confidence} needs held-out rows of a total weight of at least "
-                f"{n_needed:.6g}; got {float(total.min()):.6g}. Lower it, or give more in X_val."
+                f"confidence_level={confidence} needs held-out rows (or, if none are, neighbours) "
+                f"of a total weight of at least {n_needed:.6g}; got {float(total.min()):.6g}. "
+                "Lower it, or give more in X_val."
             )
         return self.scores.gather(0, place)[0]
 
 
 def _measure(bank):
     """Residuals of a bank's rows left out, and scores of what was held out."""
-    engine, device = ExactEngine(bank), bank.z_n.device
-    rows = torch.arange(0, len(bank), math.ceil(len(bank) / _MAX_ROWS), device=device)
+    engine, rows = ExactEngine(bank), sample_rows(len(bank), _MAX_ROWS).to(bank.z_n.device)
     near = _Nearby(bank, rows)
-    parts = engine.attend_to_others(rows, lambda weights, own: bank.averages(weights))
-    averages = torch.cat(parts, 1)
-    y_hat = bank.mean(bank.complete(bank.z_n[:, rows], averages))
-    residuals = bank.targets()[rows] - y_hat
+    z = bank.z_n[:, rows]
+    residuals = bank.targets()[rows] - _predict_left_out(bank, z, rows)
+    spread_of = near.expect(residuals.abs())
     held_out = bank.held_out
     if held_out is None or not len(held_out.residuals):
-        held_out = HeldOutResiduals(residuals, near.weight, rows)
-    spread_of = near.expect(residuals.abs())
-    if held_out.rows is None:
-        spread = engine.attend(held_out.z.to(device), spread_of)
+        own, size, weight = rows, residuals.abs(), near.weight
     else:
-        spread = engine.attend_to_others(held_out.rows.to(device), spread_of)
-    size, own_weight = held_out.residuals.to(device).abs(), held_out.weight.to(device)
-    scores, order = (size / torch.cat(spread).clamp(min=_MIN_SPREAD)).sort(0)
-    left_out, held_out = _median(residuals.abs(), near.weight), _median(size, own_weight)
-    scale = torch.where((left_out > 0) & (held_out > 0), held_out / left_out, 1.0)
-    found = rows, residuals, scale, scores, own_weight[order].cumsum(0)
+        parts = held_out.rows, held_out.residuals, held_out.weight
+        own, size, weight = (part.to(rows.device) for part in parts)
+        z = bank.z_n[:, own] if held_out.z is None else held_out.z.to(rows.device)
+        if held_out.network_share:
+            size = size - held_out.network_share * _predict_left_out(bank, z, own)
+        size = size.abs()
+    spread = torch.cat(engine.attend_to_others(z, own, spread_of))
+    scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)
+    left_out, missed = _median(residuals.abs(), near.weight), _median(size, weight)
+    scale = torch.where((left_out > 0) & (missed > 0), missed / left_out, 1.0)
+    found = rows, residuals, scale, scores, weight[order].cumsum(0)
     return ResidualDistribution(*(part.cpu() for part in found))
+
+
+def _predict_left_out(bank, z, own):
+    """Predictions (n, k) of queries (m, n, d), their own rows (n,) left out."""
+    parts = ExactEngine(bank).attend_to_others(z, own, lambda weights, _: bank.averages(weights))
+    return bank.mean(bank.complete(z, torch.cat(parts, 1)))
 
 
 class _Nearby:

@@ -78,7 +78,9 @@ def test_rows_of_the_bank_attend_to_all_others(kind, weighted):
     weights = bank.network.head.weights(
         bank.z_n[:, rows], bank.z_n, self_index=rows, sample_weight=bank.sample_weight
     )
-    found = ExactEngine(bank).attend_to_others(rows, lambda weights, own: torch.stack(weights))
+    found = ExactEngine(bank).attend_to_others(
+        bank.z_n[:, rows], rows, lambda weights, own: torch.stack(weights)
+    )
     assert_allclose(torch.cat(found, 1), weights, rtol=1e-9, atol=1e-12)
 
 

@@ -52,7 +52,7 @@ def bank(request, network):
 def hold_out(bank, n=40):
     """Bank with residuals of rows that are not among its own."""
     X, y, weight = make_rows(n, seed=1)
-    held_out = HeldOutResiduals(y, weight, z=bank.embed(X))
+    held_out = HeldOutResiduals.of_queries(y, 0.0, weight, bank.embed(X))
     return replace(bank, held_out=held_out, derived=Derived())
 
 
@@ -134,7 +134,41 @@ def test_a_bank_keeps_what_is_held_out(bank):
     assert_array_equal(shorter.held_out.residuals, held_out.residuals[10:])
     assert_array_equal(shorter.held_out.weight, held_out.weight[10:])
     beside = hold_out(bank)  # rows that are none of its own
-    assert beside.select(keep[:60], bank.weights()[20:]).held_out is beside.held_out
+    shorter = beside.select(keep[:60], bank.weights()[20:])
+    assert_array_equal(shorter.held_out.residuals, beside.held_out.residuals)
+    assert (shorter.held_out.rows == -1).all()
+
+
+def test_what_is_held_out_is_left_out_once_it_joins(bank):
+    X, y, weight = make_rows(20, seed=2)
+    held_out = HeldOutResiduals.of_queries(y, 1.0, weight, bank.embed(X))
+    beside = replace(bank, held_out=held_out, derived=Derived())
+    before = ResidualDistribution.of(beside)
+    longer = beside.extend(X[:5], y[:5], weight[:5])
+    assert_array_equal(longer.held_out.rows, [*range(60, 65), *[-1] * 15])
+    # Each is predicted by the others that are there now.
+    scores = ResidualDistribution.of(longer).scores
+    assert not np.allclose(scores, before.scores)
+    assert scores.min() > 1e-6
+    again = ResidualDistribution.of(longer.select(torch.arange(65) < 60, bank.weights()))
+    assert_allclose(again.scores, before.scores, rtol=1e-9)
+
+
+def test_rows_of_a_group_are_left_out_together(network):
+    X, y, _ = make_rows()
+    group = torch.arange(60) // 6
+    bank = NeighborBank.build(network, X, y, None, SHARES, group)
+    own = ResidualDistribution.of(bank)
+    for row in (0, 17, 59):
+        keep = group != group[row]
+        rest = replace(bank.select(keep, torch.ones(54).double()), y_range=bank.y_range)
+        expected = y[row] - rest.predict_embedded(bank.z_n[:, [row]])[0]
+        assert_allclose(own.residuals[row], expected, atol=1e-9)
+    longer = bank.extend(*make_rows(5, seed=1)[:2], torch.ones(5).double())
+    assert_array_equal(longer.group[60:], [-1] * 5)
+    assert_array_equal(
+        longer.select(torch.arange(65) >= 30, longer.weights()[30:]).group[:30], group[30:]
+    )
 
 
 WEIGHTED = st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=12).map(
@@ -165,7 +199,7 @@ def test_half_widths_are_those_of_split_conformal_prediction(rows, percent):
     if place <= len(repeated):
         assert own._factor(percent / 100) == repeated[place - 1]
     else:
-        with pytest.raises(ValueError, match=r"confidence_level=0\.\d+ needs held-out rows of"):
+        with pytest.raises(ValueError, match=r"confidence_level=0\.\d+ needs held-out rows"):
             own._factor(percent / 100)
 
 
@@ -267,14 +301,16 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch):
     monkeypatch.setattr(residuals, "_MAX_ROWS", 25)
     bank = replace(bank, derived=Derived())
     own, X = ResidualDistribution.of(bank), make_rows(30, seed=3)[0]
-    assert_array_equal(own.rows, np.arange(0, 60, 3))
-    assert_allclose(own.residuals, everything.residuals[::3], atol=1e-12)
+    rows = own.rows.numpy()
+    assert_array_equal(rows, np.unique(rows))
+    assert len(rows) == 25
+    assert_allclose(own.residuals, everything.residuals[rows], atol=1e-12)
     # Which share the weight that all have.
-    weight = bank.weights()[::3].numpy()
+    weight = bank.weights()[rows].numpy()
     by_member = bank.network.head.weights(
         bank.embed(X), bank.z_n, sample_weight=bank.sample_weight
     ).numpy()
-    share = np.average(by_member, axis=0, weights=SHARES)[:, ::3]
+    share = np.average(by_member, axis=0, weights=SHARES)[:, rows]
     total = share.sum(1, keepdims=True)
     share = share / np.where(total > 0, total, 1)
     squares = (share**2 / weight).sum(1, keepdims=True)
@@ -300,7 +336,9 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
         for i in range(10):
             rest = torch.arange(10) != i
             residuals = (y - bank.predict(X))[rest]
-            held_out = HeldOutResiduals(residuals, torch.ones(9).double(), z=bank.embed(X[rest]))
+            held_out = HeldOutResiduals.of_queries(
+                residuals, 0.0, torch.ones(9).double(), bank.embed(X[rest])
+            )
             own = replace(bank, held_out=held_out, derived=Derived())
             half_width = all_of(own, X[[i]], confidence)[2]
             n_inside += ((y[i] - bank.predict(X[[i]])).abs() <= half_width)[0]
