@@ -43,7 +43,7 @@ def measure(name):
     fitted = SoftStepKNNRegressor(random_state=0).fit(X, y)
     line = {"dataset": name, "rows": len(X)}
     for label, factor in FACTORS.items():
-        model = copy.deepcopy(fitted)
+        model = copy.deepcopy(fitted)  # of which no head is kept yet
         model._fitted.bank.network.head.sharpness.mul_(factor)
         shares = model.explain(X_test, n_neighbors=N_NEAREST).weights.sum(axis=1)
         line[label] = {

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import tabular
-from _data import available, load_split
+from _data import DATASETS, available, load_split
 from _methods import FAST_PEERS, OURS
 from _tables import _as_text, _ordinal, available_tables, load_table
 from sklearn.impute import SimpleImputer
@@ -225,7 +225,7 @@ def report(results, output):
 
     frame, _ = load(results)
     frame = frame[frame.method.isin(METHODS)]
-    is_uci = frame.dataset.isin(available())
+    is_uci = frame.dataset.isin(DATASETS)
     crps_of = frame.pivot_table(index="dataset", columns="method", values="crps", sort=False)
     best = crps_of.idxmin(axis=1).value_counts()
     by_method = frame.groupby("method")

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ._bank import find_nearest
 from ._utils.memory import explain_out_of_memory
 
+# Of so many queries tables are printed.
+_N_PRINTED = 10
 _NOTE = (
     "Rows are those of the\ntraining data, counted from 0; rows that are equal in all columns and "
     "the target count as one."
@@ -148,7 +150,9 @@ class Explanation:
     def __str__(self):
         scaled = f" x {1 - self.trend_share:.3g}" if self.trend_share else ""
         note = f"contribution = weight x (target over the trend at that row){scaled}. {_NOTE}"
-        return "\n\n".join([*map(self._describe, range(len(self))), note])
+        shown = min(len(self), _N_PRINTED)
+        rest = [f"... and {len(self) - shown} more queries"] if shown < len(self) else []
+        return "\n\n".join([*map(self._describe, range(shown)), *rest, note])
 
     __repr__ = __str__
 

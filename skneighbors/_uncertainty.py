@@ -41,7 +41,7 @@ class UncertaintyMixin:
         Notes
         -----
         The first call after :meth:`fit`, :meth:`append` or :meth:`forget` predicts all
-        neighbours, each left out itself; what comes of that is kept.
+        neighbours, or 10,000 drawn at random, each left out itself; what comes of that is kept.
         """
         levels = _check_quantiles(quantiles)
         y, offsets, fitted = self._predict(X, lambda own, bank, z: own.quantiles(bank, z, levels))
@@ -111,8 +111,8 @@ class UncertaintyMixin:
 
         Notes
         -----
-        Distances are means over the five nearest. Of more than 10,000 neighbours, a part of as
-        many is compared with. The first call after :meth:`fit`, :meth:`append` or
+        Distances are means over the five nearest. Of more than 10,000 neighbours, as many, drawn
+        at random, are compared with. The first call after :meth:`fit`, :meth:`append` or
         :meth:`forget` computes their distances, which are kept.
         """
         _, bank, X = self._check_queries(X)

@@ -3,7 +3,7 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborRegressor
 
@@ -41,12 +41,14 @@ def check_int(name, value, low, high):
 
 def select_target(y, target, n_samples):
     """Values (n_samples,) of one target, by its number."""
-    y = np.asarray(y, dtype=float)
+    y = check_array(y, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
     if y.ndim not in (1, 2) or len(y) != n_samples:
         raise ValueError(
             f"y must have shape ({n_samples},) or ({n_samples}, n_targets), as X has "
             f"{n_samples} rows; got {y.shape}."
         )
+    if not np.isfinite(y).all():
+        raise ValueError("y must be finite; it holds NaN or infinity.")
     y = y.reshape(n_samples, -1)
     check_int("target", target, 0, y.shape[1] - 1)
     return y[:, target]

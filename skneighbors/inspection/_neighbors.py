@@ -28,7 +28,7 @@ class NeighborsDisplay:
         The prediction.
     trend_line_ : matplotlib Line2D
         The part of the prediction that no neighbour contributes. With ``trend=None`` it is the
-        mean of the targets given to ``fit``.
+        mean of the neighbours' targets.
     axes_ : ndarray of two matplotlib Axes
         Those of the weights and of the targets.
     figure_ : matplotlib Figure
