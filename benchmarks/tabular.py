@@ -153,7 +153,7 @@ def main(benchmark):
             file.write(json.dumps(line) + "\n")
         told = line.get("error")
         if told is None:
-            told = f"{benchmark.figure} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
+            told = f"{benchmark.figure.upper()} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
         print(*key, told, flush=True)
 
     keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]

@@ -53,7 +53,7 @@ class Explanation:
         Share of the regressor that is blended with the networks, `trend_share_`; the
         contributions of all neighbours are scaled by what is left of 1.
     n_others : int
-        Their number, equal rows counted once.
+        Number of these other neighbours, equal rows counted once.
 
     See Also
     --------

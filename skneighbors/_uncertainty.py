@@ -15,8 +15,9 @@ class UncertaintyMixin:
         """Predict quantiles of the targets of X.
 
         A prediction's distribution is that of its neighbours' residuals around it, weighted as
-        they are in the prediction: each the neighbour's own, left out itself. See
-        :ref:`How sure <how_sure>`.
+        they are in the prediction: each neighbour is predicted without itself. Where
+        :meth:`fit` held no rows out, as by default of fewer than 100 distinct ones, it is much
+        too narrow. See :ref:`How sure <how_sure>`.
 
         Parameters
         ----------
@@ -28,8 +29,8 @@ class UncertaintyMixin:
         Returns
         -------
         y : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
-            Quantiles, in the order asked for, which never cross. Of a single one without
-            the last axis.
+            Quantiles, in the order asked for, which never cross. There is no last axis if
+            there is a single one.
 
         Raises
         ------
@@ -53,8 +54,9 @@ class UncertaintyMixin:
         """Predict intervals that hold the targets of X with some confidence.
 
         Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
-        rows ask for that :meth:`fit` held out. See :ref:`How sure <how_sure>` for when
-        that is a guarantee.
+        rows ask for that :meth:`fit` held out. Where it held none out, as by default of fewer
+        than 100 distinct rows, they are much too narrow. See :ref:`How sure <how_sure>` for
+        when there is a guarantee.
 
         Parameters
         ----------

@@ -119,6 +119,8 @@ class NeighborsDisplay:
             The display.
         """
         own = self.explanation
+        if len(own) != 1:
+            raise ValueError(f"explanation must be of a single query; got {len(own)}.")
         names = [f"row {sample}" for sample in own.samples[0]]
         weights = own.weights[0]
         if own.n_others:
