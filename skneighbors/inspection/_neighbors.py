@@ -117,6 +117,13 @@ class NeighborsDisplay:
         -------
         self : NeighborsDisplay
             The display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        ValueError
+            If the explanation is of several queries.
         """
         own = self.explanation
         if len(own) != 1:
