@@ -11,13 +11,12 @@ neighbours) is timed beside the prediction of as many rows. Writes docs/benchmar
 import argparse
 import os
 import platform
-import time
 from pathlib import Path
 
 import pandas as pd
 import torch
 from report import rst_text_table
-from sklearn.datasets import make_friedman1
+from scale import make_rows, timed
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
@@ -34,21 +33,6 @@ CALLS = {
 }
 # What the first call of some methods computes.
 ONCE = {"predict_quantiles": "all residuals, once", "novelty": "all distances, once"}
-
-
-def make_rows(n_rows, seed):
-    """Rows of features, and targets."""
-    return make_friedman1(n_rows, noise=1.0, random_state=seed)
-
-
-def timed(function, *arguments, repeats=3):
-    """Shortest time of some runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function(*arguments)
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def measure(estimator_class, n_rows):

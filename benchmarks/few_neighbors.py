@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _data import available, load_split
-from _tables import available_tables, load_table
 from sklearn.metrics import root_mean_squared_error
+from uncertainty import datasets, load
 
 from skneighbors import SoftStepKNNRegressor
 
@@ -28,18 +27,10 @@ N_TRAIN, N_TEST, N_NEAREST = 2000, 1000, 10
 FACTORS = {"half": 0.5, "1 / 1.41": 0.5**0.5, "as chosen": 1.0, "1.41": 2**0.5, "twice": 2.0}
 
 
-def load(name):
-    """Cut the first split of a set or table."""
-    if name in available():
-        return load_split(name, 0, N_TRAIN)
-    X, X_test, y, y_test = load_table(name, 0)
-    return X[:N_TRAIN], X_test, y[:N_TRAIN], y_test
-
-
 def measure(name):
     """Error and share of the ten heaviest neighbours' weight, at each multiple."""
-    X, X_test, y, y_test = load(name)
-    X_test, y_test = X_test[:N_TEST], y_test[:N_TEST]
+    X, X_test, y, y_test = load(name, 0)
+    X, X_test, y, y_test = X[:N_TRAIN], X_test[:N_TEST], y[:N_TRAIN], y_test[:N_TEST]
     fitted = SoftStepKNNRegressor(random_state=0).fit(X, y)
     line = {"dataset": name, "rows": len(X)}
     for label, factor in FACTORS.items():
@@ -88,9 +79,8 @@ def main():
     args = parser.parse_args()
     if not args.report:
         args.results.parent.mkdir(parents=True, exist_ok=True)
-        sets = available()
         with args.results.open("w", encoding="utf-8") as file:
-            for name in [*sets, *(name for name in available_tables() if name not in sets)]:
+            for name in datasets():
                 line = measure(name)
                 print(line, flush=True)
                 file.write(json.dumps(line) + "\n")

@@ -78,12 +78,12 @@ def peak():
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def timed(function, repeats):
+def timed(function, *arguments, repeats=3):
     """Shortest time of some runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        function()
+        function(*arguments)
         times.append(time.perf_counter() - start)
     return min(times)
 
@@ -100,9 +100,9 @@ def measure(what, folder, repeats):
     model, queries = joblib.load(folder / "model")
     if what == "ours":
         before = reset_peak()
-        seconds = timed(lambda: model.predict(queries), repeats)
+        seconds = timed(model.predict, queries, repeats=repeats)
         extra = peak() - before
-        return {"s": seconds - timed(lambda: model.transform(queries), repeats), "mib": extra}
+        return {"s": seconds - timed(model.transform, queries, repeats=repeats), "mib": extra}
     z, z_n = model.transform(queries), model._fitted.bank.z_n[0]
     before = reset_peak()
     if what == "k-NN":
@@ -125,10 +125,10 @@ def measure(what, folder, repeats):
         def run():
             head.weights(z, model._fitted.bank.z_n) @ values
 
-        seconds = scale * timed(run, repeats)
+        seconds = scale * timed(run, repeats=repeats)
         return {"s": seconds, "needed": needed_share(head.weights(z, model._fitted.bank.z_n)[0])}
 
-    return {"s": timed(run, repeats), "mib": peak() - before}
+    return {"s": timed(run, repeats=repeats), "mib": peak() - before}
 
 
 def write_table(results, machine):

@@ -39,7 +39,7 @@ from ._training import fit_networks, inverse_mse_weights, share_of_other
 from ._trend import BlendedTrend, TableBoosting, TrendFitter, as_columns
 from ._uncertainty import UncertaintyMixin
 from ._utils import interrupts
-from ._utils.device import resolve_device
+from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
 from ._utils.sklearn_private import (
     HasMethods,
@@ -53,7 +53,6 @@ from ._utils.threads import single_threaded
 from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES
 
-_CPU = torch.device("cpu")
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the line that calls fit
@@ -226,7 +225,7 @@ class BaseNeighborRegressor(
                 bank = replace(bank, held_out=held_out)
         self._warn_of(history)
         self._fitted = FittedState(
-            bank=bank.to(_CPU),
+            bank=bank.to(CPU),
             numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy()),
             reader=samples.reader,
             encoder=encoder,

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ._bank import find_nearest
+from ._utils.checks import check_int
 from ._utils.memory import explain_out_of_memory
 
 # Of so many queries tables are printed.
@@ -210,9 +210,10 @@ class ExplanationMixin:
         """
         fitted, matrix = self._read(X)
         bank, encoded = self._encode(fitted, matrix)
-        n_neighbors = _check_n_neighbors(n_neighbors, len(bank), " (equal rows count once)")
+        remark = ", the number of neighbours (equal rows count once)"
+        check_int("n_neighbors", n_neighbors, 1, len(bank), remark)
         with explain_out_of_memory("the number of rows explained at once"):
-            parts = bank.explain(encoded, n_neighbors)
+            parts = bank.explain(encoded, int(n_neighbors))
         y_hat, averages, weights, rows, largest = (part.cpu().numpy() for part in parts)
         share, trend = 1.0, y_hat - averages
         if fitted.trend is not None:
@@ -278,8 +279,8 @@ class ExplanationMixin:
         numbering = fitted.numbering
         n_samples = np.count_nonzero(numbering.row_of >= 0)
         largest = n_samples if own is None else n_samples - 1
-        n_neighbors = _check_n_neighbors(n_neighbors, largest, "")
-        n_found = n_neighbors if own is None else n_neighbors + 1
+        check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbours")
+        n_found = int(n_neighbors) + (own is not None)
         with explain_out_of_memory("the number of rows at once"):
             distances, rows = find_nearest(bank, z, min(n_found, len(bank)))
         distances, rows = distances.cpu().numpy(), rows.cpu().numpy()
@@ -352,17 +353,6 @@ class ExplanationMixin:
         _, bank, X = self._check_queries(X)
         with explain_out_of_memory("the number of rows at once"):
             return bank.effective_n_neighbors(X).cpu().numpy()
-
-
-def _check_n_neighbors(n_neighbors, largest, remark):
-    """Check the number of neighbours asked for."""
-    is_count = isinstance(n_neighbors, Integral) and not isinstance(n_neighbors, bool)
-    if not is_count or not 1 <= n_neighbors <= largest:
-        raise ValueError(
-            f"n_neighbors must be an int from 1 to {largest}, the number of neighbours{remark}; "
-            f"got {n_neighbors!r}."
-        )
-    return int(n_neighbors)
 
 
 def _same_decimals(*values):

@@ -16,16 +16,15 @@ from ._columns import (
     check_features,
     check_total_weight,
 )
+from ._network import concat_members
 from ._trend import BlendedTrend
-from ._utils.device import resolve_device
+from ._utils.device import CPU, resolve_device
 from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
 from ._utils.sklearn_private import check_sample_weight, validate_parameter_constraints
 
 # Held while rows join or leave, so that threads that change one estimator lose none.
 _changing = ForkSafeLock()
-
-_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ class LabelledNeighborsMixin(TransformerMixin):
             If the estimator is not fitted.
         """
         _, bank, X = self._check_queries(X)
-        return bank.embed(X).transpose(0, 1).flatten(1).cpu().numpy()
+        return concat_members(bank.embed(X)).cpu().numpy()
 
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.
@@ -188,7 +187,7 @@ class LabelledNeighborsMixin(TransformerMixin):
                 y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(X.device)
                 own_weight = torch.from_numpy(weight[rows]).to(X.device)
                 bank = bank.extend(X[torch.from_numpy(rows).to(X.device)], y, own_weight)
-            self._fitted = replace(fitted, bank=bank.to(_CPU), numbering=numbering)
+            self._fitted = replace(fitted, bank=bank.to(CPU), numbering=numbering)
         return self
 
     def forget(self, indices):

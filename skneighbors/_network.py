@@ -190,3 +190,8 @@ def check_feature_extractor(feature_extractor, X):
             f"it mapped {tuple(X.shape)} to {shape}."
         )
     return out.shape[1]
+
+
+def concat_members(z):
+    """Arrange embeddings (m, n, d) as (n, m * d), the members' side by side."""
+    return z.transpose(0, 1).flatten(1)

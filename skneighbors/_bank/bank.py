@@ -181,8 +181,9 @@ class NeighborBank:
 
     def weights(self):
         """Sample weights of the rows (N,)."""
-        ones = torch.ones_like(self.z_n[0, :, 0])
-        return ones if self.sample_weight is None else self.sample_weight
+        if self.sample_weight is None:
+            return torch.ones_like(self.z_n[0, :, 0])
+        return self.sample_weight
 
     def weights_outside_groups(self, rows):
         """Sample weights (b, N) for rows (b,), 0 within their groups; None without groups."""

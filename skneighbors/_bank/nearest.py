@@ -3,6 +3,7 @@
 import torch
 from sklearn.utils import gen_batches
 
+from .._network import concat_members
 from .._utils.threads import map_batches
 from ..nn import similarity
 from .exact import block_length
@@ -34,7 +35,7 @@ def find_nearest(bank, z, n_neighbors, own=None):
     """
     metric = bank.network.head.similarity
     offset = 1.0 if metric == "cosine" else 0.0
-    z_n, z = (part.transpose(0, 1).flatten(1) for part in (bank.z_n, z))
+    z_n, z = map(concat_members, (bank.z_n, z))
 
     def find(batch):
         distances = offset - similarity(z[batch], z_n, metric)

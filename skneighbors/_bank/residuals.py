@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 
+from .._network import concat_members
 from .._utils.locks import ForkSafeLock
 from .engines import ExactEngine
 from .exact import effective_number
@@ -98,7 +99,7 @@ class HeldOutResiduals:
         """Find those that join the bank, of `n_rows` so far, with new rows (m, n_new, d)."""
         if self.z is None:
             return self
-        own, new = (part.transpose(0, 1).flatten(1).cpu().numpy() for part in (self.z, z_new))
+        own, new = (concat_members(part).cpu().numpy() for part in (self.z, z_new))
         distances, nearest = NearestNeighbors(n_neighbors=1).fit(new).kneighbors(own)
         joins = torch.from_numpy(distances[:, 0] <= 1e-9 * (1 + np.abs(own).max(axis=1)))
         joins &= self.rows < 0

@@ -2,6 +2,8 @@
 
 import torch
 
+CPU = torch.device("cpu")
+
 
 def resolve_device(device, missing_ok=False):
     """Find the torch device that `device` names.

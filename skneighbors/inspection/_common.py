@@ -1,11 +1,10 @@
 """What the displays share: checks, axes and colours."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborRegressor
+from .._utils.checks import check_int
 
 BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
 
@@ -30,13 +29,6 @@ def check_plottable(display, estimator):
             f"of a pipeline its last step; got {type(estimator).__name__}."
         )
     check_is_fitted(estimator)
-
-
-def check_int(name, value, low, high):
-    """Check a parameter that is an int within bounds."""
-    is_int = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_int or not low <= value <= high:
-        raise ValueError(f"{name} must be an int from {low} to {high}; got {value!r}.")
 
 
 def select_target(y, target, n_samples):

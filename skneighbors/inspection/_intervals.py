@@ -3,8 +3,9 @@
 import numpy as np
 from scipy import stats
 
+from .._utils.checks import check_int
 from .._utils.sklearn_private import counts_from, validate_parameter_constraints
-from ._common import BLUE, GREY, ORANGE, check_int, check_plottable, make_two_axes, select_target
+from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target
 
 # Of samples whose intervals hold as promised: how many have a coverage in the band drawn.
 _BAND = 0.95

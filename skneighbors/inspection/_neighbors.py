@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._common import BLUE, GREY, ORANGE, check_int, check_plottable, make_two_axes
+from .._utils.checks import check_int
+from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
 
 
 class NeighborsDisplay:

@@ -4,9 +4,10 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
+from .._utils.checks import check_int
 from .._utils.sklearn_private import counts_from, take_samples, validate_parameter_constraints
 from ..nn import SoftStepKNN, take_member
-from ._common import BLUE, ORANGE, check_int, check_plottable, make_axes
+from ._common import BLUE, ORANGE, check_plottable, make_axes
 
 _N_POINTS = 401
 

@@ -91,14 +91,20 @@ def test_samples_come_and_go_as_in_a_list(data, fitted, steps):
         assert_array_equal(before[0].weight_of, before[2])
 
 
-@given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
-def test_rows_are_named_by_their_samples(data, fitted, appended):
+def append_and_forget(data, fitted, appended):
+    """A numbering, and its model, of samples that joined and of which some left."""
     numbering, model = SampleNumbering(*fitted), Model(*fitted)
     numbering = numbering.append(np.array(appended, dtype=float), len(model.rows))
     model.append(appended)
     gone = data.draw(st.lists(st.sampled_from(range(len(numbering))), unique=True))
     numbering = numbering.forget(np.array(gone, dtype=int), len(model.rows))[0]
     model.forget(gone)
+    return numbering, model
+
+
+@given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
+def test_rows_are_named_by_their_samples(data, fitted, appended):
+    numbering, model = append_and_forget(data, fitted, appended)
     n_rows = len(model.rows)
     if not n_rows:
         return
@@ -118,12 +124,7 @@ def test_rows_are_named_by_their_samples(data, fitted, appended):
 
 @given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
 def test_samples_share_the_weights_of_their_rows(data, fitted, appended):
-    numbering, model = SampleNumbering(*fitted), Model(*fitted)
-    numbering = numbering.append(np.array(appended, dtype=float), len(model.rows))
-    model.append(appended)
-    gone = data.draw(st.lists(st.sampled_from(range(len(numbering))), unique=True))
-    numbering = numbering.forget(np.array(gone, dtype=int), len(model.rows))[0]
-    model.forget(gone)
+    numbering, model = append_and_forget(data, fitted, appended)
     if not model.rows:
         return
     shares = numbering.shares()
