@@ -163,9 +163,8 @@ class CandidateAttention:
         low = s.masked_fill(absent, torch.inf).minimum(distant.amin(1, keepdim=True))
         low = low.amin(1, keepdim=True)
         high = s.masked_fill(absent, -torch.inf).amax(1, keepdim=True)
-        top = head.log_weights(z[None], high[None], low[None], high[None])
         log_weights = head.log_weights(z[None], s[None], low[None], high[None])
-        weights = exp_(log_weights - top)[0].mul_(weight)
+        weights = exp_(log_weights)[0].mul_(weight)
         sums = average_rows(weights, self.values, found)
         return weights.sum(1, keepdim=True), sums, low, high, rest
 

@@ -72,13 +72,12 @@ class FarFieldSample:
         low, high = low.to(self._dtype), high.to(self._dtype)
         total, sums = 0, 0
         with torch.autocast(z.device.type, enabled=False):
-            top = self._head.log_weights(z[None], high[None], low[None], high[None])
             for chunk in cached_chunks(self._points, len(z)):
                 s = similarity(
                     points, self._points[chunk], self._head.similarity, self._sq_norms[chunk]
                 ).minimum(high)
                 log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
-                weights = exp_(log_weights - top)[0].mul_(self._weight[chunk])
+                weights = exp_(log_weights)[0].mul_(self._weight[chunk])
                 begin, end = torch.searchsorted(
                     column, column.new_tensor([chunk.start, chunk.stop])
                 )

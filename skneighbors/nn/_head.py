@@ -170,7 +170,9 @@ class NeighborHead(nn.Module):
         return False
 
     def log_weights(self, z, s, low, high):
-        """Log weights of some neighbours, up to a constant a row; they never fall in s.
+        """Log weights of some neighbours, less that of one of similarity `high`.
+
+        They never fall in s, and are at most 0, up to rounding.
 
         Not for a :attr:`ranked` head, nor for queries among their neighbours.
 
@@ -186,7 +188,6 @@ class NeighborHead(nn.Module):
         Returns
         -------
         log_weights : Tensor of shape (..., b, c)
-            May be `s` itself.
         """
         return self._log_weights(z, s, low, high)
 

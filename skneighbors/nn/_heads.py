@@ -91,12 +91,14 @@ class NONA(NeighborHead):
             )
 
     def _tempered(self, s):
-        if self.training:
-            return super()._tempered(s)
+        return super()._tempered(s) if self.training else s * self._rate(s)
+
+    def _rate(self, s):
+        """What similarities are multiplied by outside of training."""
         rate = self.sharpness.to(s)
         if self.log_temperature is not None:
             rate = rate * torch.exp(-self.log_temperature)
-        return s * rate[..., None, None]
+        return rate[..., None, None]
 
     def _logits(self, z, s, neighbor_mask):
         logits = self._tempered(s)
@@ -105,9 +107,10 @@ class NONA(NeighborHead):
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
     def _log_weights(self, z, s, low, high):
-        logits = self._tempered(s)
+        logits = (s - high).mul_(self._rate(s))
         if self.softstep is None:
             return logits
+        # The mask of the most similar one is 1.
         return self.softstep(scale_to_range(s, low, high), z).add_(logits)
 
 

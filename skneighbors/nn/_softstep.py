@@ -116,12 +116,14 @@ def _log_s2(x, b, t):
     An x above 0 and below the resolution is not taken for 0.
     """
     tiny = _resolution(x)
+    # log S2 = slope (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
     rejects = (t > 0) & (b > tiny)
-    # The logarithm is -inf, at 0, only where S2(0) = 0.
-    log_x = log_(torch.maximum(x, tiny * (~rejects).to(x.dtype)))
-    log_ratio = log_x.sub_(b.clamp(min=tiny).log())
-    slope = t / (1 - t).clamp(min=torch.finfo(x.dtype).eps)
-    return (b - x).clamp_(min=0).mul_(log_ratio).mul_(slope).clamp_(min=_log_zero(x))
+    b = b.clamp(min=tiny)
+    lowest = (tiny / b).masked_fill(rejects, 0)
+    u = torch.clamp(x / b, lowest, torch.ones_like(lowest))
+    log_u = log_(u.clone())
+    slope = b * t / (1 - t).clamp(min=torch.finfo(x.dtype).eps)
+    return log_u.mul_(torch.rsub(u, 1)).mul_(slope).clamp_(min=_log_zero(x))
 
 
 def log_softstep_s1(x, a, b, t):
