@@ -163,8 +163,8 @@ class CandidateAttention:
         low = s.masked_fill(absent, torch.inf).minimum(distant.amin(1, keepdim=True))
         low = low.amin(1, keepdim=True)
         high = s.masked_fill(absent, -torch.inf).amax(1, keepdim=True)
-        log_weights = head.log_weights(z[None], s[None], low[None], high[None])
-        weights = exp_(log_weights)[0].mul_(weight)
+        log_weights = head.log_weights(z[None], low[None], high[None])
+        weights = exp_(log_weights(s[None]))[0].mul_(weight)
         sums = average_rows(weights, self.values, found)
         return weights.sum(1, keepdim=True), sums, low, high, rest
 

@@ -110,8 +110,9 @@ class ExactAttention:
             low = torch.minimum(low, s.amin(-1, keepdim=True))
             high = torch.maximum(high, s.amax(-1, keepdim=True))
             parts.append((chunk, s))
+        log_weights = self.head.log_weights(z, low, high)
         for chunk, s in parts:
-            weights = exp_(self.head.log_weights(z, s, low, high))[0]
+            weights = exp_(log_weights(s))[0]
             yield chunk, weights if self.weight is None else weights.mul_(self.weight[chunk])
 
 

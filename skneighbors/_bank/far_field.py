@@ -1,7 +1,5 @@
 """Random rows of a large bank that stand for those a prediction does not look at."""
 
-import copy
-
 import torch
 
 from .._utils.blocks import cached_chunks
@@ -29,7 +27,7 @@ class FarFieldSample:
 
     def __init__(self, head, z_n, values, sample_weight, rows):
         self._dtype = product_dtype()
-        self._head = copy.deepcopy(head).to(self._dtype)
+        self._head = head
         # Centred where that changes no distance: single precision has few digits.
         self._centre = z_n.mean(0) if head.similarity in ("l2", "l1") else torch.zeros_like(z_n[0])
         self._points = (z_n[rows] - self._centre).to(self._dtype)
@@ -68,16 +66,16 @@ class FarFieldSample:
         # Where none are left, none stand for the rest.
         some = (present > weight.min() / 2).unsqueeze(1)
         share = torch.where(some, rest / present.unsqueeze(1), 0)
-        points, z = (z - self._centre).to(self._dtype), z.to(self._dtype)
-        low, high = low.to(self._dtype), high.to(self._dtype)
+        log_weights = self._head.log_weights(z[None], low[None], high[None])
+        log_weights = log_weights.map(lambda part: part.to(self._dtype))
+        points, high = (z - self._centre).to(self._dtype), high.to(self._dtype)
         total, sums = 0, 0
         with torch.autocast(z.device.type, enabled=False):
             for chunk in cached_chunks(self._points, len(z)):
                 s = similarity(
                     points, self._points[chunk], self._head.similarity, self._sq_norms[chunk]
                 ).minimum(high)
-                log_weights = self._head.log_weights(z[None], s[None], low[None], high[None])
-                weights = exp_(log_weights)[0].mul_(self._weight[chunk])
+                weights = exp_(log_weights(s[None]))[0].mul_(self._weight[chunk])
                 begin, end = torch.searchsorted(
                     column, column.new_tensor([chunk.start, chunk.stop])
                 )

@@ -169,29 +169,22 @@ class NeighborHead(nn.Module):
         """Whether weights depend on ranks, not on similarities alone."""
         return False
 
-    def log_weights(self, z, s, low, high):
-        """Log weights of some neighbours, less that of one of similarity `high`.
+    def log_weights(self, z, low, high):
+        """Log weights of neighbours as a function of their similarities.
 
-        They never fall in s, and are at most 0, up to rounding.
-
-        Not for a :attr:`ranked` head, nor for queries among their neighbours.
+        In evaluation mode; not for a :attr:`ranked` head, nor for queries among their neighbours.
 
         Parameters
         ----------
         z : Tensor of shape (..., b, d)
             Query embeddings.
-        s : Tensor of shape (..., b, c)
-            Similarities to some of the neighbours.
         low, high : Tensor of shape (..., b, 1)
-            Extremes of the similarities to all.
+            Extremes of the similarities to all neighbours.
 
         Returns
         -------
-        log_weights : Tensor of shape (..., b, c)
+        log_weights : LogWeights
         """
-        return self._log_weights(z, s, low, high)
-
-    def _log_weights(self, z, s, low, high):
         raise NotImplementedError
 
     def cutoff(self, z, low, high, depth):
@@ -211,7 +204,7 @@ class NeighborHead(nn.Module):
         cutoff : Tensor of shape (..., b, 1)
             The largest that is found on a grid; -inf where there is none.
         """
-        return last_below(lambda s: self.log_weights(z, s, low, high), low, high, depth)
+        return last_below(self.log_weights(z, low, high), low, high, depth)
 
     def turn_off_trend(self):
         """Average targets as if there were no trend; if there is one, it learns nothing."""

@@ -7,9 +7,10 @@ import torch.nn.functional as F
 
 from ._cutoff import last_below
 from ._head import NeighborHead
+from ._log_weights import LogWeights, sharpen
 from ._numpy import log_
 from ._options import check_option
-from ._similarity import minmax_scale_present, scale_to_range
+from ._similarity import minmax_scale_present
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep
 
@@ -106,12 +107,10 @@ class NONA(NeighborHead):
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
-    def _log_weights(self, z, s, low, high):
-        logits = (s - high).mul_(self._rate(s))
-        if self.softstep is None:
-            return logits
-        # The mask of the most similar one is 1.
-        return self.softstep(scale_to_range(s, low, high), z).add_(logits)
+    def log_weights(self, z, low, high):
+        """See :meth:`NeighborHead.log_weights`."""
+        mask = None if self.softstep is None else self.softstep.masks(z)
+        return LogWeights(low, high, self._rate(low), mask)
 
 
 class SoftStepKNN(NeighborHead):
@@ -213,9 +212,7 @@ class SoftStepKNN(NeighborHead):
 
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""
-        if self.training:
-            return x
-        return (x - (self.sharpness[..., None, None] - 1) * (x_top - x)).clamp_(0, 1)
+        return x if self.training else sharpen(x, x_top, self.sharpness[..., None, None])
 
     def _scaled_rank(self, s, neighbor_mask):
         if neighbor_mask.weight is None:
@@ -245,8 +242,9 @@ class SoftStepKNN(NeighborHead):
         """Whether weights depend on ranks, not on similarities alone."""
         return self.rank is not None
 
-    def _log_weights(self, z, s, low, high):
-        return self.softstep(self._sharpened(scale_to_range(s, low, high), 1.0), z)
+    def log_weights(self, z, low, high):
+        """See :meth:`NeighborHead.log_weights`."""
+        return LogWeights(low, high, None, self.softstep.masks(z), self.sharpness[..., None, None])
 
     def last_rank(self, z, total, depth):
         """Rank at which a weight is at most ``exp(-depth)`` of the largest possible.

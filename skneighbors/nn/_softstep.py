@@ -1,5 +1,7 @@
 """SoftStep: learnt sparse masks over scaled similarities."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import nn
@@ -68,15 +70,24 @@ class _LogS1(torch.autograd.Function):
         )
 
 
-def _log_s1(x, a, b, t):
-    """Do what :class:`_LogS1` does without what gradients need, in fewer passes.
+class S1Mask(NamedTuple):
+    """log S1 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
-    An x above `a` by less than the resolution is not taken for `a`.
+    Does what :class:`_LogS1` does without what gradients need, in fewer passes. An x above
+    `a` by less than the resolution is not taken for `a`.
     """
-    below = (b - x).clamp_(min=_resolution(x))
-    u = log_((x - a).clamp_(min=0).div_(below)).div_(t.clamp(min=torch.finfo(x.dtype).eps))
-    softplus = log_(exp_(u.abs().neg_()).add_(1))
-    return u.clamp_(max=0).sub_(softplus).clamp_(min=_log_zero(x))
+
+    a: torch.Tensor
+    b: torch.Tensor
+    t: torch.Tensor
+
+    @torch.no_grad()
+    def __call__(self, x):
+        below = (self.b - x).clamp_(min=_resolution(x))
+        u = log_((x - self.a).clamp_(min=0).div_(below))
+        u.div_(self.t.clamp(min=torch.finfo(x.dtype).eps))
+        softplus = log_(exp_(u.abs().neg_()).add_(1))
+        return u.clamp_(max=0).sub_(softplus).clamp_(min=_log_zero(x))
 
 
 class _LogS2(torch.autograd.Function):
@@ -110,20 +121,31 @@ class _LogS2(torch.autograd.Function):
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
 
 
-def _log_s2(x, b, t):
-    """Do what :class:`_LogS2` does without what gradients need, in fewer passes.
+class S2Mask(NamedTuple):
+    """log S2 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
-    An x above 0 and below the resolution is not taken for 0.
+    Does what :class:`_LogS2` does without what gradients need, in fewer passes. An x above 0
+    and below the resolution is not taken for 0.
     """
-    tiny = _resolution(x)
-    # log S2 = slope (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
-    rejects = (t > 0) & (b > tiny)
-    b = b.clamp(min=tiny)
-    lowest = (tiny / b).masked_fill(rejects, 0)
-    u = torch.clamp(x / b, lowest, torch.ones_like(lowest))
-    log_u = log_(u.clone())
-    slope = b * t / (1 - t).clamp(min=torch.finfo(x.dtype).eps)
-    return log_u.mul_(torch.rsub(u, 1)).mul_(slope).clamp_(min=_log_zero(x))
+
+    b: torch.Tensor
+    slope: torch.Tensor  # t / (1 - t), of which single precision would lose digits
+
+    @classmethod
+    def of(cls, b, t):
+        """Mask of the parameters b and t."""
+        return cls(b, t / (1 - t).clamp(min=torch.finfo(t.dtype).eps))
+
+    @torch.no_grad()
+    def __call__(self, x):
+        # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
+        tiny = _resolution(x)
+        rejects = (self.slope > 0) & (self.b > tiny)
+        b = self.b.clamp(min=tiny)
+        lowest = (tiny / b).masked_fill(rejects, 0)
+        u = torch.clamp(x / b, lowest, torch.ones_like(lowest))
+        log_u = log_(u.clone())
+        return log_u.mul_(torch.rsub(u, 1)).mul_(self.slope * b).clamp_(min=_log_zero(x))
 
 
 def log_softstep_s1(x, a, b, t):
@@ -162,7 +184,7 @@ def log_softstep_s1(x, a, b, t):
     >>> log_softstep_s1(x, a, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.5, 0.667, 1.0]
     """
-    return _LogS1.apply(x, a, b, t) if torch.is_grad_enabled() else _log_s1(x, a, b, t)
+    return _LogS1.apply(x, a, b, t) if torch.is_grad_enabled() else S1Mask(a, b, t)(x)
 
 
 def log_softstep_s2(x, b, t):
@@ -199,7 +221,7 @@ def log_softstep_s2(x, b, t):
     >>> log_softstep_s2(x, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.841, 1.0, 1.0]
     """
-    return _LogS2.apply(x, b, t) if torch.is_grad_enabled() else _log_s2(x, b, t)
+    return _LogS2.apply(x, b, t) if torch.is_grad_enabled() else S2Mask.of(b, t)(x)
 
 
 class SoftStep(nn.Module):
@@ -267,6 +289,11 @@ class SoftStep(nn.Module):
         margin = max(min(self.eps, _MAX_MARGIN), torch.finfo(a.dtype).eps)
         a = a.clamp(max=x_top) - margin
         return a, a + b * (1 - a), t
+
+    def masks(self, z):
+        """Masks of the queries z (..., b, d) as a function of x, without gradients."""
+        a, b, t = self.thresholds(z)
+        return S2Mask.of(b, t) if a is None else S1Mask(a, b, t)
 
     def forward(self, x, z, x_top=1.0):
         """Logarithm of the mask.

@@ -39,8 +39,7 @@ def sums_of(head, bank, z, rows, candidates, n_missed=0):
     rest = others.sum(1, keepdim=True)
     sample = FarFieldSample(head, *bank, rows)
     found = sample.sums(z, low, high, candidates, rest)
-    top = head.log_weights(z[None], high[None], low[None], high[None])
-    weights = (head.log_weights(z[None], s[None], low[None], high[None]) - top).exp()[0]
+    weights = head.log_weights(z[None], low[None], high[None])(s[None]).exp()[0]
     is_sampled = torch.zeros(N).double().index_fill_(0, rows, 1)
     sampled = others * is_sampled
     share = torch.nan_to_num(rest / sampled.sum(1, keepdim=True), posinf=0)
