@@ -9,6 +9,7 @@ from .._utils.threads import map_batches
 from .candidates import CandidateAttention
 from .exact import ExactAttention, block_length
 from .prefiltered import PrefilteredAttention
+from .single_precision import SinglePrecisionAttention
 
 # Held while indices are built, so that threads that predict at once share them.
 _building = ForkSafeLock()
@@ -18,8 +19,8 @@ def choose_engine(bank, n_candidates, algorithm):
     """Engine for the queries to come.
 
     Candidates are looked at alone where the user asks for fewer than there are rows: the
-    one engine that is not exact. All others look at every row; which of two attentions
-    does that faster, each member tells by the first queries.
+    one engine that is not exact. All others look at every row; which of three attentions
+    does that fastest, each member tells by some of the queries.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def choose_engine(bank, n_candidates, algorithm):
 
 
 class ExactEngine:
-    """All rows, in double precision, a block of queries at a time."""
+    """All rows, a block of queries at a time."""
 
     def __init__(self, bank):
         self._bank = bank
@@ -52,7 +53,7 @@ class ExactEngine:
             for member, own, out in zip(members, z, averages, strict=True):
                 out[batch] = member.average(own[batch])
 
-        self._map(average, z)
+        self._map(average, z, (PrefilteredAttention, SinglePrecisionAttention))
         return averages
 
     def attend(self, z, function):
@@ -75,7 +76,7 @@ class ExactEngine:
                 [member.weights(own[batch]) for member, own in zip(members, z, strict=True)]
             )
 
-        return self._map(attend, z)
+        return self._map(attend, z, (PrefilteredAttention,))
 
     def attend_to_others(self, z, own, function):
         """Do the same for queries (m, n, d) that are rows `own` (n,) of the bank; -1 for none.
@@ -92,22 +93,27 @@ class ExactEngine:
 
         return map_batches(attend, gen_batches(len(own), block_length(len(self._bank))))
 
-    def _map(self, function, z):
+    def _map(self, function, z, kinds):
         """Results of a function of the members' attentions and a batch, for all batches of z."""
         keep_freed_memory()
         pairs = zip(self._bank.members(), z, strict=True)
-        attentions = map_batches(lambda pair: _choose_attention(*pair), pairs)
-        batches = gen_batches(z.shape[1], block_length(len(self._bank)))
+        attentions = map_batches(lambda pair: _choose_attention(*pair, kinds), pairs)
+        n_queries = min(attention.n_queries for attention in attentions)
+        batches = gen_batches(z.shape[1], n_queries)
         return map_batches(lambda batch: function(attentions, batch), batches)
 
 
-def _choose_attention(member, z):
-    """Attention of one member that is the faster one for queries (n, d)."""
+def _choose_attention(member, z, kinds):
+    """Attention of one member that is fastest for queries (n, d), of some kinds and the plain one.
+
+    The first that pays: each tells by some of the queries.
+    """
     head, z_n, *_ = member
-    if PrefilteredAttention.usable_for(head, len(z_n), len(z)):
-        prefiltered = PrefilteredAttention(*member)
-        if prefiltered.pays_for(z):
-            return prefiltered
+    for kind in kinds:
+        if kind.usable_for(head, len(z_n), len(z)):
+            attention = kind(*member)
+            if attention.pays_for(z):
+                return attention
     return ExactAttention(*member)
 
 

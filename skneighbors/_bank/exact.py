@@ -41,6 +41,11 @@ class ExactAttention:
         self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
         self._sq_norms = torch.linalg.vector_norm(z_n, dim=1).square_()
 
+    @property
+    def n_queries(self):
+        """How many queries to give at a time."""
+        return block_length(len(self.z_n))
+
     def weights(self, z):
         """Weights (b, N) of all neighbours for queries (b, d)."""
         if self.head.ranked:

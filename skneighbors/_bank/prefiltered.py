@@ -7,24 +7,20 @@ many neighbours matter are computed in full.
 
 import math
 
-import numpy as np
 import torch
 
 from ..nn import similarity
 from ..nn._numpy import argmax
 from .exact import ExactAttention, average_rows, block_length, weigh_rows, weight_present
 from .prefilter import Float32Prefilter
+from .sparse import SparsePairs, padded
 
 # Weights that together are a smaller share of a prediction's are left out.
 _NEGLIGIBLE = 1e-10
-# Share of the neighbours above which to look at all of them is faster.
-_MAX_SHARE = 1 / 16
 # Fewer neighbours than this, or queries, also of a head with ranks, are not worth a prefilter.
 _MIN_NEIGHBORS, _MIN_QUERIES, _MIN_RANKED_QUERIES = 2048, 128, 8
 # Queries that are looked at to see whether one pays.
 _N_PROBES = 16
-# Bytes of embeddings gathered at once.
-_GATHERED_BYTES = 2**23
 
 
 class PrefilteredAttention(ExactAttention):
@@ -100,27 +96,11 @@ class PrefilteredAttention(ExactAttention):
         chosen = scores >= reached.to(scores.dtype)
         # The furthest are needed too: they make the row's range.
         chosen |= scores <= (lowest + 2 * error).to(scores.dtype)
-        few, query, row = self._select_sparse(chosen, error)
-        for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
+        few, query, row = _select(chosen, error)
+        for queries, present, rows in padded(query, self.z_n.shape[1], row):
             weight = weight_present(self.weight, rows, present)
             take(queries, rows, weigh_rows(self.head, z[queries], self.z_n, rows, weight))
         return few
-
-    def _select_sparse(self, chosen, error):
-        """Find the queries with few neighbours chosen; query and neighbour of each of these.
-
-        Scores of embeddings of norms up to 1 that may err by 1, or are NaN, tell nothing.
-        """
-        limit = _MAX_SHARE * len(self.z_n)
-        few = error.squeeze(1) < 1
-        if _count(chosen) > limit * len(chosen):
-            few &= chosen.sum(1) <= limit
-            chosen &= few.unsqueeze(1)
-        query, row = _nonzero(chosen)
-        counts = torch.bincount(query, minlength=len(few))
-        few &= (counts > 0) & (counts <= limit)
-        keep = few[query]
-        return few, query[keep], row[keep]
 
     def _attend_nearest(self, z, take):
         """Do what :meth:`_attend_sparse` does, for a head of ranks."""
@@ -131,10 +111,10 @@ class PrefilteredAttention(ExactAttention):
         rank = self.head.last_rank(z[None], total, self._depth)[0]
         bound = _bound_of_largest(scores, rank / self._min_weight)
         chosen = scores >= (bound - 2 * error).to(scores.dtype)
-        few, query, row = self._select_sparse(chosen, error)
+        few, query, row = _select(chosen, error)
         # One neighbour, the furthest, stands for all that are not chosen.
         furthest = argmax(-scores)
-        for queries, rows, present in _padded(query, row, self.z_n.shape[1]):
+        for queries, present, rows in padded(query, self.z_n.shape[1], row):
             sure = present * (scores[queries].gather(1, rows) >= bound[queries])
             weight = weight_present(self.weight, rows, present)
             remainder = (total - weight.sum(1, keepdim=True)).clamp(min=0)
@@ -161,41 +141,12 @@ def _bound_of_largest(scores, count, n_sampled=4096):
     return bound.masked_fill(place >= sample.shape[1], -torch.inf)
 
 
-def _count(chosen):
-    return np.count_nonzero(chosen.numpy()) if chosen.is_cpu else chosen.sum()
+def _select(chosen, error):
+    """Find the queries with few neighbours chosen; query and neighbour of each of these.
 
-
-def _nonzero(chosen):
-    """Row and column of the entries chosen; on the CPU by NumPy, several times faster."""
-    if not chosen.is_cpu:
-        return chosen.nonzero(as_tuple=True)
-    flat = torch.from_numpy(np.flatnonzero(chosen.numpy()))
-    return flat // chosen.shape[1], flat % chosen.shape[1]
-
-
-def _padded(query, row, dim):
-    """Group queries that have about as many neighbours chosen.
-
-    Yields
-    ------
-    queries : Tensor of shape (c,)
-    rows : Tensor of shape (c, K)
-        Their neighbours, filled up with any.
-    present : Tensor of shape (c, K)
-        1 for neighbours, 0 for what fills up.
+    Scores of embeddings of norms up to 1 that may err by 1, or are NaN, tell nothing.
     """
-    if not len(query):
-        return
-    queries, counts = torch.unique_consecutive(query, return_counts=True)
-    starts = counts.cumsum(0) - counts
-    counts, order = counts.sort(descending=True)
-    queries, starts = queries[order], starts[order]
-    begin = 0
-    while begin < len(queries):
-        width = int(counts[begin])
-        stop = begin + max(1, _GATHERED_BYTES // (8 * dim * width))
-        place = torch.arange(width, device=row.device).expand(len(queries[begin:stop]), -1)
-        present = place < counts[begin:stop, None]
-        rows = row[starts[begin:stop, None] + place * present]
-        yield queries[begin:stop], rows, present.double()
-        begin = stop
+    pairs = SparsePairs(error.squeeze(1) < 1, chosen.shape[1])
+    pairs.add(chosen)
+    query, row, _ = pairs.get()
+    return pairs.few & (torch.bincount(query, minlength=len(chosen)) > 0), query, row

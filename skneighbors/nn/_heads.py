@@ -95,7 +95,7 @@ class NONA(NeighborHead):
         return super()._tempered(s) if self.training else s * self._rate(s)
 
     def _rate(self, s):
-        """What similarities are multiplied by outside of training."""
+        """Find what similarities are multiplied by outside of training."""
         rate = self.sharpness.to(s)
         if self.log_temperature is not None:
             rate = rate * torch.exp(-self.log_temperature)

@@ -21,6 +21,13 @@ def argmax(x):
     return x.argmax(-1, keepdim=True)
 
 
+def argmin(x):
+    """Index of each row's smallest entry, (..., 1)."""
+    if is_numpys(x):
+        return torch.from_numpy(x.detach().numpy().argmin(-1, keepdims=True))
+    return x.argmin(-1, keepdim=True)
+
+
 def flat_at_most(x, bound):
     """Flat indices of the entries where x <= bound, which broadcasts against x."""
     if is_numpys(x):

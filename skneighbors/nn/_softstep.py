@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ._numpy import exp_, log_
+from ._numpy import exp_, is_numpys, log_
 from ._options import check_option
 from ._stack import Linear
 
@@ -73,21 +73,21 @@ class _LogS1(torch.autograd.Function):
 class S1Mask(NamedTuple):
     """log S1 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
-    Does what :class:`_LogS1` does without what gradients need, in fewer passes. An x above
-    `a` by less than the resolution is not taken for `a`.
+    Does what :class:`_LogS1` does without what gradients need, in fewer passes: log 0 is
+    -inf, and an x above `a` by less than the resolution is not taken for `a`.
     """
 
     a: torch.Tensor
     b: torch.Tensor
     t: torch.Tensor
 
-    @torch.no_grad()
-    def __call__(self, x):
+    def log_(self, x):
+        """Turn fresh scaled similarities, which are overwritten, into log masks."""
         below = (self.b - x).clamp_(min=_resolution(x))
-        u = log_((x - self.a).clamp_(min=0).div_(below))
+        u = log_(x.sub_(self.a).clamp_(min=0).div_(below))
         u.div_(self.t.clamp(min=torch.finfo(x.dtype).eps))
-        softplus = log_(exp_(u.abs().neg_()).add_(1))
-        return u.clamp_(max=0).sub_(softplus).clamp_(min=_log_zero(x))
+        softplus = log_(exp_(torch.abs(u, out=below).neg_()).add_(1))
+        return u.clamp_(max=0).sub_(softplus)
 
 
 class _LogS2(torch.autograd.Function):
@@ -124,8 +124,8 @@ class _LogS2(torch.autograd.Function):
 class S2Mask(NamedTuple):
     """log S2 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
-    Does what :class:`_LogS2` does without what gradients need, in fewer passes. An x above 0
-    and below the resolution is not taken for 0.
+    Does what :class:`_LogS2` does without what gradients need, in fewer passes: log 0 is
+    -inf, and an x above 0 and below the resolution is not taken for 0.
     """
 
     b: torch.Tensor
@@ -136,16 +136,22 @@ class S2Mask(NamedTuple):
         """Mask of the parameters b and t."""
         return cls(b, t / (1 - t).clamp(min=torch.finfo(t.dtype).eps))
 
-    @torch.no_grad()
-    def __call__(self, x):
+    def log_(self, x):
+        """Turn fresh scaled similarities, which are overwritten, into log masks."""
         # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
         tiny = _resolution(x)
         rejects = (self.slope > 0) & (self.b > tiny)
         b = self.b.clamp(min=tiny)
-        lowest = (tiny / b).masked_fill(rejects, 0)
-        u = torch.clamp(x / b, lowest, torch.ones_like(lowest))
+        u = x.div_(b).clamp_(max=1)
+        if not (is_numpys(x) and rejects.all()):  # on a GPU to ask takes longer than to do it
+            u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0), out=u)
         log_u = log_(u.clone())
-        return log_u.mul_(torch.rsub(u, 1)).mul_(self.slope * b).clamp_(min=_log_zero(x))
+        return log_u.mul_(u.sub_(1)).mul_(-self.slope * b)
+
+
+def _fresh(x, row):
+    """Copy of x in the shape that it has together with its rows' parameters."""
+    return x.expand(torch.broadcast_shapes(x.shape, row.shape)).clone()
 
 
 def log_softstep_s1(x, a, b, t):
@@ -184,7 +190,9 @@ def log_softstep_s1(x, a, b, t):
     >>> log_softstep_s1(x, a, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.5, 0.667, 1.0]
     """
-    return _LogS1.apply(x, a, b, t) if torch.is_grad_enabled() else S1Mask(a, b, t)(x)
+    if torch.is_grad_enabled():
+        return _LogS1.apply(x, a, b, t)
+    return S1Mask(a, b, t).log_(_fresh(x, a)).clamp_(min=_log_zero(x))
 
 
 def log_softstep_s2(x, b, t):
@@ -221,7 +229,9 @@ def log_softstep_s2(x, b, t):
     >>> log_softstep_s2(x, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.841, 1.0, 1.0]
     """
-    return _LogS2.apply(x, b, t) if torch.is_grad_enabled() else S2Mask.of(b, t)(x)
+    if torch.is_grad_enabled():
+        return _LogS2.apply(x, b, t)
+    return S2Mask.of(b, t).log_(_fresh(x, b)).clamp_(min=_log_zero(x))
 
 
 class SoftStep(nn.Module):

@@ -81,7 +81,7 @@ def assert_averages():
     ``average(member, z)`` is compared with the formula.
     """
 
-    def check(average, head, weighted):
+    def check(average, head, weighted, atol=1e-8):
         n, dim = 600, 5
         rng = np.random.default_rng(1)
         values = torch.from_numpy(rng.normal(size=(n, 2)))
@@ -91,6 +91,6 @@ def assert_averages():
             z, z_n = torch.from_numpy(z), torch.from_numpy(z_n)
             expected = average_densely(head, z, z_n, values, weight)
             y_hat = average((head, z_n, values, weight), z)
-            assert_allclose(y_hat, expected, rtol=1e-8, atol=1e-8)
+            assert_allclose(y_hat, expected, rtol=1e-8, atol=atol)
 
     return check

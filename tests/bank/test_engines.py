@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from skneighbors._bank import engines, prefiltered
+from skneighbors._bank import engines, prefiltered, sparse
 from skneighbors._bank.bank import NeighborBank
 from skneighbors._bank.candidates import CandidateAttention
 from skneighbors._bank.engines import (
@@ -23,9 +23,11 @@ from skneighbors._bank.engines import (
 )
 from skneighbors._bank.exact import ExactAttention
 from skneighbors._bank.prefiltered import PrefilteredAttention
+from skneighbors._bank.single_precision import SinglePrecisionAttention
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
+KINDS = PrefilteredAttention, SinglePrecisionAttention
 SHARES = torch.tensor([0.6, 0.4]).double()
 
 
@@ -67,7 +69,10 @@ def test_the_exact_engine_equals_the_dense_formula(kind, n_rows, weighted, worki
     engine = ExactEngine(bank)
     with config_context(working_memory=working_memory):
         averages, found = engine.compute(z), engine.attend(z, torch.stack)
-    assert_allclose(averages, weights @ bank.values, rtol=1e-8, atol=1e-8)
+    # Averages of many rows are in single precision where that does not show.
+    assert_allclose(
+        averages, weights @ bank.values, rtol=1e-8, atol=1e-8 if n_rows < 2048 else 1e-6
+    )
     assert_allclose(torch.cat(found, 1), weights, rtol=1e-8, atol=1e-10)
 
 
@@ -97,18 +102,17 @@ def test_the_candidate_engine_averages_for_each_member(kind):
     ("temperature", "n_rows", "n_queries", "attention"),
     [
         (0.01, 2048, 128, PrefilteredAttention),
-        (100.0, 2048, 128, ExactAttention),  # all matter
+        (1.0, 2048, 128, SinglePrecisionAttention),  # all matter
+        (0.06, 2048, 128, ExactAttention),  # all matter, and their errors
         (0.01, 2047, 128, ExactAttention),
         (0.01, 2048, 127, ExactAttention),
     ],
 )
-def test_neighbours_are_prefiltered_where_it_pays(
-    make_head, temperature, n_rows, n_queries, attention
-):
+def test_the_attention_that_pays_is_chosen(make_head, temperature, n_rows, n_queries, attention):
     head = make_head(NONA, {"softstep": None}, 8, temperature=temperature)
     z_n, z = torch.randn(n_rows, 8).double(), torch.randn(n_queries, 8).double()
     member = head, z_n, torch.randn(n_rows, 2).double(), None
-    assert type(_choose_attention(member, z)) is attention
+    assert type(_choose_attention(member, z, KINDS)) is attention
 
 
 @pytest.mark.parametrize("max_share", [1 / 16, 1.0])
@@ -117,9 +121,11 @@ def test_attention_that_is_chosen_equals_the_dense_formula(
 ):
     for name in ("_MIN_NEIGHBORS", "_MIN_QUERIES", "_MIN_RANKED_QUERIES"):
         monkeypatch.setattr(prefiltered, name, 1)
-    monkeypatch.setattr(prefiltered, "_MAX_SHARE", max_share)
+    monkeypatch.setattr(sparse, "MAX_SHARE", max_share)
     head = make_head(*kind_and_params, 5)
-    assert_averages(lambda member, z: _choose_attention(member, z).average(z), head, weighted=True)
+    assert_averages(
+        lambda member, z: _choose_attention(member, z, KINDS).average(z), head, weighted=True
+    )
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from skneighbors._bank import prefiltered
+from skneighbors._bank import prefiltered, sparse
 from skneighbors._bank.exact import ExactAttention
 from skneighbors._bank.prefiltered import PrefilteredAttention
 from skneighbors.nn import NONA, SoftStepKNN
@@ -18,7 +18,7 @@ EXACT = {"rtol": 1e-8, "atol": 1e-8}
 
 @pytest.fixture(params=[1 / 16, 1.0], ids=["some in full", "none in full"])
 def max_share(monkeypatch, request):
-    monkeypatch.setattr(prefiltered, "_MAX_SHARE", request.param)
+    monkeypatch.setattr(sparse, "MAX_SHARE", request.param)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -52,7 +52,7 @@ def test_equals_the_dense_formula_on_any_bank(
     values = torch.from_numpy(rng.normal(size=(n, 2)))
     expected = dense(head, z, z_n, values, None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prefiltered, "_MAX_SHARE", 1.0)
+        patch.setattr(sparse, "MAX_SHARE", 1.0)
         for attention in (PrefilteredAttention, ExactAttention):
             y_hat = attention(head, z_n, values, None).average(z)
             assert_allclose(y_hat, expected, **EXACT)
