@@ -9,6 +9,7 @@ from .._utils.threads import map_batches
 from .candidates import CandidateAttention
 from .exact import ExactAttention, block_length
 from .prefiltered import PrefilteredAttention
+from .ranked import RankedAttention
 from .single_precision import SinglePrecisionAttention
 
 # Held while indices are built, so that threads that predict at once share them.
@@ -19,7 +20,7 @@ def choose_engine(bank, n_candidates, algorithm):
     """Engine for the queries to come.
 
     Candidates are looked at alone where the user asks for fewer than there are rows: the
-    one engine that is not exact. All others look at every row; which of three attentions
+    one engine that is not exact. All others look at every row; which attention
     does that fastest, each member tells by some of the queries.
 
     Parameters
@@ -53,7 +54,7 @@ class ExactEngine:
             for member, own, out in zip(members, z, averages, strict=True):
                 out[batch] = member.average(own[batch])
 
-        self._map(average, z, (PrefilteredAttention, SinglePrecisionAttention))
+        self._map(average, z, [PrefilteredAttention, RankedAttention, SinglePrecisionAttention])
         return averages
 
     def attend(self, z, function):
@@ -76,7 +77,7 @@ class ExactEngine:
                 [member.weights(own[batch]) for member, own in zip(members, z, strict=True)]
             )
 
-        return self._map(attend, z, (PrefilteredAttention,))
+        return self._map(attend, z, [PrefilteredAttention, RankedAttention])
 
     def attend_to_others(self, z, own, function):
         """Do the same for queries (m, n, d) that are rows `own` (n,) of the bank; -1 for none.

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import torch
 
+from ..nn._numpy import exceeds
+
 # What the errors of a query's weights may come to in its average, of the values' spread, as far
 # as they are independent; and each of them.
 _TOLERANCE, _MAX_ERROR = 1e-7, 1e-6
@@ -51,18 +53,21 @@ class Unsure(NamedTuple):
 
     def chosen(self, weights):
         """Mask (b, c) of weights."""
-        below = (weights > self.low).logical_and_(weights <= self.middle)
-        return below.logical_or_(weights > self.high)
+        chosen = exceeds(weights, self.high)
+        if (self.middle > 0).any():
+            below = exceeds(weights, self.middle).logical_not_()
+            chosen.logical_or_(below.logical_and_(exceeds(weights, self.low)))
+        return chosen
 
 
-def find_unsure(log_weights, error_of, sharpest_share):
+def find_unsure(log_weights, error_of, largest_share, n_neighbors):
     """Tell by their weights which neighbours' errors show.
 
     The error of an average is the root of the sum of the squares of ``w e / W``, where `w` are
     the weights, `W` is their sum, and `e` are the errors of log weights: their slope, here by
     finite differences, times those of similarities. It is at most the largest of ``sqrt(w) e``
-    over the root of `W`. Of the stretches of similarity in which all errors are small, the
-    longest one is trusted.
+    over the root of `W`, and at most `N` times the largest of ``w e``, over `W`. Of the stretches
+    of similarity in which either is small, the longest one is trusted.
 
     Parameters
     ----------
@@ -70,8 +75,9 @@ def find_unsure(log_weights, error_of, sharpest_share):
         Of queries (1, b, d), in double precision.
     error_of : callable
         Errors of similarities (b, c).
-    sharpest_share : Tensor of shape (b, 1)
+    largest_share : Tensor of shape (b, 1)
         Largest share that any neighbour can have in the weights.
+    n_neighbors : int
 
     Returns
     -------
@@ -86,9 +92,12 @@ def find_unsure(log_weights, error_of, sharpest_share):
     weights, error = log_w.exp(), error_of(s)
     error = torch.maximum(error[:, 1:], error[:, :-1])
     in_range = high - low > _MIN_RANGE * error
-    error = log_w.diff() / s.diff() * error + _N_ROUNDINGS * _UNIT * log_w[:, 1:].abs()
-    allowed = (_TOLERANCE / sharpest_share.sqrt()).clamp(max=_MAX_ERROR)
-    sure = in_range & (weights[:, 1:].sqrt() * error <= allowed)
+    error = error / s.diff()
+    own_error = weights.diff() * error * largest_share * n_neighbors
+    error = log_w.diff() * error + _N_ROUNDINGS * _UNIT * log_w[:, 1:].abs()
+    allowed = (_TOLERANCE / largest_share.sqrt()).clamp(max=_MAX_ERROR)
+    sure = (weights[:, 1:].sqrt() * error <= allowed) | (own_error <= _MAX_ERROR)
+    sure &= in_range
     first, last, n_sure = _longest_run(sure & (weights[:, 1:] > _NEGLIGIBLE))
     place = torch.arange(_N_POINTS - 1, device=low.device)
     lowest = (~sure & (place < first)).int().max(1, keepdim=True)

@@ -12,6 +12,7 @@ from ..nn import similarity
 from ..nn._numpy import argmax, argmin, exp_, sqrt_
 from .exact import ExactAttention, weight_present
 from .prefilter import product_dtype
+from .prefiltered import MAX_SHARE
 from .rounding import Unsure, find_unsure, similarity_error
 from .sparse import SparsePairs, padded
 
@@ -149,8 +150,11 @@ class SinglePrecisionAttention(ExactAttention):
         Beside these come the pairs whose errors would show, and their weights (c,).
         """
         single = log_weights.map(torch.Tensor.float)
-        unsure, sure = self._find_unsure(z, parts, log_weights, single)
-        sums, pairs, found = [], SparsePairs(sure, len(self.values)), []
+        total = self._estimate_total(parts, single)
+        errors, share = self._errors(z), self._max_weight / total
+        unsure, sure = find_unsure(log_weights, errors, share, len(self.values))
+        unsure = Unsure(*map(torch.Tensor.float, unsure))
+        sums, pairs, found = [], SparsePairs(sure, MAX_SHARE * len(self.values)), []
         for chunk, s in parts:
             weights = self._weigh(s, single)
             blocks = weights.view(len(s), -1, _NEIGHBORS)
@@ -159,7 +163,9 @@ class SinglePrecisionAttention(ExactAttention):
             chosen = unsure.chosen(weights)
             chosen[:, len(self.values) - chunk.start :] = False
             found.append(weights.view(-1)[pairs.add(chosen, chunk.start)])
-        return torch.cat(sums, 1).double().sum(1), pairs, torch.cat(found)
+        sums = torch.cat(sums, 1).double().sum(1)
+        pairs.few = pairs.few & (sums[:, 0] >= total.squeeze(1))
+        return sums, pairs, torch.cat(found)
 
     def _weigh(self, s, log_weights):
         """Weights of similarities, which are overwritten; of ``"l2"`` from their squares."""
@@ -167,15 +173,14 @@ class SinglePrecisionAttention(ExactAttention):
             s = sqrt_(s.abs_()).neg_()
         return exp_(log_weights(s[None])[0].clamp_(min=_LOWEST))
 
-    def _find_unsure(self, z, parts, log_weights, single):
-        """See :func:`find_unsure`; the sum of some weights bounds that of all."""
+    def _estimate_total(self, parts, log_weights):
+        """Half of what the sums of the weights (b, 1) are by some neighbours."""
         stride = len(self._points) // _NEIGHBORS
         some = [s.view(len(s), -1, _NEIGHBORS)[..., ::stride].flatten(1) for _, s in parts]
         summed = self._summed[0].view(-1, _NEIGHBORS)[:, ::stride].flatten()
-        total = self._weigh(torch.cat(some, 1), single) @ summed
-        share = self._max_weight / total.double().unsqueeze(1)
-        unsure, sure = find_unsure(log_weights, self._errors(z), share)
-        return Unsure(*map(torch.Tensor.float, unsure)), sure
+        weights = self._weigh(torch.cat(some, 1), log_weights)
+        total = (weights * summed).sum(1, keepdim=True).double()
+        return total * (len(self._points) / len(summed) / 2)
 
     def _errors(self, z):
         """Errors of similarities of queries (b, d), as a function of them."""
@@ -185,10 +190,12 @@ class SinglePrecisionAttention(ExactAttention):
     def _mend(self, sums, z, log_weights, pairs, weights):
         """Weigh pairs of queries and neighbours again, and put that right in the sums."""
         query, row, kept = pairs.get()
-        for queries, present, rows, single in padded(query, z.shape[1], row, weights[kept]):
+        weights = weights[kept]
+        for queries, present, pair in padded(query, z.shape[1]):
+            rows = row[pair]
             s = similarity(z[queries].unsqueeze(1), gather_rows(self.z_n, rows), self._metric)
             own = log_weights.map(lambda part, i=queries: part[:, i] if part.shape[1] > 1 else part)
-            change = exp_(own(s.squeeze(1)[None])[0]) - single
+            change = exp_(own(s.squeeze(1)[None])[0]) - weights[pair]
             change *= weight_present(self.weight, rows, present)
             change = change.unsqueeze(2)
             change = torch.cat([change, change * gather_rows(self.values, rows)], 2)

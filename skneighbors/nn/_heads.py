@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from ._cutoff import last_below
 from ._head import NeighborHead
 from ._log_weights import LogWeights, sharpen
+from ._neighbor_mask import MaskedSoftmax, NeighborMask
 from ._numpy import log_
 from ._options import check_option
 from ._similarity import minmax_scale_present
@@ -209,6 +210,32 @@ class SoftStepKNN(NeighborHead):
         if self.softstep.function == "s1" or not self.training:
             x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
+
+    def weights_of_nearest(self, z, s, total, sample_weight=None):
+        """Weights of each query's nearest neighbours, by hard ranks, as if there were no others.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        s : Tensor of shape (..., b, K)
+            Similarities to the neighbours nearest to each query, in any order; -inf for none.
+        total : Tensor of shape (1, 1)
+            Number, or total weight, of all neighbours.
+        sample_weight : Tensor of shape (..., b, K), default=None
+            Non-negative; 0 for none.
+
+        Returns
+        -------
+        weights : Tensor of shape (..., b, K)
+        """
+        x = self._from_rank(hard_rank(s, sample_weight), total)
+        mask = NeighborMask.of(s, None, sample_weight)
+        x_top = self._largest(x, mask)
+        logits = self.softstep(self._sharpened(x, x_top), z, x_top)
+        if sample_weight is None:
+            logits = logits.masked_fill(s.isinf(), -torch.inf)
+        return MaskedSoftmax.apply(logits, mask.log_weight)
 
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""

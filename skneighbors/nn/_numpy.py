@@ -28,6 +28,20 @@ def argmin(x):
     return x.argmin(-1, keepdim=True)
 
 
+def sort_descending(x):
+    """Entries of each row, the largest first."""
+    if is_numpys(x):
+        return torch.from_numpy(np.sort(x.detach().numpy(), axis=-1)).flip(-1)
+    return x.sort(-1, descending=True).values
+
+
+def exceeds(x, bound):
+    """Where x > bound, which broadcasts against x."""
+    if is_numpys(x) and x.dtype == bound.dtype:
+        return torch.from_numpy(x.numpy() > bound.numpy())
+    return x > bound
+
+
 def flat_at_most(x, bound):
     """Flat indices of the entries where x <= bound, which broadcasts against x."""
     if is_numpys(x):

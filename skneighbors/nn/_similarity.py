@@ -157,32 +157,43 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
     return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
 
 
-def _scale(s, low, high, partial=False):
-    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
-
-    Those as low as the lowest up to rounding are 0 like it: a mask may jump there. If s
-    is `partial`, the lowest may not be among them.
-    """
+def _range(low, high):
+    """Width of ranges, inf where they are constant; what is as low as the lowest; and which are."""
     tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
     # Not above: constant, or without any entry that counts.
     constant = ~(high - low > tolerance)
-    width = (high - low).masked_fill_(constant, torch.inf)
+    return (high - low).masked_fill_(constant, torch.inf), tolerance, constant
+
+
+def _scale(s, low, high):
+    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
+
+    Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
+    """
+    width, tolerance, constant = _range(low, high)
     low = low.masked_fill(constant, 0)
-    tolerance.masked_fill_(constant, -torch.inf)
     x = s - low
-    asks = is_numpys(s)  # on a GPU to ask whether to do it takes longer than to do it
-    if not (partial and asks) or (s.amin(-1, keepdim=True) - low <= tolerance).any():
-        zero_at_most(x, tolerance)
+    zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
     x.div_(width)
-    if not asks or constant.any():
+    # On a GPU to ask whether to do it takes longer than to do it.
+    if not is_numpys(s) or constant.any():
         x.add_(constant)
     return x, width
 
 
 def scale_to_range(s, low, high):
-    """Like :func:`minmax_scale`, for some of the entries of rows of known extremes (..., b, 1)."""
-    return _scale(s, low, high, partial=True)[0]
+    """Like :func:`minmax_scale`, for some of the entries of rows of known extremes (..., b, 1).
+
+    The largest may exceed 1 by rounding.
+    """
+    width, unit, constant = _range(low, high)
+    unit.masked_fill_(constant, 1)
+    # In units of what is taken for the lowest, which is 0.
+    x = F.threshold_((s - low).div_(unit), 1, 0).mul_(unit / width)
+    if not is_numpys(s) or constant.any():
+        x = x.masked_fill_(constant, 1)
+    return x
 
 
 class _MinMaxScale(torch.autograd.Function):

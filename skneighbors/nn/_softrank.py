@@ -66,7 +66,7 @@ def hard_rank(s, sample_weight=None):
     Parameters
     ----------
     s : Tensor of shape (..., b, N)
-        Similarities.
+        Similarities. Without weights, -inf for entries behind all others.
     sample_weight : Tensor, default=None
         Broadcasts against `s`.
         Non-negative; an entry of weight 2 counts as two equal entries, one of
@@ -92,8 +92,11 @@ def hard_rank(s, sample_weight=None):
     s = s.gather(1, order)
     starts = torch.ones_like(s, dtype=torch.bool)
     if weight is None:
-        tolerance = rounding_tolerance(torch.maximum(s[:, :1].abs(), s[:, -1:].abs()))
-        starts[:, 1:] = s[:, :-1] - s[:, 1:] > tolerance
+        low = s.amin(1, keepdim=True)
+        if low.isinf().any():
+            low = s.masked_fill(s.isinf(), torch.inf).amin(1, keepdim=True)
+        tolerance = rounding_tolerance(torch.maximum(s[:, :1].abs(), low.abs()))
+        starts[:, 1:] = (s[:, :-1] - s[:, 1:] <= tolerance).logical_not_()  # NaN starts, too
         rank = _mid_ranks(s, None)
     else:
         weight = weight.gather(1, order)

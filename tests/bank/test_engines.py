@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from skneighbors._bank import engines, prefiltered, sparse
+from skneighbors._bank import engines, prefiltered
 from skneighbors._bank.bank import NeighborBank
 from skneighbors._bank.candidates import CandidateAttention
 from skneighbors._bank.engines import (
@@ -23,11 +23,12 @@ from skneighbors._bank.engines import (
 )
 from skneighbors._bank.exact import ExactAttention
 from skneighbors._bank.prefiltered import PrefilteredAttention
+from skneighbors._bank.ranked import RankedAttention
 from skneighbors._bank.single_precision import SinglePrecisionAttention
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-KINDS = PrefilteredAttention, SinglePrecisionAttention
+KINDS = PrefilteredAttention, RankedAttention, SinglePrecisionAttention
 SHARES = torch.tensor([0.6, 0.4]).double()
 
 
@@ -99,18 +100,35 @@ def test_the_candidate_engine_averages_for_each_member(kind):
 
 
 @pytest.mark.parametrize(
-    ("temperature", "n_rows", "n_queries", "attention"),
+    ("params", "n_rows", "n_queries", "attention"),
     [
-        (0.01, 2048, 128, PrefilteredAttention),
-        (1.0, 2048, 128, SinglePrecisionAttention),  # all matter
-        (0.06, 2048, 128, ExactAttention),  # all matter, and their errors
-        (0.01, 2047, 128, ExactAttention),
-        (0.01, 2048, 127, ExactAttention),
+        ({"temperature": 0.01}, 2048, 128, PrefilteredAttention),
+        ({"temperature": 1.0}, 2048, 128, SinglePrecisionAttention),  # all matter
+        ({"temperature": 1.0, "similarity": "l1"}, 2048, 128, ExactAttention),
+        ({"temperature": 0.01}, 2047, 128, ExactAttention),
+        ({"temperature": 0.01}, 2048, 127, ExactAttention),
     ],
 )
-def test_the_attention_that_pays_is_chosen(make_head, temperature, n_rows, n_queries, attention):
-    head = make_head(NONA, {"softstep": None}, 8, temperature=temperature)
+def test_the_attention_that_pays_is_chosen(make_head, params, n_rows, n_queries, attention):
+    head = make_head(NONA, params | {"softstep": None}, 8)
     z_n, z = torch.randn(n_rows, 8).double(), torch.randn(n_queries, 8).double()
+    member = head, z_n, torch.randn(n_rows, 2).double(), None
+    assert type(_choose_attention(member, z, KINDS)) is attention
+
+
+@pytest.mark.parametrize(
+    ("raw", "n_rows", "attention"),
+    [
+        ([0.5, 0.5, 0.0], 4096, PrefilteredAttention),  # few are in reach
+        ([-1.0, 0.5, 0.0], 4096, RankedAttention),
+        ([-5.0, 0.5, 0.0], 4096, ExactAttention),  # all are
+        ([-1.0, 0.5, 0.0], 2047, ExactAttention),
+    ],
+)
+def test_ranks_are_given_to_neighbours_in_reach(make_head, raw, n_rows, attention):
+    head = make_head(SoftStepKNN, {"softstep_parameters": "global"}, 8)
+    head.softstep.raw.copy_(torch.tensor([raw]))
+    z_n, z = torch.randn(n_rows, 8).double(), torch.randn(20, 8).double()
     member = head, z_n, torch.randn(n_rows, 2).double(), None
     assert type(_choose_attention(member, z, KINDS)) is attention
 
@@ -121,7 +139,7 @@ def test_attention_that_is_chosen_equals_the_dense_formula(
 ):
     for name in ("_MIN_NEIGHBORS", "_MIN_QUERIES", "_MIN_RANKED_QUERIES"):
         monkeypatch.setattr(prefiltered, name, 1)
-    monkeypatch.setattr(sparse, "MAX_SHARE", max_share)
+    monkeypatch.setattr(prefiltered, "MAX_SHARE", max_share)
     head = make_head(*kind_and_params, 5)
     assert_averages(
         lambda member, z: _choose_attention(member, z, KINDS).average(z), head, weighted=True

@@ -191,6 +191,7 @@ def unsure_of(head):
         log_weights,
         lambda s: similarity_error(s, "l2", norm, norm[0, 0], 3),
         torch.tensor([[1e-3]]).double(),
+        10**4,
     )
     weights = log_weights(torch.linspace(-2, -1, 10**4)[None, None].double())[0].exp()
     return weights, unsure.chosen(weights), some.item()

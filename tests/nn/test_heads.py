@@ -459,3 +459,29 @@ def test_last_layer_of_a_plain_training_loop(head):
     with torch.no_grad():
         y_hat = head(embedder(X[150:]), embedder(X[:150]), y[:150])
     assert (y_hat - y[150:]).square().mean() < 0.2 * y[150:].var()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("softstep", ["s1", "s2"])
+def test_weights_of_the_nearest_are_those_among_all(softstep, weighted):
+    torch.manual_seed(0)
+    head = SoftStepKNN(3, softstep=softstep, sharpness=2.0).double().eval()
+    z, s = torch.randn(4, 3).double(), -torch.rand(4, 50).double()
+    weight = torch.rand(4, 50).double() + 0.5 if weighted else None
+    expected = head.weights_of(z, s, sample_weight=weight)
+    order = s.argsort(1, descending=True)[:, torch.randperm(20)]
+    own = None if weight is None else weight.gather(1, order)
+    total = torch.tensor([[50.0]]).double() if weight is None else weight[:1].sum(1, keepdim=True)
+    if weight is not None:
+        expected = head.weights_of(z[:1], s[:1], sample_weight=weight[:1])
+        z, s, order, own = z[:1], s[:1], order[:1], own[:1]
+    found = head.weights_of_nearest(z, s.gather(1, order), total, own)
+    expected = expected.gather(1, order)
+    assert_allclose(found.detach(), (expected / expected.sum(1, keepdim=True)).detach(), rtol=1e-9)
+    # Nothing changes with what is none of them.
+    filled = torch.cat([s.gather(1, order), torch.full_like(s[:, :2], -torch.inf)], 1)
+    own = None if own is None else torch.cat([own, torch.zeros_like(own[:, :2])], 1)
+    filled = filled if own is None else filled.nan_to_num(neginf=-9.0)
+    filled = head.weights_of_nearest(z, filled, total, own).detach()
+    assert_allclose(filled[:, :-2], found.detach(), rtol=1e-9)
+    assert (filled[:, -2:] == 0).all()

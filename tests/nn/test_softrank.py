@@ -167,3 +167,11 @@ def test_order_in_single_precision_is_numpys(s):
     order = _softrank._argsort_single(s)
     assert_array_equal(np.sort(order), np.broadcast_to(np.arange(s.shape[1]), s.shape))
     assert_array_equal(np.take_along_axis(s, order, 1), np.sort(s, axis=1))
+
+
+def test_entries_of_minus_infinity_are_behind_all_others():
+    s = torch.tensor([[0.3, -np.inf, 0.9, 0.3, -np.inf], [1.0, 2.0, 3.0, 4.0, 5.0]])
+    rank = hard_rank(s)
+    assert_array_equal(rank[0, [0, 2, 3]], [2.5, 1, 2.5])
+    assert set(rank[0, [1, 4]].tolist()) == {4, 5}
+    assert_array_equal(rank[1], [5, 4, 3, 2, 1])
