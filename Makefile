@@ -11,7 +11,7 @@ ANEW ?= --anew
 
 # The lower bounds of setup.cfg, and a Python that they have wheels for.
 OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
-OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 torch==2.4.0
+OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 threadpoolctl==3.1.0 torch==2.4.0
 
 VENV = .venv
 BIN = $(VENV)/bin

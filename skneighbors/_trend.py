@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ._utils.sklearn_private import take_samples
+from ._utils.threads import one_openmp_thread
 
 # How many levels of a column histogram boosting can tell apart.
 _MAX_LEVELS = 254
@@ -113,7 +114,8 @@ class BlendedTrend:
         y : ndarray of shape (n_samples, n_targets)
             Scaled.
         """
-        own = as_columns(self.regressor.predict(matrix if self.encoded else X))
+        with one_openmp_thread():
+            own = as_columns(self.regressor.predict(matrix if self.encoded else X))
         own = own if self.encoded else y_scaler.transform(own)
         return (1 - self.share) * y + self.share * own
 

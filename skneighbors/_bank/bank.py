@@ -13,7 +13,7 @@ from .._network import NeighborNetwork, embed_in_batches
 from .._utils.blocks import gather_rows
 from ..nn import take_member
 from .engines import ExactEngine, IndexCache, choose_engine
-from .exact import effective_number
+from .exact import ExactAttention, effective_number
 from .residuals import Derived, HeldOutResiduals
 
 # Of the targets' range: how far beyond it a member's prediction may lie.
@@ -144,11 +144,17 @@ class NeighborBank:
         return [(*own, self.sample_weight) for own in parts]
 
     @cached_property
+    def exact(self):
+        """Attention of every member, kept for small predictions."""
+        return [ExactAttention(*member) for member in self.members()]
+
+    @cached_property
     def _heads(self):
         return [take_member(self.network.head, i) for i in range(len(self.z_n))]
 
     def __getstate__(self):
-        return {name: value for name, value in self.__dict__.items() if name != "_heads"}
+        kept = ("_heads", "exact")
+        return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     @torch.no_grad()
     def embed(self, X):

@@ -7,7 +7,7 @@ from .._utils.blocks import keep_freed_memory
 from .._utils.locks import ForkSafeLock
 from .._utils.threads import map_batches
 from .candidates import CandidateAttention
-from .exact import ExactAttention, block_length
+from .exact import block_length
 from .prefiltered import PrefilteredAttention
 from .ranked import RankedAttention
 from .single_precision import SinglePrecisionAttention
@@ -85,7 +85,7 @@ class ExactEngine:
         Each is left out itself, with all of its group. The function gets `own` (b,), too.
         """
         keep_freed_memory()
-        members = [ExactAttention(*member) for member in self._bank.members()]
+        members = self._bank.exact
 
         def attend(batch):
             rows, weight = own[batch], self._bank.weights_outside_groups(own[batch])
@@ -97,15 +97,15 @@ class ExactEngine:
     def _map(self, function, z, kinds):
         """Results of a function of the members' attentions and a batch, for all batches of z."""
         keep_freed_memory()
-        pairs = zip(self._bank.members(), z, strict=True)
-        attentions = map_batches(lambda pair: _choose_attention(*pair, kinds), pairs)
+        members = zip(self._bank.members(), self._bank.exact, z, strict=True)
+        attentions = [_choose_attention(*member, kinds) for member in members]
         n_queries = min(attention.n_queries for attention in attentions)
         batches = gen_batches(z.shape[1], n_queries)
         return map_batches(lambda batch: function(attentions, batch), batches)
 
 
-def _choose_attention(member, z, kinds):
-    """Attention of one member that is fastest for queries (n, d), of some kinds and the plain one.
+def _choose_attention(member, exact, z, kinds):
+    """Attention of one member that is fastest for queries (n, d), of some kinds and the exact one.
 
     The first that pays: each tells by some of the queries.
     """
@@ -115,7 +115,7 @@ def _choose_attention(member, z, kinds):
             attention = kind(*member)
             if attention.pays_for(z):
                 return attention
-    return ExactAttention(*member)
+    return exact
 
 
 class CandidateEngine:

@@ -1,6 +1,7 @@
 """Attention over all neighbours in double precision, block by block in bounded memory."""
 
 import math
+from functools import cached_property
 
 import torch
 from sklearn import get_config
@@ -39,7 +40,10 @@ class ExactAttention:
 
     def __init__(self, head, z_n, values, sample_weight):
         self.head, self.z_n, self.values, self.weight = head, z_n, values, sample_weight
-        self._sq_norms = torch.linalg.vector_norm(z_n, dim=1).square_()
+
+    @cached_property
+    def _sq_norms(self):
+        return torch.linalg.vector_norm(self.z_n, dim=1).square_()
 
     @property
     def n_queries(self):
@@ -87,8 +91,9 @@ class ExactAttention:
 
     def _similarities(self, z, chunk=slice(None)):
         """Similarities of queries (1, b, d) to a slice of the neighbours."""
-        z_n, sq_norms = self.z_n[None, chunk], self._sq_norms[None, chunk]
-        return similarity(z, z_n, self.head.similarity, sq_norms)
+        z_n, metric = self.z_n[None, chunk], self.head.similarity
+        sq_norms = self._sq_norms[None, chunk] if metric == "l2" and z.shape[1] > 1 else None
+        return similarity(z, z_n, metric, sq_norms)
 
     def _ranked_weights(self, z):
         """Weights (c, N) of all neighbours, for some of the queries after others."""

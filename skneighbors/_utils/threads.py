@@ -1,9 +1,12 @@
 """One thread a batch, so that bits do not depend on their number."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
 import torch
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn import config_context, get_config
+from threadpoolctl import ThreadpoolController
 
 from .locks import ForkSafeLock
 
@@ -58,13 +61,29 @@ def map_batches(function, batches):
     results : list
     """
     batches = list(batches)
-    n_threads = torch.get_num_threads()
-    if n_threads == 1:
+    n_threads = min(torch.get_num_threads(), len(batches))
+    if n_threads > 1:
+        with single_threaded():
+            return _map_in_pool(function, batches, n_threads)
+    if torch.get_num_threads() == 1:
         return [_compute_alone(function, batch) for batch in batches]
     with single_threaded():
-        return Parallel(n_jobs=min(n_threads, len(batches)), backend="threading")(
-            delayed(_compute_alone)(function, batch) for batch in batches
-        )
+        return [_compute_alone(function, batch) for batch in batches]
+
+
+def _map_in_pool(function, batches, n_threads):
+    config = get_config()
+
+    def compute(batch):
+        with config_context(**config):
+            return _compute_alone(function, batch)
+
+    # joblib's threads are looked after every ten milliseconds only.
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        return list(pool.map(compute, batches))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @torch.no_grad()
@@ -78,3 +97,17 @@ def use_one_thread():
     # Asking makes torch initialise the thread's count, which would undo a change before.
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
+
+
+@cache
+def _controller():
+    return ThreadpoolController()
+
+
+def one_openmp_thread():
+    """Block in which scikit-learn's OpenMP loops run in the calling thread alone.
+
+    Where other work has the cores, threads that wait for each other take up to a
+    thousand times as long.
+    """
+    return _controller().limit(limits=1, user_api="openmp")

@@ -113,7 +113,7 @@ def test_the_attention_that_pays_is_chosen(make_head, params, n_rows, n_queries,
     head = make_head(NONA, params | {"softstep": None}, 8)
     z_n, z = torch.randn(n_rows, 8).double(), torch.randn(n_queries, 8).double()
     member = head, z_n, torch.randn(n_rows, 2).double(), None
-    assert type(_choose_attention(member, z, KINDS)) is attention
+    assert type(_choose_attention(member, ExactAttention(*member), z, KINDS)) is attention
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_ranks_are_given_to_neighbours_in_reach(make_head, raw, n_rows, attentio
     head.softstep.raw.copy_(torch.tensor([raw]))
     z_n, z = torch.randn(n_rows, 8).double(), torch.randn(20, 8).double()
     member = head, z_n, torch.randn(n_rows, 2).double(), None
-    assert type(_choose_attention(member, z, KINDS)) is attention
+    assert type(_choose_attention(member, ExactAttention(*member), z, KINDS)) is attention
 
 
 @pytest.mark.parametrize("max_share", [1 / 16, 1.0])
@@ -142,7 +142,9 @@ def test_attention_that_is_chosen_equals_the_dense_formula(
     monkeypatch.setattr(prefiltered, "MAX_SHARE", max_share)
     head = make_head(*kind_and_params, 5)
     assert_averages(
-        lambda member, z: _choose_attention(member, z, KINDS).average(z), head, weighted=True
+        lambda member, z: _choose_attention(member, ExactAttention(*member), z, KINDS).average(z),
+        head,
+        weighted=True,
     )
 
 
