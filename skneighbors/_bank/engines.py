@@ -3,9 +3,10 @@
 import torch
 from sklearn.utils import gen_batches
 
-from .._utils.blocks import keep_freed_memory
+from .._utils.blocks import CACHED_BYTES, keep_freed_memory
 from .._utils.locks import ForkSafeLock
 from .._utils.threads import map_batches
+from ..nn._neighbor_mask import average
 from .candidates import CandidateAttention
 from .exact import block_length
 from .prefiltered import PrefilteredAttention
@@ -47,15 +48,26 @@ class ExactEngine:
 
     def compute(self, z):
         """Averages (m, n, k) of the bank's values for queries (m, n, d)."""
+        if 8 * len(self._bank) * z.shape[:2].numel() <= CACHED_BYTES:
+            # Of few, all members at once; threads would not pay.
+            return map_batches(self._average_all, [z])[0]
         with torch.inference_mode(False):  # in which the threads that fill it are not
             averages = z.new_empty(*z.shape[:2], self._bank.values.shape[2])
 
-        def average(members, batch):
+        def average_each(members, batch):
             for member, own, out in zip(members, z, averages, strict=True):
                 out[batch] = member.average(own[batch])
 
-        self._map(average, z, [PrefilteredAttention, RankedAttention, SinglePrecisionAttention])
+        self._map(
+            average_each, z, [PrefilteredAttention, RankedAttention, SinglePrecisionAttention]
+        )
         return averages
+
+    def _average_all(self, z):
+        weights = self._bank.network.head.weights(
+            z, self._bank.z_n, sample_weight=self._bank.sample_weight
+        )
+        return average(weights, self._bank.values)
 
     def attend(self, z, function):
         """Results of a function of weights, for batches of queries (m, n, d) in their order.
