@@ -27,7 +27,6 @@ from skneighbors import NONARegressor, Recipe
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.filterwarnings("ignore:You are using `torch.load`:FutureWarning")  # torch < 2.6
 def test_pickle_and_joblib(estimator_class, friedman, tmp_path):
     X, X_test, y, _ = friedman
     model = estimator_class(max_iter=2, random_state=0).fit(X, y)

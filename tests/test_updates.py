@@ -130,7 +130,6 @@ def test_numbers_of_the_rows_last(estimator_class, data):
         model.explain(X, n_neighbors=56)
 
 
-@pytest.mark.filterwarnings("ignore:You are using `torch.load`:FutureWarning")  # torch < 2.6
 def test_updates_are_kept(estimator_class, data):
     X, y, weight, queries = data
     model = fitted(estimator_class, X[:40], y[:40], None)
