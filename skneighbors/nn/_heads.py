@@ -9,8 +9,8 @@ from ._cutoff import last_below
 from ._head import NeighborHead
 from ._numpy import log_
 from ._options import check_option
-from ._similarity import minmax_scale_present, scale_to_range
-from ._softrank import hard_rank, soft_rank
+from ._similarity import scale_to_range
+from ._softrank import hard_rank, soft_rank_of_range
 from ._softstep import SoftStep
 
 RANKS = ("soft", "hard", None)
@@ -212,7 +212,7 @@ class SoftStepKNN(NeighborHead):
         """Let x fall faster below the row's largest, outside of training."""
         if self.training:
             return x
-        return (x - (self.sharpness[..., None, None] - 1) * (x_top - x)).clamp_(0, 1)
+        return ((x_top - x) * (1 - self.sharpness[..., None, None])).add_(x).clamp_(0, 1)
 
     def _scaled_rank(self, s, neighbor_mask):
         if neighbor_mask.weight is None:
@@ -221,8 +221,8 @@ class SoftStepKNN(NeighborHead):
             total = neighbor_mask.weight.sum(-1, keepdim=True)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
-            gaps = self._tempered(minmax_scale_present(s, neighbor_mask.absence) * total)
-            rank = soft_rank(gaps, 1.0, neighbor_mask.weight)
+            rate = self._tempered(total)
+            rank = soft_rank_of_range(s, rate, neighbor_mask.weight, neighbor_mask.n_present)
         else:
             rank = hard_rank(s, neighbor_mask.weight)
         return self._from_rank(rank, total)
