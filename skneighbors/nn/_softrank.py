@@ -205,10 +205,7 @@ class _SoftRank(torch.autograd.Function):
 
 
 def soft_rank_of_range(s, rate, weight, n_present):
-    """Soft ranks of s (..., b, N) scaled to ranges of width `rate` (..., b, 1), to be learnt.
-
-    `weight` and `n_present` are those of a :class:`NeighborMask`.
-    """
+    """Like :func:`soft_rank`, of rows scaled to a range of `rate` (..., b, 1), to be learnt."""
     rate = rate.expand(*s.shape[:-1], 1).flatten(0, -2)
     weight = None if weight is None else weight.expand_as(s).flatten(0, -2)
     return _SoftRank.apply(s.flatten(0, -2), weight, n_present, rate, True).view(s.shape)
