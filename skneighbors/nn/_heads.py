@@ -7,10 +7,11 @@ import torch.nn.functional as F
 
 from ._cutoff import last_below
 from ._head import NeighborHead
+from ._neighbor_mask import MaskedSoftmax
 from ._numpy import log_
 from ._options import check_option
 from ._similarity import scale_to_range
-from ._softrank import hard_rank, soft_rank_of_range
+from ._softrank import hard_rank, sorted_soft_rank
 from ._softstep import SoftStep
 
 RANKS = ("soft", "hard", None)
@@ -198,11 +199,23 @@ class SoftStepKNN(NeighborHead):
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
 
+    def _weights(self, z, s, neighbor_mask):
+        if self.rank != "soft" or not self.training:
+            return super()._weights(z, s, neighbor_mask)
+        # All in the order of the ranks: so nothing need be put back but the weights.
+        total = self._total(s, neighbor_mask)
+        order, weight, log_weight = neighbor_mask.sort(s)
+        # Scaled to a mean gap of about 1 between neighbouring similarities.
+        x = self._from_rank(sorted_soft_rank(s, order, weight, self._tempered(total)), total)
+        weights = MaskedSoftmax.apply(self.softstep(x, z, x[..., :1]), log_weight)
+        return torch.zeros_like(s).scatter(-1, order, weights)
+
     def _logits(self, z, s, neighbor_mask):
         if self.rank is None:
             x = self._scaled_similarity(s, neighbor_mask)
         else:
-            x = self._scaled_rank(s, neighbor_mask)
+            total = self._total(s, neighbor_mask)
+            x = self._from_rank(hard_rank(s, neighbor_mask.weight), total)
         x_top = 1.0
         if self.softstep.function == "s1" or not self.training:
             x_top = self._largest(x, neighbor_mask)
@@ -214,18 +227,11 @@ class SoftStepKNN(NeighborHead):
             return x
         return ((x_top - x) * (1 - self.sharpness[..., None, None])).add_(x).clamp_(0, 1)
 
-    def _scaled_rank(self, s, neighbor_mask):
+    def _total(self, s, neighbor_mask):
+        """Count each query's neighbours, by their weights."""
         if neighbor_mask.weight is None:
-            total = s.new_full((1, 1), s.shape[-1])
-        else:
-            total = neighbor_mask.weight.sum(-1, keepdim=True)
-        if self.rank == "soft" and self.training:
-            # Scaled to a mean gap of about 1 between neighbouring similarities.
-            rate = self._tempered(total)
-            rank = soft_rank_of_range(s, rate, neighbor_mask.weight, neighbor_mask.n_present)
-        else:
-            rank = hard_rank(s, neighbor_mask.weight)
-        return self._from_rank(rank, total)
+            return s.new_full((1, 1), s.shape[-1])
+        return neighbor_mask.weight.sum(-1, keepdim=True)
 
     def _from_rank(self, rank, total):
         """Rank 1 to 1, the last to 0."""

@@ -6,6 +6,7 @@ import torch
 
 from ._numpy import log_
 from ._similarity import absent
+from ._softrank import descending
 
 
 def average(weights, targets):
@@ -64,6 +65,16 @@ class NeighborMask(NamedTuple):
         absence = own * absent(s.dtype)
         n_present = (s.shape[-1] - 1 or None) if left_out.all() else None
         return cls(own, 1 - own, absence, absence, n_present)
+
+    def sort(self, s):
+        """Order of neighbours by their similarities s, without those absent if all have as many.
+
+        And the weights and their logarithms in this order.
+        """
+        order = descending(s.detach(), self.weight)
+        if self.n_present is not None:
+            return order[..., : self.n_present], None, None
+        return order, self.weight.gather(-1, order), self.log_weight.gather(-1, order)
 
 
 class MaskedSoftmax(torch.autograd.Function):

@@ -8,17 +8,17 @@ from ._numpy import is_numpys
 from ._similarity import rounding_tolerance
 
 
-def _descending(s, weight):
-    """Order of a row's entries: largest first, entries without weight last."""
+def descending(s, weight):
+    """Order of the entries of each row (..., N): largest first, those without weight last."""
     ascending = s.neg()
     if weight is not None:
         ascending.masked_fill_(weight <= 0, torch.inf)
     if not is_numpys(ascending):
-        return ascending.argsort(dim=1)
+        return ascending.argsort(dim=-1)
     # NumPy's is several times faster than torch's.
     if ascending.dtype == torch.float32:
         return torch.from_numpy(_argsort_single(ascending.numpy()))
-    return torch.from_numpy(ascending.numpy().argsort(axis=1))
+    return torch.from_numpy(ascending.numpy().argsort(axis=-1))
 
 
 def _argsort_single(s):
@@ -33,8 +33,8 @@ def _argsort_single(s):
     flipped ^= bits
     entries = flipped.astype(np.int64)
     entries <<= 32
-    entries |= np.arange(s.shape[1])
-    entries.sort(axis=1)
+    entries |= np.arange(s.shape[-1])
+    entries.sort(axis=-1)
     entries &= 0xFFFFFFFF
     return entries
 
@@ -80,7 +80,7 @@ def hard_rank(s, sample_weight=None):
     s = s.detach().flatten(0, -2)
     if sample_weight is not None:
         weight = sample_weight.to(s.dtype).expand(shape).flatten(0, -2)
-    order = _descending(s, weight)
+    order = descending(s, weight)
     s = s.gather(1, order)
     starts = torch.ones_like(s, dtype=torch.bool)
     if weight is None:
@@ -141,26 +141,21 @@ def _isotonic_blocks(excess, low, high, weight):
     return _lengths(starts, n_rows * n_cols)
 
 
-class _SoftRank(torch.autograd.Function):
-    """Projection of -rate * s on the permutahedron of the ranks.
+class _SortedSoftRank(torch.autograd.Function):
+    """Projection of -rate * s on the permutahedron of the ranks, in the order of the ranks.
 
-    `rate` (b, 1) is of s itself or, if `scaled`, of s over the width of its row's range. Of
-    each row `n_present` entries have weight 1 and the others none; None: any weights.
+    `order` (b, n) are the entries of s (b, N) that may count, the largest first, `weight` (b, n)
+    their weights in this order, zeros last, or None if each is 1. `rate` (b, 1) is of s itself
+    or, if `scaled`, of s over the width of its row's range.
     """
 
     @staticmethod
-    def forward(ctx, s, weight, n_present, rate, scaled):
-        order = _descending(s, weight)
-        if n_present is None:
-            weight = weight.gather(1, order)
+    def forward(ctx, s, order, weight, rate, scaled):
+        values = s.gather(1, order)
+        present, last = None, order.new_full((len(s), 1), order.shape[1] - 1)
+        if weight is not None:
             present = weight > 0
             last = present.sum(1, keepdim=True).sub_(1).clamp_(min=0)
-            total = weight.sum(1, keepdim=True)
-        else:
-            order, weight, present = order[:, :n_present], None, None
-            last = order.new_full((len(s), 1), n_present - 1)
-            total = s.new_full((len(s), 1), n_present)
-        values = s.gather(1, order)
         top, bottom = values[:, :1], values.gather(1, last)
         width = torch.ones_like(top)
         if scaled:
@@ -170,29 +165,27 @@ class _SoftRank(torch.autograd.Function):
         # Blondel et al. 2020, Proposition 3 with theta = -rate * s: the ranks are
         # z - v, z = theta ascending, v the isotonic regression of z - rank.
         z = (top - values).mul_(factor)
-        excess = _mid_ranks(z, weight) - z
-        low = (bottom - top) * factor
+        rank = _mid_ranks(z, weight)
+        low, high, excess = (bottom - top) * factor, rank[:, -1:], rank - z
         if present is not None:
             # Below all others, hence out of their blocks; any weight does.
             low = low - 1
             excess, weight = torch.where(present, excess, low), torch.where(present, weight, 1)
-        lengths = _isotonic_blocks(excess, low, total + 1, weight)
+        lengths = _isotonic_blocks(excess, low, high, weight)
         ranks = _block_means(excess, weight, lengths).add_(z)
         ctx.save_for_backward(order, weight, present, lengths, z, rate, width, last)
-        ctx.scaled = scaled
-        return torch.ones_like(s).scatter_(1, order, ranks)
+        ctx.shape, ctx.scaled = s.shape, scaled
+        return ranks
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         order, weight, present, lengths, z, rate, width, last = ctx.saved_tensors
-        shape = grad.shape
-        grad = grad.gather(1, order)
         # Transpose of v -> v - blockmean_w(v): entries share by their weight.
         if weight is None:
-            grad = grad.sub_(_block_means(grad, None, lengths))
+            grad = grad - _block_means(grad, None, lengths)
         else:
-            grad = grad.sub_(weight * _block_means(grad / weight, weight, lengths))
+            grad = grad - weight * _block_means(grad / weight, weight, lengths)
         if present is not None:
             grad.masked_fill_(~present, 0)
         moment = (grad * z).sum(1, keepdim=True)
@@ -201,14 +194,15 @@ class _SoftRank(torch.autograd.Function):
             slope = moment / width
             grad[:, :1].sub_(slope)
             grad.scatter_add_(1, last, slope)
-        return grad.new_zeros(shape).scatter_(1, order, grad), None, None, moment / rate, None
+        grad = grad.new_zeros(ctx.shape).scatter_(1, order, grad)
+        return grad, None, None, moment / rate, None
 
 
-def soft_rank_of_range(s, rate, weight, n_present):
-    """Like :func:`soft_rank`, of rows scaled to a range of `rate` (..., b, 1), to be learnt."""
+def sorted_soft_rank(s, order, weight, rate):
+    """Soft ranks of entries in order, of rows scaled to a range of `rate` (..., b, 1)."""
+    flat = [None if part is None else part.flatten(0, -2) for part in (s, order, weight)]
     rate = rate.expand(*s.shape[:-1], 1).flatten(0, -2)
-    weight = None if weight is None else weight.expand_as(s).flatten(0, -2)
-    return _SoftRank.apply(s.flatten(0, -2), weight, n_present, rate, True).view(s.shape)
+    return _SortedSoftRank.apply(*flat, rate, True).view(order.shape)
 
 
 def soft_rank(s, strength=1.0, sample_weight=None):
@@ -259,9 +253,11 @@ def soft_rank(s, strength=1.0, sample_weight=None):
     """
     if not strength > 0:
         raise ValueError(f"strength must be positive; got {strength!r}.")
-    weight, n_present = None, s.shape[-1]
+    flat, weight = s.flatten(0, -2), None
     if sample_weight is not None:
-        weight, n_present = sample_weight.to(s.dtype).expand_as(s).flatten(0, -2), None
-    flat = s.flatten(0, -2)
+        weight = sample_weight.to(s.dtype).expand_as(s).flatten(0, -2)
+    order = descending(flat.detach(), weight)
+    weight = None if weight is None else weight.gather(1, order)
     rate = flat.new_full((len(flat), 1), 1 / strength)
-    return _SoftRank.apply(flat, weight, n_present, rate, False).view(s.shape)
+    rank = _SortedSoftRank.apply(flat, order, weight, rate, False)
+    return torch.ones_like(flat).scatter(1, order, rank).view(s.shape)
