@@ -178,8 +178,7 @@ class BaseNeighborRegressor(
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.
         ImportError
-            If ``verbose=1`` and `tqdm` is missing, or `n_candidates` and an
-            `algorithm` are given that need FAISS.
+            If `n_candidates` and an `algorithm` are given that need FAISS, and it is missing.
         MemoryError
             If memory runs out; the message says what to lower.
         KeyboardInterrupt

@@ -117,7 +117,7 @@ class NONARegressor(BaseNeighborRegressor):
         same seed gives the same bits on a CPU.
 
     verbose : bool or int, default=0
-        1: a progress bar with the validation score, which needs `tqdm`.
+        1: the validation score and the time left, by a progress bar if there is `tqdm`.
         0: silence.
 
     Attributes

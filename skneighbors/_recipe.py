@@ -58,7 +58,6 @@ TABLE_SOFTSTEP_KNN = [
         0,
         dict(
             context_neighbors=None,
-            min_epochs=128,
             sharpness_powers=(6, 5, 4, 3, 2, 1, 0, -1, -2),  # few neighbours, if they will do
         ),
     ),
@@ -234,8 +233,8 @@ class ResolvedRecipe:
     sharpness_powers : tuple of int
         Of the square root of 2, the powers to choose from, the one to prefer first.
     sharpen_when_validated : bool
-        Whether the best is used whenever samples held out are predicted; the one that is
-        kept is chosen in the end.
+        Whether the best of three, the present one and its neighbours, is used whenever samples
+        held out are predicted; the one that is kept is chosen in the end, among all.
     predictions_per_sample : float
         How often an epoch predicts a row, in the mean: more than once where near rows are
         predicted, too.

@@ -1,7 +1,6 @@
 """Bad input raises what scikit-learn users expect, names the value, and trains nothing."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -317,13 +316,6 @@ def test_weights_that_a_trend_does_not_take(estimator_class):
     model = estimator_class(trend=KNeighborsRegressor())
     with pytest.raises(ValueError, match=r"trend must take sample_weight in fit.*KNeighbors"):
         model.fit(X, y, sample_weight=1 + y**2)
-
-
-def test_missing_tqdm(estimator_class, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="verbose=1 needs tqdm"):
-        estimator_class(verbose=1).fit(X, y)
 
 
 ANSWERS = [

@@ -1,5 +1,10 @@
 """What a user of both estimators sees: fitting, predicting, embedding, explaining."""
 
+import itertools
+import re
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors._utils import progress
 
 
 def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class, friedman):
@@ -301,6 +307,20 @@ def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, ca
     assert out == ""
     assert "2/2" in err
     assert "validation_r2" in err
+
+
+def test_without_a_bar_lines_tell_the_time_left(estimator_class, friedman, monkeypatch, capfd):
+    X, _, y, _ = friedman
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    clock = SimpleNamespace(monotonic=itertools.count(0, 6).__next__)
+    monkeypatch.setattr(progress, "time", clock)
+    estimator_class(max_iter=3, n_estimators=1, verbose=1).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    first, *_, last = err.splitlines()
+    assert re.match(r"epoch 1/3, \d+ s left, loss=\S+, validation_r2=\S+, best=\S+$", first)
+    assert last.startswith("epoch 3/3, 0 s left")
 
 
 def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):

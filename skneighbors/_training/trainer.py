@@ -11,6 +11,8 @@ from .optim import AdamW, FlatWeights, MovingAverage
 from .schedule import learning_rate_factor
 from .validation import EpochResult, set_mode, take_rows, validate, weighted_mse
 
+# How many sharpnesses a validation tries: the present one, and one on either side.
+_N_SHARPNESSES = 3
 # At least how often in a training near rows are looked for anew.
 _N_REFRESHES = 16
 
@@ -57,6 +59,14 @@ class Trainer:
         """Give the trained network the result's sharpness, lest the average mixes another in."""
         self.network.head.sharpness.copy_(self.result.head.sharpness)
 
+    def _nearest_sharpnesses(self):
+        """Those of the recipe that are nearest to a member's present one, to try."""
+        nearest = set()
+        for own in self.result.head.sharpness.tolist():
+            by_ratio = sorted(self.recipe.sharpnesses, key=lambda new: abs(math.log(new / own)))
+            nearest |= set(by_ratio[:_N_SHARPNESSES])
+        return sorted(nearest)
+
     def sharpen(self, network):
         """Choose the sharpness of a network, the trained one or the result."""
         if not self.recipe.sharpnesses:
@@ -92,7 +102,7 @@ class Trainer:
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        sharpnesses = self.recipe.sharpnesses if self.recipe.sharpen_when_validated else ()
+        sharpnesses = self._nearest_sharpnesses() if self.recipe.sharpen_when_validated else ()
         held_out, mse, r2 = validate(self.result, self.data, self.split, sharpnesses)
         if sharpnesses:
             self._share_sharpness()

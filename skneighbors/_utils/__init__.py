@@ -6,6 +6,6 @@ interrupts        which interrupt from the keyboard ends a training, which the p
 random            torch's global generators, borrowed and given back
 blocks, memory    sizes of blocks that fit memory and caches; what to do when it runs out
 checks            arguments whose bounds are known only when they are given
-progress          the bar of ``verbose=1``
+progress          what ``verbose=1`` shows
 sklearn_private   what is private in scikit-learn, in one place
 """

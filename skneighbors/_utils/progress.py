@@ -1,16 +1,20 @@
-"""The progress bar of a fit."""
+"""What a fit tells of itself while it trains."""
 
+import sys
+import time
 from contextlib import contextmanager
+
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
 def progress_bar(verbose, n_epochs):
-    """Open a tqdm bar; yields its reporter, or None.
+    """Show a tqdm bar or, without `tqdm`, lines; yields its reporter, or None.
 
     Parameters
     ----------
     verbose : bool or int
-        Whether to show a bar.
+        Whether to show any.
     n_epochs : int
 
     Yields
@@ -18,22 +22,14 @@ def progress_bar(verbose, n_epochs):
     report : callable or None
         To be called as ``report(loss, score, on_all)`` after every epoch; `score`
         may be None, `on_all` says whether no row is held out any more.
-
-    Raises
-    ------
-    ImportError
-        If a bar is asked for and `tqdm` is missing.
     """
     if not verbose:
         yield None
         return
     try:
         from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "verbose=1 needs tqdm for its progress bar: pip install 'skneighbors[progress]', "
-            "or set verbose=0."
-        ) from error
+    except ImportError:
+        tqdm = _Lines
 
     with tqdm(total=n_epochs, unit="epoch") as bar:
         shown, scores = {}, []
@@ -52,3 +48,37 @@ def progress_bar(verbose, n_epochs):
         yield report
         bar.total = bar.n  # fewer where training stops early, more where it is repeated
         bar.refresh()
+
+
+class _Lines:
+    """What :func:`progress_bar` uses of a tqdm bar, in lines every few seconds."""
+
+    def __init__(self, total, unit):
+        self.total, self.n = total, 0
+        self._unit, self._description, self._shown = unit, "", {}
+        self._start = self._last = time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def set_description(self, description, refresh):
+        self._description = f"{description}: "
+
+    def set_postfix(self, shown, refresh):
+        self._shown = shown
+
+    def update(self):
+        self.n += 1
+        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self.refresh()
+
+    def refresh(self):
+        self._last = time.monotonic()
+        elapsed = self._last - self._start
+        left = elapsed * max(0, self.total - self.n) / max(1, self.n)
+        line = f"{self._description}{self._unit} {self.n}/{self.total}, {left:.0f} s left"
+        shown = "".join(f", {name}={value}" for name, value in self._shown.items())
+        print(line + shown, file=sys.stderr, flush=True)

@@ -12,6 +12,9 @@ from ._stack import Linear
 
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
+# Frequencies and outputs of a feature's periodic embedding; frequencies of all features, above
+# which each has fewer, but one at least.
+_N_FREQUENCIES, _N_OUTPUTS, _MAX_WAVES = 16, 4, 4096
 # Standard deviation of the initial vectors of levels.
 _LEVEL_STD = 0.05
 # Hidden layers before any residual one: networks of no more learn better without.
@@ -283,7 +286,8 @@ class MLPEmbedder(nn.Module):
     activation : {"silu", "relu", "tanh", "gelu"}, default="silu"
         Activation of the hidden layers.
     numerical_embedding : {"periodic"} or None, default=None
-        :class:`PeriodicEmbedding` before the first layer, or nothing.
+        :class:`PeriodicEmbedding` before the first layer, or nothing. Of 16 frequencies;
+        from 257 features on of fewer, so that all have no more than 4,096, or of one.
     batch_norm : bool, default=True
         Whether hidden layers are batch-normalised.
     dropout : float, default=0.0
@@ -322,7 +326,9 @@ class MLPEmbedder(nn.Module):
         self.widths = [n_features, n_plain, len(n_levels)]
         self.numerical_embedding = self.categorical_embedding = None
         if numerical_embedding == "periodic" and n_features:
-            self.numerical_embedding = PeriodicEmbedding(n_features)
+            n_frequencies = max(1, min(_N_FREQUENCIES, _MAX_WAVES // n_features))
+            n_outputs = min(_N_OUTPUTS, 1 + n_frequencies)
+            self.numerical_embedding = PeriodicEmbedding(n_features, n_frequencies, n_outputs)
             n_features = self.numerical_embedding.n_outputs
         n_features += n_plain
         if len(n_levels):

@@ -126,7 +126,9 @@ class NeighborHead(nn.Module):
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights_of, (z, s), self_index, sample_weight)
-        neighbor_mask = NeighborMask.of(s, self_index, sample_weight)
+        return self._weights(z, s, NeighborMask.of(s, self_index, sample_weight))
+
+    def _weights(self, z, s, neighbor_mask):
         return MaskedSoftmax.apply(self._logits(z, s, neighbor_mask), neighbor_mask.log_weight)
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):

@@ -11,8 +11,7 @@ from ._log_weights import LogWeights, sharpen
 from ._neighbor_mask import MaskedSoftmax, NeighborMask
 from ._numpy import log_
 from ._options import check_option
-from ._similarity import minmax_scale_present
-from ._softrank import hard_rank, soft_rank
+from ._softrank import hard_rank, sorted_soft_rank
 from ._softstep import SoftStep
 
 RANKS = ("soft", "hard", None)
@@ -201,11 +200,23 @@ class SoftStepKNN(NeighborHead):
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
 
+    def _weights(self, z, s, neighbor_mask):
+        if self.rank != "soft" or not self.training:
+            return super()._weights(z, s, neighbor_mask)
+        # All in the order of the ranks: so nothing need be put back but the weights.
+        total = self._total(s, neighbor_mask)
+        order, weight, log_weight = neighbor_mask.sort(s)
+        # Scaled to a mean gap of about 1 between neighbouring similarities.
+        x = self._from_rank(sorted_soft_rank(s, order, weight, self._tempered(total)), total)
+        weights = MaskedSoftmax.apply(self.softstep(x, z, x[..., :1]), log_weight)
+        return torch.zeros_like(s).scatter(-1, order, weights)
+
     def _logits(self, z, s, neighbor_mask):
         if self.rank is None:
             x = self._scaled_similarity(s, neighbor_mask)
         else:
-            x = self._scaled_rank(s, neighbor_mask)
+            total = self._total(s, neighbor_mask)
+            x = self._from_rank(hard_rank(s, neighbor_mask.weight), total)
         x_top = 1.0
         if self.softstep.function == "s1" or not self.training:
             x_top = self._largest(x, neighbor_mask)
@@ -241,18 +252,11 @@ class SoftStepKNN(NeighborHead):
         """Let x fall faster below the row's largest, outside of training."""
         return x if self.training else sharpen(x, x_top, self.sharpness[..., None, None])
 
-    def _scaled_rank(self, s, neighbor_mask):
+    def _total(self, s, neighbor_mask):
+        """Count each query's neighbours, by their weights."""
         if neighbor_mask.weight is None:
-            total = s.new_full((1, 1), s.shape[-1])
-        else:
-            total = neighbor_mask.weight.sum(-1, keepdim=True)
-        if self.rank == "soft" and self.training:
-            # Scaled to a mean gap of about 1 between neighbouring similarities.
-            gaps = self._tempered(minmax_scale_present(s, neighbor_mask.absence) * total)
-            rank = soft_rank(gaps, 1.0, neighbor_mask.weight)
-        else:
-            rank = hard_rank(s, neighbor_mask.weight)
-        return self._from_rank(rank, total)
+            return s.new_full((1, 1), s.shape[-1])
+        return neighbor_mask.weight.sum(-1, keepdim=True)
 
     def _from_rank(self, rank, total):
         """Rank 1 to 1, the last to 0."""

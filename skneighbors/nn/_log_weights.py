@@ -55,4 +55,4 @@ class LogWeights(NamedTuple):
 
 def sharpen(x, x_top, sharpness):
     """Let scaled similarities or ranks x (..., b, N) fall faster below the row's largest."""
-    return (x - (sharpness - 1) * (x_top - x)).clamp_(0, 1)
+    return ((x_top - x) * (1 - sharpness)).add_(x).clamp_(0, 1)

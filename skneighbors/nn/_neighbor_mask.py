@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import torch
 
+from ._numpy import log_
 from ._similarity import absent
+from ._softrank import descending
 
 
 def average(weights, targets):
@@ -16,7 +18,7 @@ def average(weights, targets):
 
 
 class NeighborMask(NamedTuple):
-    """How much a neighbour counts for a query; all None if each counts once.
+    """How much a neighbour counts for a query; all tensors None if each counts once.
 
     Attributes
     ----------
@@ -28,12 +30,16 @@ class NeighborMask(NamedTuple):
         Their logarithms, :func:`absent` for weight 0.
     absence : Tensor of that shape or None
         :func:`absent` for weight 0, otherwise 0.
+    n_present : int or None
+        How many neighbours each query has, if each of them counts once; None if that
+        differs or there are none.
     """
 
     own: torch.Tensor | None = None
     weight: torch.Tensor | None = None
     log_weight: torch.Tensor | None = None
     absence: torch.Tensor | None = None
+    n_present: int | None = None
 
     @classmethod
     def of(cls, s, self_index, sample_weight):
@@ -52,11 +58,23 @@ class NeighborMask(NamedTuple):
             if own is not None:
                 weight = (weight - own).clamp_(min=0)
             absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
-            return cls(own, weight, weight.log().clamp_(min=absent(s.dtype)), absence)
+            log_weight = log_(weight.clone()).clamp_(min=absent(s.dtype))
+            return cls(own, weight, log_weight, absence)
         if own is None:
-            return cls()
+            return cls(n_present=s.shape[-1])
         absence = own * absent(s.dtype)
-        return cls(own, 1 - own, absence, absence)
+        n_present = (s.shape[-1] - 1 or None) if left_out.all() else None
+        return cls(own, 1 - own, absence, absence, n_present)
+
+    def sort(self, s):
+        """Order of neighbours by their similarities s, without those absent if all have as many.
+
+        And the weights and their logarithms in this order.
+        """
+        order = descending(s.detach(), self.weight)
+        if self.n_present is not None:
+            return order[..., : self.n_present], None, None
+        return order, self.weight.gather(-1, order), self.log_weight.gather(-1, order)
 
 
 class MaskedSoftmax(torch.autograd.Function):

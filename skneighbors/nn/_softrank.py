@@ -8,23 +8,17 @@ from ._numpy import is_numpys
 from ._similarity import rounding_tolerance
 
 
-def _broadcast_weight(s, sample_weight):
-    if sample_weight is None:
-        return torch.ones_like(s)
-    return sample_weight.to(s.dtype).expand_as(s)
-
-
-def _descending(s, weight):
-    """Order of a row's entries: largest first, entries without weight last."""
+def descending(s, weight):
+    """Order of the entries of each row (..., N): largest first, those without weight last."""
     ascending = s.neg()
     if weight is not None:
         ascending.masked_fill_(weight <= 0, torch.inf)
     if not is_numpys(ascending):
-        return ascending.argsort(dim=1)
+        return ascending.argsort(dim=-1)
     # NumPy's is several times faster than torch's.
     if ascending.dtype == torch.float32:
         return torch.from_numpy(_argsort_single(ascending.numpy()))
-    return torch.from_numpy(ascending.numpy().argsort(axis=1))
+    return torch.from_numpy(ascending.numpy().argsort(axis=-1))
 
 
 def _argsort_single(s):
@@ -34,17 +28,15 @@ def _argsort_single(s):
     """
     bits = s.view(np.int32)
     # As integers, negative floats fall with their magnitude: flipped, they rise.
-    entries = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
-    entries = (entries << 32) | np.arange(s.shape[1])
-    entries.sort(axis=1)
-    return entries & 0xFFFFFFFF
-
-
-def _unit_count(weight):
-    """How many entries of each row count, if each counts once or not at all; else 0."""
-    count = weight.count_nonzero(1)
-    same = (count == count[0]).all() & (weight.sum(1) == count).all() & (weight.amax() <= 1)
-    return int(count[0]) if same else 0
+    flipped = bits >> 31
+    flipped &= 0x7FFFFFFF
+    flipped ^= bits
+    entries = flipped.astype(np.int64)
+    entries <<= 32
+    entries |= np.arange(s.shape[-1])
+    entries.sort(axis=-1)
+    entries &= 0xFFFFFFFF
+    return entries
 
 
 def _mid_ranks(s, weight):
@@ -87,8 +79,8 @@ def hard_rank(s, sample_weight=None):
     shape, weight = s.shape, None
     s = s.detach().flatten(0, -2)
     if sample_weight is not None:
-        weight = _broadcast_weight(s.view(shape), sample_weight).flatten(0, -2)
-    order = _descending(s, weight)
+        weight = sample_weight.to(s.dtype).expand(shape).flatten(0, -2)
+    order = descending(s, weight)
     s = s.gather(1, order)
     starts = torch.ones_like(s, dtype=torch.bool)
     if weight is None:
@@ -128,20 +120,20 @@ def _block_means(values, weight, lengths):
     return sums.div_(total).repeat_interleave(lengths, output_size=values.numel()).view_as(values)
 
 
-def _isotonic_blocks(excess, weight):
+def _isotonic_blocks(excess, low, high, weight):
     """Lengths of the blocks of the rows' decreasing isotonic regressions.
 
-    One call solves the whole batch: every row is moved below the one before it,
-    so that no block reaches across rows. SciPy's solver runs on the CPU; tensors
-    on another device make the round trip.
+    One call solves the whole batch: every row, which lies between `low` and `high`
+    (b, 1), is moved below the one before it, so that no block reaches across rows.
+    SciPy's solver runs on the CPU; tensors on another device make the round trip.
     """
     n_rows, n_cols = excess.shape
-    values = excess.detach().double().cpu().numpy()
-    low, high = values.min(1), values.max(1)
+    steps = (high[1:] - low[:-1] + 1.0).double().cpu().numpy()
     with np.errstate(invalid="ignore"):  # NaN is for the caller to find
-        offset = np.concatenate([[0.0], np.cumsum(high[1:] - low[:-1] + 1.0)])
+        offset = np.concatenate([np.zeros((1, 1)), np.cumsum(steps, axis=0)])
+        moved = excess.double().cpu().numpy() - offset
     starts = isotonic_regression(
-        (values - offset[:, None]).ravel(),
+        moved.ravel(),
         weights=None if weight is None else weight.double().cpu().numpy().ravel(),
         increasing=False,
     ).blocks
@@ -152,54 +144,68 @@ def _isotonic_blocks(excess, weight):
     return _lengths(starts, n_rows * n_cols)
 
 
-class _SoftRank(torch.autograd.Function):
-    """Projection of -s / strength on the permutahedron of the ranks."""
+class _SortedSoftRank(torch.autograd.Function):
+    """Projection of -rate * s on the permutahedron of the ranks, in the order of the ranks.
+
+    `order` (b, n) are the entries of s (b, N) that may count, the largest first, `weight` (b, n)
+    their weights in this order, zeros last, or None if each is 1. `rate` (b, 1) is of s itself
+    or, if `scaled`, of s over the width of its row's range.
+    """
 
     @staticmethod
-    def forward(ctx, s, weight, strength):
-        order = _descending(s, weight)
-        n_present = _unit_count(weight)
-        if not n_present:
-            weight = weight.gather(1, order)
+    def forward(ctx, s, order, weight, rate, scaled):
+        values = s.gather(1, order)
+        present, last = None, order.new_full((len(s), 1), order.shape[1] - 1)
+        if weight is not None:
             present = weight > 0
-            weight = torch.where(present, weight, 1)  # any does for the others
-        else:
-            order, weight, present = order[:, :n_present], None, None
-        # Blondel et al. 2020, Proposition 3 with theta = -s: the ranks are
-        # z - v, z = -s / strength ascending, v the isotonic regression of z - rank.
-        z = s.gather(1, order).neg_().div_(strength)
-        rank = _mid_ranks(z, weight if present is None else weight * present)
-        excess = rank - z
+            last = present.sum(1, keepdim=True).sub_(1).clamp_(min=0)
+        top, bottom = values[:, :1], values.gather(1, last)
+        width = torch.ones_like(top)
+        if scaled:
+            tolerance = rounding_tolerance(torch.maximum(top.abs(), bottom.abs()))
+            width = (top - bottom).masked_fill_(top - bottom <= tolerance, torch.inf)
+        factor = rate / width
+        # Blondel et al. 2020, Proposition 3 with theta = -rate * s: the ranks are
+        # z - v, z = theta ascending, v the isotonic regression of z - rank.
+        z = (top - values).mul_(factor)
+        rank = _mid_ranks(z, weight)
+        low, high, excess = (bottom - top) * factor, rank[:, -1:], rank - z
         if present is not None:
-            excess = _sink(excess, present)
-        lengths = _isotonic_blocks(excess, weight)
-        ranks = z.add_(_block_means(excess, weight, lengths))
-        ctx.save_for_backward(order, weight, present, lengths)
-        ctx.strength = strength
-        return torch.ones_like(s).scatter_(1, order, ranks)
+            # Below all others, hence out of their blocks; any weight does.
+            low = low - 1
+            excess, weight = torch.where(present, excess, low), torch.where(present, weight, 1)
+        lengths = _isotonic_blocks(excess, low, high, weight)
+        ranks = _block_means(excess, weight, lengths).add_(z)
+        ctx.save_for_backward(order, weight, present, lengths, z, rate, width, last)
+        ctx.shape, ctx.scaled = s.shape, scaled
+        return ranks
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
-        order, weight, present, lengths = ctx.saved_tensors
-        shape = grad.shape
-        grad = grad.gather(1, order)
+        order, weight, present, lengths, z, rate, width, last = ctx.saved_tensors
         # Transpose of v -> v - blockmean_w(v): entries share by their weight.
         if weight is None:
-            share = _block_means(grad, None, lengths)
+            grad = grad - _block_means(grad, None, lengths)
         else:
-            share = weight * _block_means(grad / weight, weight, lengths)
-        grad = share.sub_(grad).div_(ctx.strength)
+            grad = grad - weight * _block_means(grad / weight, weight, lengths)
         if present is not None:
             grad.masked_fill_(~present, 0)
-        return grad.new_zeros(shape).scatter_(1, order, grad), None, None
+        moment = (grad * z).sum(1, keepdim=True)
+        grad.mul_(-rate / width)
+        if ctx.scaled:
+            slope = moment / width
+            grad[:, :1].sub_(slope)
+            grad.scatter_add_(1, last, slope)
+        grad = grad.new_zeros(ctx.shape).scatter_(1, order, grad)
+        return grad, None, None, moment / rate, None
 
 
-def _sink(excess, present):
-    """Put entries without weight below all others of their row, hence out of their blocks."""
-    excess = excess.masked_fill(~present, torch.inf)
-    floor = excess.amin(1, keepdim=True).nan_to_num(posinf=0.0) - 1
-    return torch.where(present, excess, floor)
+def sorted_soft_rank(s, order, weight, rate):
+    """Soft ranks of entries in order, of rows scaled to a range of `rate` (..., b, 1)."""
+    flat = [None if part is None else part.flatten(0, -2) for part in (s, order, weight)]
+    rate = rate.expand(*s.shape[:-1], 1).flatten(0, -2)
+    return _SortedSoftRank.apply(*flat, rate, True).view(order.shape)
 
 
 def soft_rank(s, strength=1.0, sample_weight=None):
@@ -250,5 +256,11 @@ def soft_rank(s, strength=1.0, sample_weight=None):
     """
     if not strength > 0:
         raise ValueError(f"strength must be positive; got {strength!r}.")
-    weight = _broadcast_weight(s, sample_weight).flatten(0, -2)
-    return _SoftRank.apply(s.flatten(0, -2), weight, float(strength)).view(s.shape)
+    flat, weight = s.flatten(0, -2), None
+    if sample_weight is not None:
+        weight = sample_weight.to(s.dtype).expand_as(s).flatten(0, -2)
+    order = descending(flat.detach(), weight)
+    weight = None if weight is None else weight.gather(1, order)
+    rate = flat.new_full((len(flat), 1), 1 / strength)
+    rank = _SortedSoftRank.apply(flat, order, weight, rate, False)
+    return torch.ones_like(flat).scatter(1, order, rank).view(s.shape)

@@ -39,6 +39,10 @@ def _share_above(distance, tiny):
     return (distance / tiny).clamp_(0, 1)
 
 
+def _log_sigmoid(u):
+    return u.clamp(max=0).sub_(log_(exp_(u.abs().neg_()).add_(1)))
+
+
 class _LogS1(torch.autograd.Function):
     """log S1 = logsigmoid(u), u = log((x - a) / (b - x)) / t."""
 
@@ -53,8 +57,7 @@ class _LogS1(torch.autograd.Function):
         t_positive = t.clamp(min=torch.finfo(x.dtype).eps)
         u = (above / below).log_().div_(t_positive)
         ctx.save_for_backward(u, above, below, inside, a, b, t, t_positive)
-        log_mask = nn.functional.logsigmoid(u)
-        return log_mask.add_(present.sub_(1), alpha=-_log_zero(x))
+        return _log_sigmoid(u).add_(present.sub_(1), alpha=-_log_zero(x))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -86,8 +89,7 @@ class S1Mask(NamedTuple):
         below = (self.b - x).clamp_(min=_resolution(x))
         u = log_(x.sub_(self.a).clamp_(min=0).div_(below))
         u.div_(self.t.clamp(min=torch.finfo(x.dtype).eps))
-        softplus = log_(exp_(torch.abs(u, out=below).neg_()).add_(1))
-        return u.clamp_(max=0).sub_(softplus)
+        return _log_sigmoid(u)
 
 
 class _LogS2(torch.autograd.Function):

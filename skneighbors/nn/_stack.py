@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 # Fewest multiplications of a product for which oneDNN is worth converting to its layout.
-_MIN_ONEDNN_WORK = 2**24
+_MIN_ONEDNN_WORK = 2**23
 
 
 def linear(x, weight, bias=None):

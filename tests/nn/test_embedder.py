@@ -177,3 +177,14 @@ def test_unknown_option(option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=f"{name} must be one of .* got {value!r}"):
         MLPEmbedder(3, **option)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_frequencies", "n_outputs"),
+    [(1, 16, 4), (256, 16, 4), (257, 15, 4), (2048, 2, 3), (4690, 1, 2)],
+)
+def test_of_many_features_each_has_fewer_frequencies(n_features, n_frequencies, n_outputs):
+    embedder = MLPEmbedder(n_features, (4,), 2, numerical_embedding="periodic")
+    assert embedder.numerical_embedding.weight.shape == (n_features, n_frequencies, n_outputs - 1)
+    assert embedder.layers[0].linear.in_features == n_features * n_outputs
+    assert embedder(torch.randn(3, n_features)).shape == (3, 2)

@@ -12,6 +12,8 @@ from scipy.stats import rankdata
 from torch.autograd import gradcheck
 
 from skneighbors.nn import _softrank, hard_rank, soft_rank
+from skneighbors.nn._similarity import absent, minmax_scale_present
+from skneighbors.nn._softrank import descending, sorted_soft_rank
 
 
 def scores(b, n, seed=0, dtype=torch.float64):
@@ -89,6 +91,35 @@ def test_rows_that_leave_one_out_are_rows_without_it():
         (own_grad,) = torch.autograd.grad((alone * coefficients[i, left]).sum(), own)
         assert_allclose(grad[i, left], own_grad, atol=1e-10)
         assert (grad[i, ~left] == 0).all()
+
+
+@pytest.mark.parametrize("each_once", [True, False])
+def test_ranks_of_a_range(each_once):
+    s, rate = scores(3, 7), torch.tensor([[2.0], [7.0], [0.5]], dtype=torch.float64)
+    weight = 1 - torch.eye(7, dtype=torch.float64)[[0, 3, 6]]
+    if not each_once:
+        weight = weight * torch.tensor([1.0, 2.0, 0.5, 0.0, 1.0, 3.0, 1.0])
+    absence = (weight == 0).double() * absent(torch.float64)
+    expected = soft_rank(minmax_scale_present(s, absence) * rate, 1.0, weight)
+    present = (weight > 0).double()
+
+    def rank(s, rate):
+        order = descending(s.detach(), weight)
+        order, own = (order[:, :6], None) if each_once else (order, weight.gather(1, order))
+        rank = sorted_soft_rank(s, order, own, rate)
+        return torch.zeros_like(s).scatter(1, order, rank) * present
+
+    assert_allclose(rank(s, rate), expected * present, atol=1e-10)
+    assert gradcheck(rank, (s.requires_grad_(), rate.requires_grad_()))
+
+
+def test_ranks_of_a_constant_row_are_equal():
+    s = torch.full((2, 5), 3.0, requires_grad=True)
+    order = torch.arange(5).expand(2, 5)
+    rank = sorted_soft_rank(s, order, None, torch.tensor([[5.0]]))
+    assert_allclose(rank.detach(), np.full((2, 5), 3.0), atol=1e-6)
+    rank.square().sum().backward()
+    assert_array_equal(s.grad, np.zeros((2, 5)))
 
 
 def test_a_row_without_any_weight_is_finite():

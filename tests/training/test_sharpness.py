@@ -263,7 +263,29 @@ def test_a_given_sharpness_is_used(estimator, rows):
     assert_array_equal(model.sharpness_, [3.0, 3.0])
     mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
     sharp_weights, mild_weights = (m.explain(rows[0], 20).weights for m in (model, mild))
-    assert (sharp_weights.sum(1) > mild_weights.sum(1)).all()
+    sharp, mild = sharp_weights.sum(1), mild_weights.sum(1)
+    assert (sharp > mild - 1e-9).all()
+    assert sharp.mean() > 1.1 * mild.mean()
+
+
+def test_a_validation_tries_the_nearest(monkeypatch):
+    tried = []
+
+    def recording(network, data, split, sharpnesses):
+        present = network.head.sharpness.item()
+        result = validate(network, data, split, sharpnesses)
+        tried.append((present, sharpnesses))
+        return result
+
+    monkeypatch.setattr(trainer, "validate", recording)
+    settings = dict(hidden_layer_sizes=(8,), n_estimators=1, trend="linear", random_state=0)
+    SoftStepKNNRegressor(max_iter=6, **settings).fit(*make_rows(1200))
+    assert_allclose(tried[0][1], np.exp2([-0.5, 0, 0.5]))
+    for present, sharpnesses in tried:
+        assert len(sharpnesses) == 3
+        others = [own for own in PREFERRED[SoftStepKNN] if own not in sharpnesses]
+        furthest = np.abs(np.log(np.array(sharpnesses) / present)).max()
+        assert furthest < np.abs(np.log(np.array(others) / present)).min() + 1e-6
 
 
 @both
