@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 
 def predict(estimator_class, X, y, sample_weight, X_test, **params):
-    model = estimator_class(max_iter=15, random_state=0, **params)
+    model = estimator_class(max_iter=50, random_state=0, **params)
     return model.fit(X, y, sample_weight=sample_weight).predict(X_test)
 
 
@@ -54,7 +54,7 @@ def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
     params = dict(early_stopping=early_stopping, n_estimators=1)
     scores = []
     for scale in (1, 2, 1000):
-        model = estimator_class(max_iter=40, random_state=0, **params)
+        model = estimator_class(max_iter=50, random_state=0, **params)
         scores.append(model.fit(X, y, sample_weight=scale * np.ones(len(X))).score(X_test, y_test))
     assert min(scores) > scores[0] - 0.05
 

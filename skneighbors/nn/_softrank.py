@@ -198,7 +198,8 @@ class _SortedSoftRank(torch.autograd.Function):
             grad[:, :1].sub_(slope)
             grad.scatter_add_(1, last, slope)
         grad = grad.new_zeros(ctx.shape).scatter_(1, order, grad)
-        return grad, None, None, moment / rate, None
+        # Without any neighbour both are 0.
+        return grad, None, None, moment / rate.clamp(min=torch.finfo(rate.dtype).tiny), None
 
 
 def sorted_soft_rank(s, order, weight, rate):

@@ -153,7 +153,7 @@ class S2Mask(NamedTuple):
 
 def _fresh(x, row):
     """Copy of x in the shape that it has together with its rows' parameters."""
-    return x.expand(torch.broadcast_shapes(x.shape, row.shape)).clone()
+    return x.expand(np.broadcast_shapes(x.shape, row.shape)).clone()
 
 
 def log_softstep_s1(x, a, b, t):
