@@ -348,7 +348,7 @@ def noisy_where_positive():
 
 def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
     X, y = noisy_where_positive
-    model = estimator_class(trend="linear", n_estimators=2, **QUICK | dict(max_iter=30, random_state=2))
+    model = estimator_class(trend="linear", n_estimators=4, **QUICK | dict(max_iter=15, random_state=5))
     model.fit(X[:400], y[:400])
     queries, is_noisy = X[400:], X[400:, 0] > 0
     std = model.predict(queries, return_std=True)[1]

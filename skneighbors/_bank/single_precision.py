@@ -20,7 +20,9 @@ from .sparse import SparsePairs, padded
 # do not depend on the number of blocks.
 _QUERIES, _NEIGHBORS = 16, 1024
 # Bytes of the similarities that a block of queries keeps, and of those worked on at once.
-_BLOCK_BYTES, _CHUNK_BYTES = 2**25, 2**20
+_BLOCK_BYTES, _CHUNK_BYTES = 2**27, 2**20
+# Rows that are prepared at a time.
+_PREPARED_ROWS = 8192
 # Fewer neighbours or queries than these are not worth the preparations.
 _MIN_NEIGHBORS, _MIN_QUERIES = 2048, 128
 # Logarithm of the smallest normal number: smaller ones are slow.
@@ -41,13 +43,18 @@ class SinglePrecisionAttention(ExactAttention):
         self._metric = head.similarity
         self._centre = z_n.mean(0) if self._metric == "l2" else torch.zeros_like(z_n[0])
         # Whole blocks: rows that weigh nothing, copies of one lest they change the extremes.
-        z_n = torch.cat([z_n, z_n[:1].expand(-len(z_n) % _NEIGHBORS, -1)])
-        self._points = self._prepare(z_n, ones_last=True)
-        self._norm = self._norms(z_n).max()
-        weight = torch.ones_like(z_n[: len(values), 0]) if sample_weight is None else sample_weight
+        n_rows, n_more = len(z_n), -len(z_n) % _NEIGHBORS
+        first = self._prepare(z_n[:1], ones_last=True)
+        self._points = first.expand(n_rows + n_more, -1).clone()
+        norms = []
+        for batch in gen_batches(n_rows, _PREPARED_ROWS):
+            self._points[batch] = self._prepare(z_n[batch], ones_last=True)
+            norms.append(self._norms(z_n[batch]).max())
+        self._norm = torch.stack(norms).max()
+        weight = torch.ones_like(z_n[:, 0]) if sample_weight is None else sample_weight
         self._max_weight = weight.max()
         summed = torch.cat([torch.ones_like(weight)[None], values.T]) * weight
-        self._summed = F.pad(summed, (0, len(z_n) - len(values))).float()
+        self._summed = F.pad(summed, (0, n_more)).float()
 
     n_queries = 256
 
@@ -84,7 +91,7 @@ class SinglePrecisionAttention(ExactAttention):
         """Count the queries whose similarities fit a block."""
         allowed = min(_BLOCK_BYTES, get_config()["working_memory"] * 2**20 / 8)
         n_blocks = int(allowed / (4 * _QUERIES * len(self._points)))
-        return _QUERIES * min(8, 2 ** max(0, n_blocks.bit_length() - 1))
+        return _QUERIES * min(4, 2 ** max(0, n_blocks.bit_length() - 1))
 
     def _norms(self, z):
         """Norms of rows (n, d), which similarities' errors grow with."""
