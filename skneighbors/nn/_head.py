@@ -187,6 +187,9 @@ class NeighborHead(nn.Module):
         -------
         log_weights : LogWeights
         """
+        return self._log_weights(z, low, high)
+
+    def _log_weights(self, z, low, high):
         raise NotImplementedError
 
     def cutoff(self, z, low, high, depth):

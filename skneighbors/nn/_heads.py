@@ -107,8 +107,7 @@ class NONA(NeighborHead):
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
-    def log_weights(self, z, low, high):
-        """See :meth:`NeighborHead.log_weights`."""
+    def _log_weights(self, z, low, high):
         mask = None if self.softstep is None else self.softstep.masks(z)
         return LogWeights(low, high, self._rate(low), mask)
 
@@ -273,8 +272,7 @@ class SoftStepKNN(NeighborHead):
         """Whether weights depend on ranks, not on similarities alone."""
         return self.rank is not None
 
-    def log_weights(self, z, low, high):
-        """See :meth:`NeighborHead.log_weights`."""
+    def _log_weights(self, z, low, high):
         return LogWeights(low, high, None, self.softstep.masks(z), self.sharpness[..., None, None])
 
     def last_rank(self, z, total, depth):

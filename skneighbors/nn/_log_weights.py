@@ -44,7 +44,16 @@ class LogWeights(NamedTuple):
         return log_mask if logits is None else log_mask.addcmul_(logits, self.rate)
 
     def map(self, function):
-        """Replace every tensor by what a function makes of it."""
+        """Replace every tensor by what a function makes of it.
+
+        Parameters
+        ----------
+        function : callable
+
+        Returns
+        -------
+        log_weights : LogWeights
+        """
         mask = None if self.mask is None else type(self.mask)(*map(function, self.mask))
         low, high, rate, sharpness = (
             None if part is None else function(part)
@@ -54,5 +63,19 @@ class LogWeights(NamedTuple):
 
 
 def sharpen(x, x_top, sharpness):
-    """Let scaled similarities or ranks x (..., b, N) fall faster below the row's largest."""
+    """Let scaled similarities or ranks fall faster below the row's largest.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., b, N)
+    x_top : float or Tensor of shape (..., b, 1)
+        The row's largest.
+    sharpness : Tensor of shape (..., 1, 1)
+        How much faster.
+
+    Returns
+    -------
+    x : Tensor of shape (..., b, N)
+        Between 0 and 1.
+    """
     return ((x_top - x) * (1 - sharpness)).add_(x).clamp_(0, 1)

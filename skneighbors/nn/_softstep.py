@@ -74,7 +74,7 @@ class _LogS1(torch.autograd.Function):
 
 
 class S1Mask(NamedTuple):
-    """log S1 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
+    """Log S1 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
     Does what :class:`_LogS1` does without what gradients need, in fewer passes: log 0 is
     -inf, and an x above `a` by less than the resolution is not taken for `a`.
@@ -85,7 +85,17 @@ class S1Mask(NamedTuple):
     t: torch.Tensor
 
     def log_(self, x):
-        """Turn fresh scaled similarities, which are overwritten, into log masks."""
+        """Turn fresh scaled similarities into log masks.
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., b, N)
+            Overwritten.
+
+        Returns
+        -------
+        log_mask : Tensor of shape (..., b, N)
+        """
         below = (self.b - x).clamp_(min=_resolution(x))
         u = log_(x.sub_(self.a).clamp_(min=0).div_(below))
         u.div_(self.t.clamp(min=torch.finfo(x.dtype).eps))
@@ -124,7 +134,7 @@ class _LogS2(torch.autograd.Function):
 
 
 class S2Mask(NamedTuple):
-    """log S2 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
+    """Log S2 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
 
     Does what :class:`_LogS2` does without what gradients need, in fewer passes: log 0 is
     -inf, and an x above 0 and below the resolution is not taken for 0.
@@ -135,11 +145,30 @@ class S2Mask(NamedTuple):
 
     @classmethod
     def of(cls, b, t):
-        """Mask of the parameters b and t."""
+        """Make the mask of the parameters that :func:`log_softstep_s2` takes.
+
+        Parameters
+        ----------
+        b, t : Tensor
+
+        Returns
+        -------
+        mask : S2Mask
+        """
         return cls(b, t / (1 - t).clamp(min=torch.finfo(t.dtype).eps))
 
     def log_(self, x):
-        """Turn fresh scaled similarities, which are overwritten, into log masks."""
+        """Turn fresh scaled similarities into log masks.
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., b, N)
+            Overwritten.
+
+        Returns
+        -------
+        log_mask : Tensor of shape (..., b, N)
+        """
         # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
         tiny = _resolution(x)
         rejects = (self.slope > 0) & (self.b > tiny)
@@ -303,7 +332,17 @@ class SoftStep(nn.Module):
         return a, a + b * (1 - a), t
 
     def masks(self, z):
-        """Masks of the queries z (..., b, d) as a function of x, without gradients."""
+        """Masks of queries as a function of scaled similarities, without gradients.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+
+        Returns
+        -------
+        masks : S1Mask or S2Mask
+        """
         a, b, t = self.thresholds(z)
         return S2Mask.of(b, t) if a is None else S1Mask(a, b, t)
 
