@@ -53,7 +53,8 @@ class ExactAttention:
     def weights(self, z):
         """Weights (b, N) of all neighbours for queries (b, d)."""
         if self.head.ranked:
-            return torch.cat(list(self._ranked_weights(z)))
+            parts = self._ranked_parts(z)
+            return torch.cat([self.head.weights_of(*own, None, self.weight)[0] for own in parts])
         weights = torch.cat([weights for _, weights in self._unnormalised(z)], 1)
         return weights.div_(weights.sum(1, keepdim=True))
 
@@ -71,9 +72,11 @@ class ExactAttention:
         out = z.new_empty(len(z), self.values.shape[1])
         if self.head.ranked:
             begin = 0
-            for weights in self._ranked_weights(z):
-                out[begin : begin + len(weights)] = weights @ self.values
-                begin += len(weights)
+            for q, s in self._ranked_parts(z):
+                rows, weights = self.head.sorted_weights_of(q, s, self.weight)
+                means = out[begin : begin + s.shape[1]]
+                means.copy_(average_rows(weights[0], self.values, rows[0]))
+                begin += len(means)
             return out
         for part, means in zip(self._parts(z), self._parts(out), strict=True):
             total, sums = 0, 0
@@ -95,8 +98,8 @@ class ExactAttention:
         sq_norms = self._sq_norms[None, chunk] if metric == "l2" and z.shape[1] > 1 else None
         return similarity(z, z_n, metric, sq_norms)
 
-    def _ranked_weights(self, z):
-        """Weights (c, N) of all neighbours, for some of the queries after others."""
+    def _ranked_parts(self, z):
+        """Split queries; yield parts (1, c, d) and their similarities to all neighbours."""
         n_ranked = max(1, CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
         for part in self._parts(z):
             q = part[None]
@@ -106,8 +109,7 @@ class ExactAttention:
             else:
                 chunks = cached_chunks(self.z_n, len(part))
                 s = torch.cat([self._similarities(q, chunk) for chunk in chunks], -1)
-            for pair in zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True):
-                yield self.head.weights_of(*pair, sample_weight=self.weight)[0]
+            yield from zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True)
 
     def _unnormalised(self, z):
         """Slices of the neighbours and their weights up to a factor of each query."""

@@ -11,7 +11,7 @@ from ._log_weights import LogWeights, sharpen
 from ._neighbor_mask import MaskedSoftmax, NeighborMask
 from ._numpy import log_
 from ._options import check_option
-from ._softrank import hard_rank, sorted_soft_rank
+from ._softrank import sorted_hard_rank, sorted_soft_rank
 from ._softstep import SoftStep
 
 RANKS = ("soft", "hard", None)
@@ -200,26 +200,56 @@ class SoftStepKNN(NeighborHead):
         )
 
     def _weights(self, z, s, neighbor_mask):
-        if self.rank != "soft" or not self.training:
+        if self.rank is None:
             return super()._weights(z, s, neighbor_mask)
-        # All in the order of the ranks: so nothing need be put back but the weights.
-        total = self._total(s, neighbor_mask)
-        order, weight, log_weight = neighbor_mask.sort(s)
-        # Scaled to a mean gap of about 1 between neighbouring similarities.
-        x = self._from_rank(sorted_soft_rank(s, order, weight, self._tempered(total)), total)
-        weights = MaskedSoftmax.apply(self.softstep(x, z, x[..., :1]), log_weight)
+        order, weights = self._sorted_weights(z, s, neighbor_mask)
         return torch.zeros_like(s).scatter(-1, order, weights)
 
     def _logits(self, z, s, neighbor_mask):
-        if self.rank is None:
-            x = self._scaled_similarity(s, neighbor_mask)
-        else:
-            total = self._total(s, neighbor_mask)
-            x = self._from_rank(hard_rank(s, neighbor_mask.weight), total)
-        x_top = 1.0
-        if self.softstep.function == "s1" or not self.training:
-            x_top = self._largest(x, neighbor_mask)
+        x = self._scaled_similarity(s, neighbor_mask)
+        x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
+
+    def _sorted_weights(self, z, s, neighbor_mask, total=None):
+        """Neighbours (..., b, N) in the order of their ranks, and their weights.
+
+        Without those absent, if each query has as many.
+        """
+        if total is None:
+            total = self._total(s, neighbor_mask)
+        order, weight, log_weight = neighbor_mask.sort(s)
+        if self.rank == "soft" and self.training:
+            # Scaled to a mean gap of about 1 between neighbouring similarities.
+            rank = sorted_soft_rank(s, order, weight, self._tempered(total))
+        else:
+            rank = sorted_hard_rank(s.detach().gather(-1, order), weight)
+            if torch.is_grad_enabled():
+                rank = rank.expand_as(order)
+        x = self._from_rank(rank, total)
+        x_top = x[..., :1]
+        logits = self.softstep(self._sharpened(x, x_top), z, x_top)
+        return order, MaskedSoftmax.apply(logits, log_weight).expand_as(order)
+
+    def sorted_weights_of(self, z, s, sample_weight=None):
+        """Weights of neighbours whose similarities are known, in the order of their ranks.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        s : Tensor of shape (..., b, N)
+            Their similarities to the neighbours.
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
+            See :meth:`forward`.
+
+        Returns
+        -------
+        order : int Tensor of shape (..., b, N)
+            The most similar neighbour first.
+        weights : Tensor of shape (..., b, N)
+            Of the neighbours in this order.
+        """
+        return self._sorted_weights(z, s, NeighborMask.of(s, None, sample_weight))
 
     def weights_of_nearest(self, z, s, total, sample_weight=None):
         """Weights of each query's nearest neighbours, by hard ranks, as if there were no others.
@@ -239,13 +269,11 @@ class SoftStepKNN(NeighborHead):
         -------
         weights : Tensor of shape (..., b, K)
         """
-        x = self._from_rank(hard_rank(s, sample_weight), total)
-        mask = NeighborMask.of(s, None, sample_weight)
-        x_top = self._largest(x, mask)
-        logits = self.softstep(self._sharpened(x, x_top), z, x_top)
         if sample_weight is None:
-            logits = logits.masked_fill(s.isinf(), -torch.inf)
-        return MaskedSoftmax.apply(logits, mask.log_weight)
+            sample_weight = s.isfinite().to(s.dtype)
+        mask = NeighborMask.of(s, None, sample_weight)
+        order, weights = self._sorted_weights(z, s, mask, total)
+        return torch.zeros_like(s).scatter(-1, order, weights)
 
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""

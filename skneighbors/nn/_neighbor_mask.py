@@ -74,7 +74,8 @@ class NeighborMask(NamedTuple):
         order = descending(s.detach(), self.weight)
         if self.n_present is not None:
             return order[..., : self.n_present], None, None
-        return order, self.weight.gather(-1, order), self.log_weight.gather(-1, order)
+        weight, log_weight = self.weight.expand_as(s), self.log_weight.expand_as(s)
+        return order, weight.gather(-1, order), log_weight.gather(-1, order)
 
 
 class MaskedSoftmax(torch.autograd.Function):

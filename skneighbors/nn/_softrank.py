@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.optimize import isotonic_regression
 
 from ._numpy import is_numpys
@@ -15,28 +16,47 @@ def descending(s, weight):
         ascending.masked_fill_(weight <= 0, torch.inf)
     if not is_numpys(ascending):
         return ascending.argsort(dim=-1)
-    # NumPy's is several times faster than torch's.
-    if ascending.dtype == torch.float32:
-        return torch.from_numpy(_argsort_single(ascending.numpy()))
-    return torch.from_numpy(ascending.numpy().argsort(axis=-1))
+    return torch.from_numpy(_argsort(ascending.numpy()))
 
 
-def _argsort_single(s):
-    """Order of the entries of each row of a float32 array; equal ones as they come.
+def _argsort(s):
+    """Order of the entries of each row of a float array.
 
-    Sorting integers that hold an entry and its column is faster than finding an order.
+    Sorting integers that hold an entry, or most of its bits, and its column is several times
+    faster than finding an order.
     """
-    bits = s.view(np.int32)
+    n_bits = 32 if s.dtype == np.float32 else max(1, (s.shape[-1] - 1).bit_length())
+    columns = (1 << n_bits) - 1
+    bits = s.view(np.int32 if s.dtype == np.float32 else np.int64)
     # As integers, negative floats fall with their magnitude: flipped, they rise.
-    flipped = bits >> 31
-    flipped &= 0x7FFFFFFF
+    flipped = bits >> (8 * bits.itemsize - 1)
+    flipped &= np.iinfo(bits.dtype).max
     flipped ^= bits
-    entries = flipped.astype(np.int64)
-    entries <<= 32
+    entries = flipped.astype(np.int64, copy=False)
+    if s.dtype == np.float32:
+        entries <<= n_bits
+    else:
+        entries &= ~columns
     entries |= np.arange(s.shape[-1])
     entries.sort(axis=-1)
-    entries &= 0xFFFFFFFF
-    return entries
+    order = entries & columns
+    if s.dtype == np.float64:
+        entries &= ~columns
+        same = entries[..., 1:] == entries[..., :-1]
+        if same.any():
+            _sort_runs(s, order, same)
+    return order
+
+
+def _sort_runs(s, order, same):
+    """Order entries (..., N) that lie next to each other and are the same (..., N - 1) so far."""
+    for own, row_order, row_same in zip(
+        *(a.reshape(-1, a.shape[-1]) for a in (s, order, same)), strict=True
+    ):
+        if row_same.any():
+            places = np.flatnonzero(np.append(row_same, False) | np.append(False, row_same))
+            columns = row_order[places]
+            row_order[places] = columns[own[columns].argsort(kind="stable")]
 
 
 def _mid_ranks(s, weight):
@@ -76,30 +96,49 @@ def hard_rank(s, sample_weight=None):
     >>> hard_rank(torch.tensor([[0.3, 0.9, 0.3, 0.1]])).tolist()
     [[2.5, 1.0, 2.5, 4.0]]
     """
-    shape, weight = s.shape, None
-    s = s.detach().flatten(0, -2)
+    s, weight = s.detach(), None
     if sample_weight is not None:
-        weight = sample_weight.to(s.dtype).expand(shape).flatten(0, -2)
+        weight = sample_weight.to(s.dtype).expand_as(s)
     order = descending(s, weight)
-    s = s.gather(1, order)
-    starts = torch.ones_like(s, dtype=torch.bool)
+    weight = None if weight is None else weight.gather(-1, order)
+    rank = sorted_hard_rank(s.gather(-1, order), weight)
+    return torch.empty_like(s).scatter_(-1, order, rank.expand_as(s))
+
+
+def sorted_hard_rank(s, weight):
+    """Hard ranks of entries in order.
+
+    Parameters
+    ----------
+    s : Tensor of shape (..., b, N)
+        Each row in descending order, entries without weight last.
+    weight : Tensor of shape (..., b, N) or None
+
+    Returns
+    -------
+    rank : Tensor of shape (..., b, N), or (..., 1, N) if it is the same in all rows
+    """
+    shape = s.shape
+    s, weight = s.flatten(0, -2), None if weight is None else weight.flatten(0, -2)
     if weight is None:
-        low = s.amin(1, keepdim=True)
+        low = s[:, -1:]
         if low.isinf().any():
             low = s.masked_fill(s.isinf(), torch.inf).amin(1, keepdim=True)
         tolerance = rounding_tolerance(torch.maximum(s[:, :1].abs(), low.abs()))
-        starts[:, 1:] = (s[:, :-1] - s[:, 1:] <= tolerance).logical_not_()  # NaN starts, too
+        tied = s[:, :-1] - s[:, 1:] <= tolerance
+        if not tied.any():
+            return _mid_ranks(s[:1], None).view(*[1] * (len(shape) - 1), -1)
         rank = _mid_ranks(s, None)
     else:
-        weight = weight.gather(1, order)
         present = weight > 0
         tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
-        starts[:, 1:] = (s[:, :-1] - s[:, 1:] > tolerance) | (present[:, 1:] != present[:, :-1])
+        tied = (s[:, :-1] - s[:, 1:] <= tolerance) & (present[:, 1:] == present[:, :-1])
         rank, weight = _mid_ranks(s, weight), torch.where(present, weight, 1)
-    if not starts.all():
+    if tied.any():
+        starts = F.pad(tied, (1, 0)).logical_not_()
         lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
         rank = _block_means(rank, weight, lengths)
-    return torch.empty_like(s).scatter_(1, order, rank).view(shape)
+    return rank.view(shape)
 
 
 def _lengths(starts, stop):

@@ -190,12 +190,23 @@ def test_round_trip_from_a_gpu():
     assert_array_equal(hard_rank(s.cuda(), weight.cuda()).cpu(), hard_rank(s, weight))
 
 
-@given(
-    hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(width=32))
-)
-def test_order_in_single_precision_is_numpys(s):
-    s = np.where(np.isnan(s), np.float32(0), s)
-    order = _softrank._argsort_single(s)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(data=st.data())
+def test_order_is_numpys(dtype, data):
+    width = 8 * np.dtype(dtype).itemsize
+    shapes = hnp.array_shapes(min_dims=2, max_dims=2)
+    s = data.draw(hnp.arrays(dtype, shapes, elements=st.floats(width=width, allow_nan=False)))
+    assert_is_order(_softrank._argsort(s), s)
+
+
+def test_order_of_numbers_that_hardly_differ():
+    rng = np.random.default_rng(0)
+    s = 1 + rng.integers(0, 50, (3, 2000)) * np.finfo(np.float64).eps
+    s[:, ::3] = rng.normal(size=s[:, ::3].shape)
+    assert_is_order(_softrank._argsort(s), s)
+
+
+def assert_is_order(order, s):
     assert_array_equal(np.sort(order), np.broadcast_to(np.arange(s.shape[1]), s.shape))
     assert_array_equal(np.take_along_axis(s, order, 1), np.sort(s, axis=1))
 
