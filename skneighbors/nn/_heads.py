@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -203,7 +204,7 @@ class SoftStepKNN(NeighborHead):
         if self.rank is None:
             return super()._weights(z, s, neighbor_mask)
         order, weights = self._sorted_weights(z, s, neighbor_mask)
-        return torch.zeros_like(s).scatter(-1, order, weights)
+        return _put_back(order, weights, s.shape[-1])
 
     def _logits(self, z, s, neighbor_mask):
         x = self._scaled_similarity(s, neighbor_mask)
@@ -228,7 +229,10 @@ class SoftStepKNN(NeighborHead):
         x = self._from_rank(rank, total)
         x_top = x[..., :1]
         logits = self.softstep(self._sharpened(x, x_top), z, x_top)
-        return order, MaskedSoftmax.apply(logits, log_weight).expand_as(order)
+        weights = MaskedSoftmax.apply(logits, log_weight)
+        # One mask may serve all queries, and several heads the same similarities.
+        shape = np.broadcast_shapes(order.shape, weights.shape)
+        return order.expand(shape), weights.expand(shape)
 
     def sorted_weights_of(self, z, s, sample_weight=None):
         """Weights of neighbours whose similarities are known, in the order of their ranks.
@@ -272,8 +276,7 @@ class SoftStepKNN(NeighborHead):
         if sample_weight is None:
             sample_weight = s.isfinite().to(s.dtype)
         mask = NeighborMask.of(s, None, sample_weight)
-        order, weights = self._sorted_weights(z, s, mask, total)
-        return torch.zeros_like(s).scatter(-1, order, weights)
+        return _put_back(*self._sorted_weights(z, s, mask, total), s.shape[-1])
 
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""
@@ -328,3 +331,9 @@ class SoftStepKNN(NeighborHead):
             depth,
         )
         return torch.exp(-minus_log_rank)
+
+
+def _put_back(order, weights, n_neighbors):
+    """Weights of all neighbours, from the weights of those in order; others have none."""
+    out = weights.new_zeros(*weights.shape[:-1], n_neighbors)
+    return out.scatter(-1, order, weights)
