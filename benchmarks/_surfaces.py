@@ -56,6 +56,9 @@ class _LinearHead(NONA):
         """Leave nothing to average."""
         return 0 * y_n
 
+    def turn_off_trend(self):
+        """Keep the trend, whatever the setting: there is nothing else."""
+
 
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
