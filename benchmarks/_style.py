@@ -22,6 +22,8 @@ BLEND = LinearSegmentedColormap.from_list("blend", [NONA, "#9A9A9A", SOFTSTEP])
 WIDTH = 5.6
 _STYLE = {
     "font.size": 10,
+    # Both are as wide, so that a page without the one has room for the other.
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "axes.titlesize": 10,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,

@@ -208,8 +208,8 @@ def test_the_heatmap_tells_every_error_and_the_best_in_bold(tmp_path):
     text = path.read_text(encoding="utf-8")
     for cell, times in {">1.00<": 3, ">1.25<": 1, ">2.50<": 1, ">123<": 1}.items():
         assert text.count(cell) == times
-    assert all("700 8px" in line for line in text.splitlines() if ">1.00<" in line)
-    assert not any("700 8px" in line for line in text.splitlines() if ">2.50<" in line)
+    assert all("font-weight: 700" in line for line in text.splitlines() if ">1.00<" in line)
+    assert not any("font-weight: 700" in line for line in text.splitlines() if ">2.50<" in line)
     # The same picture is the same file.
     report.draw_errors(table, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_bytes() == path.read_bytes()
