@@ -19,7 +19,8 @@ INK = "#7B7B7B"
 PEER = "#9A9A9A"
 # Both ends and the middle can be seen on both.
 BLEND = LinearSegmentedColormap.from_list("blend", [NONA, "#9A9A9A", SOFTSTEP])
-WIDTH = 5.6
+WIDTH = 5.6  # inches
+
 _STYLE = {
     "font.size": 10,
     # Both are as wide, so that a page without the one has room for the other.
@@ -181,12 +182,10 @@ def _spread(wanted, gap):
     # What lies too near to what is below is pooled with it, around their common middle.
     pools = []
     for height in wanted:
-        pools.append([height])
-        while len(pools) > 1 and _foot(pools[-1], gap) < _foot(pools[-2], gap) + gap * len(
-            pools[-2]
-        ):
-            last = pools.pop()
-            pools[-1] += last
+        pool = [height]
+        while pools and _foot(pool, gap) < _foot(pools[-1], gap) + gap * len(pools[-1]):
+            pool = pools.pop() + pool
+        pools.append(pool)
     return np.concatenate([_foot(pool, gap) + gap * np.arange(len(pool)) for pool in pools])
 
 

@@ -312,7 +312,7 @@ def tables(frame, failed, alone=None):
     rmse = pivot(frame, "rmse")
     errors = []
     for split in sorted(frame.split.unique()):
-        part = rmse.xs(split, level="split").T
+        part = rmse.xs(split, level="split").dropna(axis=1, how="all").T
         errors.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
     if frame.method.str.endswith(TOLD).any():
         errors.append(rst_table("Told of times and groups", told_table(frame), 4))
