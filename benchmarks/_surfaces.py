@@ -1,11 +1,7 @@
 """Regression surfaces learnt on three synthetic targets, as one picture."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
+from _style import picture
 from joblib import Parallel, delayed
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
@@ -55,6 +51,9 @@ class _LinearHead(NONA):
     def subtract_trend(self, z_n, y_n):
         """Leave nothing to average."""
         return 0 * y_n
+
+    def turn_off_trend(self):
+        """Keep the trend, whatever the setting: there is nothing else."""
 
 
 class LinearHeadRegressor(NONARegressor):
@@ -160,42 +159,41 @@ def surface_scores(surfaces):
 
 
 def draw_surfaces(surfaces, path, n_rows):
-    """Save the surfaces as a picture, one target a row and one model a column.
+    """Save the surfaces as a picture, one target a column and one model a row.
 
     Parameters
     ----------
     surfaces : dict
         What :func:`learn_surfaces` returns.
     path : path-like
-        PNG file to write.
+        SVG or PNG file to write.
     n_rows : int
         Number of training rows, which the heading tells.
     """
     scores = surface_scores(surfaces)
-    n_columns = len(next(iter(surfaces.values())))
-    figure, axes = plt.subplots(
-        len(surfaces),
-        n_columns,
-        figsize=(2.15 * n_columns + 0.8, 2.35 * len(surfaces) + 0.8),
-        layout="constrained",
-    )
-    for axes_row, (name, row) in zip(axes, surfaces.items(), strict=True):
-        best = round(max(scores[name].values()), 3)
-        for axis, (label, surface) in zip(axes_row, row.items(), strict=True):
-            # One scale for the whole row; what overshoots the truth is clipped in colour.
-            image = axis.imshow(
-                surface, cmap="RdBu_r", vmin=-1.2, vmax=1.2, origin="lower", extent=(-1, 1, -1, 1)
-            )
-            axis.set(xticks=[], yticks=[])
-            score = None if label == "truth" else round(scores[name][label], 3)
-            title = label if score is None else f"{label}\nR² = {score:.3f}"
-            axis.set_title(title, fontsize=10, weight="bold" if score == best else "normal")
-        axes_row[0].set_ylabel(name, fontsize=11)
-        figure.colorbar(image, ax=axes_row, shrink=0.8, pad=0.01, ticks=[-1, 0, 1])
-    figure.suptitle(
-        f"Surfaces learnt from {n_rows} noisy points (noise sd {NOISE}); "
-        "R² against the noise-free truth, best of each row in bold",
-        fontsize=11,
-    )
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    models = list(next(iter(surfaces.values())))
+    size = 1.75 * len(surfaces) + 0.6, 1.9 * len(models) + 0.9
+    with picture(path, len(models), len(surfaces), figsize=size) as (figure, axes):
+        for axes_column, (name, column) in zip(axes.T, surfaces.items(), strict=True):
+            best = round(max(scores[name].values()), 3)
+            for axis, (model, surface) in zip(axes_column, column.items(), strict=True):
+                # One scale for all; what overshoots the truth is clipped in colour.
+                image = axis.imshow(
+                    surface, "RdBu_r", vmin=-1.2, vmax=1.2, origin="lower", interpolation="none"
+                )
+                axis.set(xticks=[], yticks=[])
+                if model == "truth":
+                    axis.set_title(name)
+                else:
+                    score = round(scores[name][model], 3)
+                    weight = "bold" if score == best else "normal"
+                    axis.set_title(f"R² = {score:.3f}", weight=weight)
+        for axis, model in zip(axes[:, 0], models, strict=True):
+            axis.set_ylabel(model)
+        bar = {"shrink": 0.6, "aspect": 40, "pad": 0.01, "ticks": [-1, 0, 1]}
+        figure.colorbar(image, ax=axes, location="bottom", **bar)
+        figure.suptitle(
+            f"Learnt from {n_rows} noisy points (deviation {NOISE}).\n"
+            "R² against the noise-free truth; higher is better.",
+            size=10,
+        )

@@ -5,23 +5,23 @@ Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [
 Takes the results of `tables.py`, too.
 
 `--times` names results of runs that had the machine to themselves, by default
-`times.jsonl` beside the results. Writes `tabular.inc`, `ranks.png`,
-`accuracy_time.png` and, if there are ablations, `ablations.inc` to the folder.
+`times.jsonl` beside the results. Writes `tabular.inc`, the folded tables; `runs.csv`,
+every run; `errors.svg`, `ranks.svg` and `accuracy_time.svg`; and, if there are
+ablations, `ablations.inc` to the folder.
 """
 
 import argparse
 import json
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _data import DATASETS
 from _methods import ABLATIONS, METHODS, OURS, PEERS
-from scipy.stats import friedmanchisquare
+from _style import INK, WIDTH, color, label_points, marker, picture, plain_log, plt, word
+from matplotlib.colors import LogNorm
+from matplotlib.patches import Rectangle
+from scipy.stats import friedmanchisquare, studentized_range
 from tabular import KEY, RESULTS
 
 HERE = Path(__file__).parent
@@ -29,6 +29,8 @@ HERE = Path(__file__).parent
 MAX_COLUMNS = 15
 # How methods end that are told of times and groups.
 TOLD = ", told"
+# Errors of so many times the best share the heatmap's last colour.
+WORST_COLOR = 2
 
 
 def load(path):
@@ -75,6 +77,35 @@ def ratio_table(rmse):
     return pd.DataFrame(rows).T
 
 
+def without_best_set(rmse):
+    """Geometric-mean ratios of ours to each peer, each without the set that lowers it most."""
+    rows = {}
+    for ours in (name for name in OURS if name in rmse):
+        logs = np.log(ratios(rmse, ours))
+        best = logs.groupby("dataset").sum(min_count=1).idxmin()
+        rows[ours] = {p: np.exp(logs[p].drop(best[p], level="dataset").mean()) for p in logs}
+    return pd.DataFrame(rows).T
+
+
+def relative_errors(rmse):
+    """Error of each method over the least of the set, method by set; 1 is the best.
+
+    Of several splits, geometric means. A method that lacks a split of a set has none there.
+    """
+    compared = rmse[[name for name in rmse if name in PEERS or name in OURS]]
+    error = np.exp(np.log(compared).groupby("dataset", sort=False).mean())
+    error = error.where(compared.notna().groupby("dataset", sort=False).all())
+    return error.div(error.min(axis=1), axis=0).T.dropna(how="all")
+
+
+def time_table(fit_s):
+    """Geometric-mean ratios of our fit times to each peer's, over the runs that both made."""
+    ours = [method for method in OURS if method in fit_s]
+    peers = [peer for peer in PEERS if peer in fit_s]
+    rows = {o: {p: geometric_mean(fit_s[o] / fit_s[p]) for p in peers} for o in ours}
+    return pd.DataFrame(rows).T
+
+
 def win_table(rmse):
     """Share of the runs in which ours has a lower error than each peer."""
     tables = {ours: ratios(rmse, ours) for ours in OURS if ours in rmse}
@@ -116,10 +147,13 @@ def time_ratio(fit_s, ours, peer, n_rows=1000, rows=None):
 
 
 def time_parts(title, frame):
-    """Table of fit times, and how ours compare with RealMLP-TD's, if that is known."""
+    """Tables of fit times, and how ours compare with RealMLP-TD's, if that is known."""
     fit_s = pivot(frame, "fit_s")
     seconds = fit_s.groupby("dataset", sort=False).mean().T
     parts = [rst_table(title, upright(seconds), 3)]
+    relative = time_table(fit_s)
+    if relative.size:
+        parts.append(rst_table("Fit time relative to peers, geometric means", relative, 3))
     if "RealMLP-TD" in fit_s:
         rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
         ours = [method for method in OURS if method in fit_s]
@@ -143,33 +177,85 @@ def rank_test(rmse):
     return complete, ranks.mean().sort_values(), float(p_value)
 
 
-def draw_ranks(complete, average, path):
-    """Critical-distance diagram of Nemenyi's test."""
-    import scikit_posthocs
+def critical_difference(n_methods, n_sets, level=0.05):
+    """Least difference of average ranks that Nemenyi's test tells apart."""
+    quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
+    return quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets))
 
-    p_values = scikit_posthocs.posthoc_nemenyi_friedman(complete.reset_index(drop=True))
-    figure, axes = plt.subplots(figsize=(9, 3))
-    scikit_posthocs.critical_difference_diagram(average, p_values, ax=axes)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+
+def draw_ranks(complete, average, path):
+    """Average ranks, each amid a bar of Nemenyi's critical difference.
+
+    Methods differ where their bars don't overlap.
+    """
+    half = critical_difference(len(average), len(complete)) / 2
+    heights = dict(zip(average.index, reversed(range(len(average))), strict=True))
+    with picture(path, figsize=(WIDTH, 0.9 + 0.26 * len(average))) as (_, axes):
+        for method, rank in average.items():
+            y = heights[method]
+            bar = {"color": color(method), "lw": 5, "alpha": 0.35, "solid_capstyle": "butt"}
+            axes.plot([rank - half, rank + half], [y, y], **bar)
+            axes.plot(rank, y, **marker(method))
+        labels = [f"{method}  {rank:.1f}" for method, rank in average.items()]
+        axes.set_yticks(list(heights.values()), labels)
+        for label, method in zip(axes.get_yticklabels(), average.index, strict=True):
+            label.set(**word(method))
+        axes.tick_params(left=False)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("average rank (lower is better)")
 
 
 def draw_time(rmse, fit_s, path):
     """RMSE relative to the best peer against fit time, geometric means."""
     best = rmse[[peer for peer in PEERS if peer in rmse]].min(axis=1)
-    figure, axes = plt.subplots(figsize=(7, 4.5))
-    for method in (m for m in rmse if m not in ABLATIONS):
+    points = {}
+    for method in (m for m in rmse if m in PEERS or m in OURS):
         ran = rmse[method].notna()
-        x = geometric_mean(fit_s[method][ran])
-        y = geometric_mean((rmse[method] / best)[ran])
-        marker = "o" if method in PEERS else "s"
-        axes.plot(x, y, marker)
-        axes.annotate(method, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
-    axes.set(xscale="log", yscale="log", xlabel="fit time, s", ylabel="RMSE / best peer's RMSE")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        error = geometric_mean((rmse[method] / best)[ran])
+        points[method] = geometric_mean(fit_s[method][ran]), error
+    with picture(path, figsize=(WIDTH, 4)) as (_, axes):
+        axes.set(xscale="log", yscale="log")
+        axes.margins(0.15, 0.1)
+        axes.axhline(1, color=INK, lw=0.8, ls=":")
+        for method, point in points.items():
+            axes.plot(*point, **marker(method))
+        axes.set_xlabel("seconds to fit (lower is better)")
+        axes.set_ylabel("RMSE / best peer's RMSE (lower is better)")
+        plain_log(axes.xaxis)
+        plain_log(axes.yaxis)
+        label_points(axes, points)
+
+
+def draw_errors(table, path):
+    """Heatmap of :func:`relative_errors`, the least error of every set in bold."""
+    table = table.T[[*(m for m in OURS if m in table.T), *(m for m in PEERS if m in table.T)]]
+    norm = LogNorm(1, WORST_COLOR, clip=True)
+    rows, columns = table.shape
+    with picture(path, figsize=(WIDTH + 0.4, 1.5 + 0.24 * rows)) as (_, axes):
+        for row, column in np.ndindex(rows, columns):
+            value = table.iloc[row, column]
+            if pd.isna(value):
+                continue
+            fill = plt.cm.cividis(norm(value))
+            axes.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, color=fill, lw=0))
+            axes.text(
+                column + 0.5,
+                row + 0.53,
+                f"{value:.2f}" if value < 9.995 else f"{value:.0f}",
+                color="white" if norm(value) < 0.47 else "black",
+                weight="bold" if value == 1 else "normal",
+                size=8,
+                ha="center",
+                va="center",
+            )
+        axes.set(xlim=(0, columns), ylim=(rows, 0))
+        axes.set_xticks(np.arange(columns) + 0.5, table.columns, rotation=40, ha="left")
+        axes.set_yticks(np.arange(rows) + 0.5, table.index)
+        axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        for label, method in zip(axes.get_xticklabels(), table.columns, strict=True):
+            label.set(rotation_mode="anchor", **word(method))
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel("RMSE / the least of the row (lower is better; bold: the best)")
 
 
 def upright(table):
@@ -207,6 +293,59 @@ def versions(frame):
     return f"Versions: {listed}. Cores of each run: {threads}."
 
 
+def fold(title, parts):
+    """Put parts of a page under a title that unfolds them."""
+    body = "\n".join(parts).rstrip().splitlines()
+    return "\n".join([f".. dropdown:: {title}", "", *(f"   {x}".rstrip() for x in body), "", ""])
+
+
+def tables(frame, failed, alone=None):
+    """All tables as one text, folded.
+
+    Parameters
+    ----------
+    frame, failed : DataFrame
+        What :func:`load` returns.
+    alone : DataFrame, default=None
+        Runs that had the machine to themselves.
+    """
+    rmse = pivot(frame, "rmse")
+    errors = []
+    for split in sorted(frame.split.unique()):
+        part = rmse.xs(split, level="split").dropna(axis=1, how="all").T
+        errors.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
+    if frame.method.str.endswith(TOLD).any():
+        errors.append(rst_table("Told of times and groups", told_table(frame), 4))
+    if len(failed):
+        told = failed.groupby(["method", "error"]).dataset.unique()
+        errors += ["Without a result:", ""]
+        errors += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
+    title = "RMSE relative to peers, geometric means"
+    relative = [rst_table(title, ratio_table(rmse), 3)]
+    title = "The same, each without the set that lowers it most"
+    relative.append(rst_table(title, without_best_set(rmse), 3))
+    relative.append(rst_table("Share of the runs with the lower error", win_table(rmse), 2))
+    for ours in OURS:
+        if ours in rmse:
+            table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
+            relative.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
+    times = time_parts("Fit time, seconds", frame)
+    if alone is not None:
+        times += time_parts("Fit time of runs with the machine to themselves, seconds", alone)
+    complete, average, p_value = rank_test(rmse)
+    ranks = [rst_table("Average rank", average.to_frame("rank"), 3)]
+    difference = critical_difference(len(average), len(complete))
+    ranks += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", ""]
+    ranks += [f"Critical difference of Nemenyi's test at 5 %: {difference:.2f}.", ""]
+    folded = {
+        "Errors of every set": errors,
+        "Errors relative to each peer": relative,
+        "Fit times": times,
+        "Ranks and versions": [*ranks, versions(frame)],
+    }
+    return "\n".join(fold(title, parts) for title, parts in folded.items())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -216,37 +355,22 @@ def main():
     times = args.times or args.results.with_name("times.jsonl")
     args.output.mkdir(parents=True, exist_ok=True)
     frame, failed = load(args.results)
+    text = tables(frame, failed, load(times)[0] if times.exists() else None)
+    text = f".. Written by benchmarks/report.py.\n\n{text}"
+    (args.output / "tabular.inc").write_text(text, encoding="utf-8")
+    columns = ["dataset", "split", "method", "rmse", "r2", "fit_s", "predict_s", "threads"]
+    frame.reindex(columns=columns).to_csv(
+        args.output / "runs.csv", index=False, float_format="%.6g", lineterminator="\n"
+    )
     rmse, fit_s = pivot(frame, "rmse"), pivot(frame, "fit_s")
-    parts = [".. Written by benchmarks/report.py.", ""]
-    for split in sorted(frame.split.unique()):
-        part = rmse.xs(split, level="split").T
-        parts.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
-    parts.append(rst_table("RMSE relative to peers, geometric means", ratio_table(rmse), 3))
-    parts.append(rst_table("Share of the runs with the lower error", win_table(rmse), 2))
-    if frame.method.str.endswith(TOLD).any():
-        parts.append(rst_table("Told of times and groups", told_table(frame), 4))
-    for ours in OURS:
-        if ours in rmse:
-            table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
-            parts.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
-    parts += time_parts("Fit time, seconds", frame)
-    if times.exists():
-        title = "Fit time of runs with the machine to themselves, seconds"
-        parts += time_parts(title, load(times)[0])
     if any(method in rmse for method in ABLATIONS):
         title = "RMSE relative to that of NONA without boosting"
         table = rst_table(title, upright(ablation_table(rmse)), 3)
         (args.output / "ablations.inc").write_text(table + "\n", encoding="utf-8")
-    complete, average, p_value = rank_test(rmse)
-    parts.append(rst_table("Average rank", average.to_frame("rank"), 3))
-    parts += [f"Friedman test over {len(complete)} sets: p = {p_value:.2g}.", "", versions(frame)]
-    if len(failed):
-        told = failed.groupby(["method", "error"]).dataset.unique()
-        parts += ["", "Without a result:", ""]
-        parts += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
-    (args.output / "tabular.inc").write_text("\n".join(parts) + "\n", encoding="utf-8")
-    draw_ranks(complete, average, args.output / "ranks.png")
-    draw_time(rmse, fit_s, args.output / "accuracy_time.png")
+    complete, average, _ = rank_test(rmse)
+    draw_ranks(complete, average, args.output / "ranks.svg")
+    draw_time(rmse, fit_s, args.output / "accuracy_time.svg")
+    draw_errors(relative_errors(rmse), args.output / "errors.svg")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "examples"]

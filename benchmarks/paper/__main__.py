@@ -17,7 +17,7 @@ from pathlib import Path
 # Not that of _runs, which needs some of the packages below.
 RESULTS = Path(__file__).parents[1] / "results"
 # Needed by one script or another.
-PACKAGES = ("entmax", "matplotlib", "pandas", "scikit_posthocs", "umap")
+PACKAGES = ("entmax", "matplotlib", "pandas", "umap")
 # Those that keep results apart from what they write to the docs.
 SCRIPTS = {
     "finetuning": True,

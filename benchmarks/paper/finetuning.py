@@ -12,7 +12,7 @@ rows, on the embeddings of the dense and of the NONA model. A data set that was
 downloaded to a folder is a further task. Resumable: a run that is in the results
 is not run again; other texts need --results of their own. Writes
 results/paper_finetuning.jsonl, docs/papers/finetuning.inc and
-docs/papers/finetuning.png.
+docs/papers/finetuning.svg.
 """
 
 import time
@@ -33,7 +33,6 @@ from ._downloads import DOWNLOADS, downloaded_task
 from ._runs import (
     load_results,
     parse,
-    require,
     run_missing,
     script_parser,
     shortened,
@@ -138,7 +137,7 @@ def write(frame, output):
     path = output / "finetuning.inc"
     write_table(path, "finetuning.py", title, summarise(frame), f"Mean ranks: {ranks}.")
     if len(rmse) > 2:
-        draw_ranks(rmse, average, output / "finetuning.png")
+        draw_ranks(rmse, average, output / "finetuning.svg")
 
 
 def main():
@@ -155,8 +154,6 @@ def main():
     if args.dataset is not None:
         further[args.dataset] = downloaded_task(args.dataset, args.folder)
     names = [*(args.tasks or ([] if further else tasks())), *further]
-    if len({*names, *(task for task, *_ in load_results(args.results, KEY))}) > 2:
-        require("scikit_posthocs", "scikit-posthocs")  # for the picture
     measure(names, args.splits, args.quick, args.results, further)
     write(pd.DataFrame(load_results(args.results, KEY).values()), args.output)
 

@@ -1,25 +1,24 @@
 """Heads as the rows grow: accuracy with a growing bank, and cost beside a linear head.
 
 Usage, in benchmarks/: python -m paper.growth [--banks N ...] [--rows N ...] [--quick]
+       python -m paper.growth --report
 
 First: each weighting of `weightings` is trained once, in the papers' setting, on
 1,000 rows of Friedman's first function with noise; then its bank, not its
 network, is cut down and grown by further rows of the same kind. Then: seconds
 of a fit and of a prediction of NONA, with and without SoftStep, and of SoftStep
 k-NN, over those of the same network with a linear head, timed in turn. Writes
-results/paper_growth.json, and growth.inc, growth.png and cost.inc to docs/papers.
+results/paper_growth.json, and growth.inc, growth.svg and cost.inc to docs/papers;
+`--report` writes the latter alone.
 """
 
 import json
 import time
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _methods import PAPER, make_regressor
+from _style import INK, NONA, PEER, SOFTSTEP, WIDTH, label_ends, picture, plain_log
 from _surfaces import LinearHeadRegressor
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
@@ -43,6 +42,11 @@ GROWN = [
     "S1 of soft ranks, linear",
     "S1 of similarities",
 ]
+# The weightings of our two estimators, by colour.
+COLORS = dict.fromkeys(["softmax", "softmax + S1", "softmax + S2"], NONA)
+COLORS |= dict.fromkeys(
+    ["S1 of soft ranks", "S1 of soft ranks, linear", "S1 of similarities"], SOFTSTEP
+)
 TIMED = ["softmax", "softmax + S2", "S1 of soft ranks"]
 QUICK_ROWS = {"banks": [30, 300], "rows": [100, 200]}
 
@@ -106,20 +110,25 @@ def cost(n_rows, epochs=3, n_queries=1000):
 
 def draw(frame, path):
     """Errors and numbers of neighbours that count against the bank's rows."""
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharex=True)
-    for i, (name, part) in enumerate(frame.groupby("weighting", sort=False)):
-        style = {"color": f"C{i % 10}", "ls": "-" if i < 10 else "--", "marker": "."}
-        axes[0].plot(part.bank, part.rmse, label=name, **style)
-        axes[1].plot(part.bank, part.neighbors, **style)
-    axes[0].axvline(N_TRAIN, color="0.8", zorder=0)
-    axes[0].axhline(NOISE, color="0.8", zorder=0)
-    axes[0].set(xscale="log", xlabel="rows in the bank", ylabel="test RMSE")
-    axes[1].set(xscale="log", yscale="log", xlabel="rows in the bank")
-    axes[1].set_ylabel("effective number of neighbours")
-    figure.legend(loc="outside right center", fontsize=8)
-    figure.set_layout_engine("constrained")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    values = {"rmse": "test RMSE (lower is better)", "neighbors": "effective number of neighbours"}
+    with picture(path, 2, figsize=(WIDTH, 7.6), sharex=True) as (_, axes):
+        for axis, (value, label) in zip(axes, values.items(), strict=True):
+            ends, words = {}, {}
+            for name, part in frame.groupby("weighting", sort=False):
+                own = COLORS.get(name, PEER)
+                axis.plot(part.bank, part[value], color=own, marker=".", lw=1.2)
+                ends[name] = part.bank.iloc[-1], part[value].iloc[-1]
+                words[name] = {"color": INK if own == PEER else own, "size": 9}
+            axis.set(xscale="log", ylabel=label)
+            if value == "rmse":
+                axis.axhline(NOISE, color=INK, lw=0.8, ls=":")
+            else:
+                axis.set_yscale("log")
+                plain_log(axis.yaxis)
+            axis.axvline(N_TRAIN, color=INK, lw=0.8, ls=":")
+            plain_log(axis.xaxis)
+            label_ends(axis, ends, words)
+        axes[1].set_xlabel("rows in the bank")
 
 
 def growth_table(frame):
@@ -144,26 +153,36 @@ def cost_table(frame):
     return pd.DataFrame(rows).T.rename(columns="{:,} rows".format)
 
 
+def write(found, output):
+    """Write the tables and the picture of what the results hold."""
+    frame = pd.DataFrame(found["growth"])
+    title = f"Test RMSE with growing banks; the networks were trained on {N_TRAIN:,} rows"
+    write_table(output / "growth.inc", "growth.py", title, growth_table(frame))
+    title = "Seconds of an epoch and of predicting 1,000 rows, relative to a linear head"
+    write_table(output / "cost.inc", "growth.py", title, cost_table(pd.DataFrame(found["cost"])))
+    draw(frame, output / "growth.svg")
+
+
 def main():
     parser = script_parser(__doc__, results="paper_growth.json")
     banks = [30, 100, 300, 1000, 3000, 10_000, 30_000]
     parser.add_argument("--banks", nargs="+", type=positive, default=banks)
     parser.add_argument("--rows", nargs="+", type=positive, default=[1000, 3000, 10_000, 30_000])
+    parser.add_argument("--report", action="store_true", help="write from the results alone")
     args = parse(parser)
+    if args.report:
+        write(json.loads(args.results.read_text(encoding="utf-8")), args.output)
+        return
     require("entmax", "entmax")
     if args.quick:
         args.banks, args.rows = QUICK_ROWS["banks"], QUICK_ROWS["rows"]
     max_iter = QUICK["max_iter"] if args.quick else PAPER["max_iter"]
     grown = [line for name in GROWN for line in grow(name, sorted(args.banks), max_iter)]
     costs = [line for n_rows in args.rows for line in cost(n_rows)]
+    found = {"growth": grown, "cost": costs}
     args.results.parent.mkdir(parents=True, exist_ok=True)
-    args.results.write_text(json.dumps({"growth": grown, "cost": costs}, indent=1) + "\n")
-    frame = pd.DataFrame(grown)
-    title = f"Test RMSE with growing banks; the networks were trained on {N_TRAIN:,} rows"
-    write_table(args.output / "growth.inc", "growth.py", title, growth_table(frame))
-    title = "Seconds of an epoch and of predicting 1,000 rows, relative to a linear head"
-    write_table(args.output / "cost.inc", "growth.py", title, cost_table(pd.DataFrame(costs)))
-    draw(frame, args.output / "growth.png")
+    args.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write(found, args.output)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Usage, in benchmarks/: python -m paper.pictures [--splits N] [--quick] [--output FOLDER]
 
-Writes to docs/papers: surfaces.png, the synthetic targets learnt by every head;
-softstep.png, the masks S1 and S2 for several t; embeddings.png, the embeddings of
+Writes to docs/papers: surfaces.svg, the synthetic targets learnt by every head;
+softstep.svg, the masks S1 and S2 for several t; embeddings.svg, the embeddings of
 the dense model and of NONA on held-out rows of the rotated digits, in the papers'
 setting, in two dimensions by UMAP (umap-learn); and embeddings.inc, the local
 smoothness of the embeddings of three tasks.
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import torch
 from _methods import PAPER, make_regressor
-from _surfaces import draw_surfaces, learn_surfaces, plt
+from _style import BLEND, WIDTH, picture
+from _surfaces import draw_surfaces, learn_surfaces
 from sklearn.neighbors import NearestNeighbors
 
 from skneighbors.nn import log_softstep_s1, log_softstep_s2
@@ -95,23 +96,15 @@ def draw_embeddings(found, y, reducer, path):
         Makes a transformer to two dimensions, given ``random_state`` and ``n_jobs``.
     path : path-like
     """
-    figure, axes = plt.subplots(
-        1, len(found), figsize=(3.5 * len(found) + 0.8, 3.9), layout="constrained"
-    )
-    for axis, (head, (Z, smoothness)) in zip(axes, found.items(), strict=True):
-        # UMAP warns of a random_state with more than one job.
-        plane = reducer(random_state=0, n_jobs=1).fit_transform(Z)
-        points = axis.scatter(*plane.T, c=y, s=9, cmap="viridis")
-        axis.set(xticks=[], yticks=[])
-        axis.set_title(f"{head}\nlocal smoothness {smoothness:.3f}", fontsize=10)
-    figure.colorbar(points, ax=axes, label="angle, degrees", pad=0.01)
-    figure.suptitle(
-        "Embeddings of held-out rotated digits, reduced by UMAP; local smoothness: "
-        "0 where neighbours are alike, about 2 without relation",
-        fontsize=11,
-    )
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    n_heads = len(found)
+    with picture(path, n_heads, figsize=(WIDTH, 2.6 * n_heads)) as (figure, axes):
+        for axis, (head, (Z, smoothness)) in zip(axes, found.items(), strict=True):
+            # UMAP warns of a random_state with more than one job.
+            plane = reducer(random_state=0, n_jobs=1).fit_transform(Z)
+            points = axis.scatter(*plane.T, c=y, s=8, cmap=BLEND, lw=0)
+            axis.set(xticks=[], yticks=[])
+            axis.set_title(f"{head}: local smoothness {smoothness:.3f} (lower is better)")
+        figure.colorbar(points, ax=axes, location="bottom", label="angle, degrees", pad=0.01)
 
 
 def softstep_masks(x):
@@ -135,15 +128,14 @@ def softstep_masks(x):
 def draw_softstep(path):
     """Save the masks as functions of the scaled similarity, one family a panel."""
     x = np.linspace(0, 1, 501)
-    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True, layout="constrained")
-    for axis, (title, family) in zip(axes, softstep_masks(x).items(), strict=True):
-        for t, shade in zip(family, np.linspace(0, 0.9, len(family)), strict=True):
-            axis.plot(x, family[t], color=plt.cm.viridis(shade), label=f"t = {t:g}")
-        axis.set(title=title, xlabel="scaled similarity x (1: the most similar)")
-        axis.legend(frameon=False, fontsize=9)
-    axes[0].set_ylabel("mask")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    with picture(path, 2, figsize=(WIDTH, 5.6), sharex=True) as (_, axes):
+        for axis, (title, family) in zip(axes, softstep_masks(x).items(), strict=True):
+            shades = BLEND(np.linspace(0, 1, len(family)))
+            for (t, mask), shade in zip(family.items(), shades, strict=True):
+                axis.plot(x, mask, color=shade, label=f"t = {t:g}")
+            axis.legend(loc="lower right", handlelength=1)
+            axis.set(title=title, ylabel="mask")
+        axes[1].set_xlabel("scaled similarity x (1: the most similar)")
 
 
 def write_embeddings(n_splits, quick, reducer, output):
@@ -156,7 +148,7 @@ def write_embeddings(n_splits, quick, reducer, output):
                 lines.append({"task": task, "head": head, "smoothness": smoothness})
                 print(f"{task}, split {split}, {head}: {smoothness:.4f}", flush=True)
             if (task, split) == (DRAWN, 0):
-                draw_embeddings(found, y_test, reducer, output / "embeddings.png")
+                draw_embeddings(found, y_test, reducer, output / "embeddings.svg")
     title = (
         f"Mean squared difference of a test row's target to those of its {N_NEIGHBORS} nearest "
         "training rows in the embedding, over the targets' variance (0: all alike, about 2: no "
@@ -170,8 +162,8 @@ def main():
     args = parse(script_parser(__doc__, splits=3))
     reducer = require("umap", "umap-learn").UMAP  # before what takes minutes
     settings = QUICK_SURFACES if args.quick else SURFACES
-    draw_surfaces(learn_surfaces(**settings), args.output / "surfaces.png", settings["n_rows"])
-    draw_softstep(args.output / "softstep.png")
+    draw_surfaces(learn_surfaces(**settings), args.output / "surfaces.svg", settings["n_rows"])
+    draw_softstep(args.output / "softstep.svg")
     write_embeddings(args.splits, args.quick, reducer, args.output)
 
 

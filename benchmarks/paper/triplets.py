@@ -8,12 +8,12 @@ the difference, the imbalance, is the error. In balance log(mass below / mass ab
 log(distance above / distance below). Where an anchor is missed, one side has more of
 both: equal weights lie on the other diagonal. Anchors are held-out rows, neighbours the
 training rows, weighted by NONA; by softmax of the dense model's distances; by the same
-at the sharpness that suits the training rows; and equally. Writes triplets.png and .inc.
+at the sharpness that suits the training rows; and equally. Writes triplets.svg and .inc.
 """
 
 import numpy as np
 import pandas as pd
-from _surfaces import plt
+from _style import INK, WIDTH, color, picture
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
@@ -101,19 +101,21 @@ def figures(weights, y_train, y):
 def draw(found, path):
     """Save mass against distance ratios, one task a row and one way to weigh a column."""
     names = [name for name in next(iter(found.values()))[0] if name != "equal weights"]
-    figure, axes = plt.subplots(len(found), len(names), figsize=(9, 6.6), layout="constrained")
-    for axes_row, (task, (weights, y_train, y)) in zip(axes, found.items(), strict=True):
-        for axis, name in zip(axes_row, names, strict=True):
-            for way, style in (("equal weights", {"c": "0.75"}), (name, {"c": "C0"})):
-                x, log_mass = log_ratios(balance(weights[way], y_train, y))
-                axis.scatter(x.clip(-LIMIT, LIMIT), log_mass.clip(-LIMIT, LIMIT), s=6, **style)
-            axis.axline((0, 0), slope=1, color="black", lw=1)
-            axis.set(title=f"{task}: {name}", aspect="equal", xlim=FRAME, ylim=FRAME)
-    figure.suptitle("Held-out rows; line: balance, grey: equal weights")
-    figure.supxlabel(f"log(distance above / distance below), cut to ±{LIMIT}")
-    figure.supylabel(f"log(mass below / mass above), cut to ±{LIMIT}")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    shape = len(names), len(found)
+    with picture(path, *shape, figsize=(WIDTH, 8.2), sharex=True, sharey=True) as (figure, axes):
+        for axes_column, (task, (weights, y_train, y)) in zip(axes.T, found.items(), strict=True):
+            equal = pd.concat(log_ratios(balance(weights["equal weights"], y_train, y)), axis=1)
+            equal = equal.clip(-LIMIT, LIMIT).sort_values(0)
+            for axis, name in zip(axes_column, names, strict=True):
+                x, log_mass = log_ratios(balance(weights[name], y_train, y))
+                points = x.clip(-LIMIT, LIMIT), log_mass.clip(-LIMIT, LIMIT)
+                axis.plot(equal[0], equal[1], color=INK, lw=1, ls="--")
+                axis.axline((0, 0), slope=1, color=INK, lw=1)
+                axis.scatter(*points, s=7, lw=0, color=color(name))
+                axis.set(title=f"{task}: {name}", aspect="equal", xlim=FRAME, ylim=FRAME)
+                axis.set(xticks=range(-4, 5, 2), yticks=range(-4, 5, 2))
+        figure.supxlabel(f"log(distance above / distance below), cut to ±{LIMIT}", size=10)
+        figure.supylabel(f"log(mass below / mass above), cut to ±{LIMIT}", size=10)
 
 
 def main():
@@ -125,7 +127,7 @@ def main():
         for name in runs[0][0]:
             told = pd.DataFrame([figures(weights[name], *ys) for weights, *ys in runs])
             lines[f"{task}: {name}"] = told.apply(spread)
-    draw(drawn, args.output / "triplets.png")
+    draw(drawn, args.output / "triplets.svg")
     title = (
         "Correlation of log(mass below / mass above) and log(distance above / distance below), "
         "mean squared imbalance over the targets' variance, share of the weight on labels within "

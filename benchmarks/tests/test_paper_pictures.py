@@ -49,7 +49,7 @@ def read_table(path):
 
 
 def is_picture(path):
-    return path.read_bytes().startswith(b"\x89PNG")
+    return "<svg" in path.read_text(encoding="utf-8")
 
 
 def test_local_smoothness_is_that_of_brute_force():
@@ -109,7 +109,7 @@ def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=FirstTwo))
     run_script(pictures, monkeypatch, tmp_path)
-    for name in ("surfaces.png", "softstep.png", "embeddings.png"):
+    for name in ("surfaces.svg", "softstep.svg", "embeddings.svg"):
         assert is_picture(tmp_path / name)
     table = read_table(tmp_path / "embeddings.inc")
     assert list(table) == pictures.TASKS
@@ -181,7 +181,7 @@ def test_triplets_tell_of_the_weights_of_the_models(tmp_path, monkeypatch):
     from paper.pictures import trained
 
     run_script(triplets, monkeypatch, tmp_path)
-    assert is_picture(tmp_path / "triplets.png")
+    assert is_picture(tmp_path / "triplets.svg")
     table = read_table(tmp_path / "triplets.inc")
     ways = ["equal weights", "dense", "dense, sharpened", "NONA"]
     assert list(table) == [f"{task}: {way}" for task in triplets.TASKS for way in ways]

@@ -174,6 +174,79 @@ def test_ratios_and_ranks(results):
     assert list(failed.method) == ["TabR-S-D"]
 
 
+def test_relative_errors_are_those_of_the_best_method_of_each_set():
+    import report
+
+    rng = np.random.default_rng(0)
+    methods = ["XGBoost", "CatBoost", "TabM-D", "NONA", "NONA, one member"]
+    index = pd.MultiIndex.from_product([["yacht", "wine"], [0, 1]], names=["dataset", "split"])
+    rmse = pd.DataFrame(rng.uniform(1, 2, (4, 5)), index=index, columns=methods)
+    rmse.loc[("wine", 1), "TabM-D"] = None
+    rmse["NONA, one member"] = 0.1  # an ablation is not compared
+    table = report.relative_errors(rmse)
+    assert list(table.index) == methods[:4]
+    assert list(table) == ["yacht", "wine"]
+    for name, compared in (("yacht", methods[:4]), ("wine", ["XGBoost", "CatBoost", "NONA"])):
+        error = {m: np.sqrt(rmse[m][name, 0] * rmse[m][name, 1]) for m in compared}
+        for method in compared:
+            expected = error[method] / min(error.values())
+            assert table.loc[method, name] == pytest.approx(expected)
+    assert np.isnan(table.loc["TabM-D", "wine"])
+    # A method that lacks a split of every set is not shown.
+    rmse.loc[("yacht", 1), "TabM-D"] = None
+    assert list(report.relative_errors(rmse).index) == ["XGBoost", "CatBoost", "NONA"]
+
+
+def test_the_heatmap_tells_every_error_and_the_best_in_bold(tmp_path):
+    import report
+
+    table = pd.DataFrame(
+        {"yacht": [1.0, 1.254], "wine": [2.5, 1.0], "pol": [123.4, 1.0]}, index=["CatBoost", "NONA"]
+    )
+    path = tmp_path / "errors.svg"
+    report.draw_errors(table, path)
+    text = path.read_text(encoding="utf-8")
+    for cell, times in {">1.00<": 3, ">1.25<": 1, ">2.50<": 1, ">123<": 1}.items():
+        assert text.count(cell) == times
+    assert all("font-weight: 700" in line for line in text.splitlines() if ">1.00<" in line)
+    assert not any("font-weight: 700" in line for line in text.splitlines() if ">2.50<" in line)
+    # The same picture is the same file.
+    report.draw_errors(table, tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes() == path.read_bytes()
+
+
+def test_ratios_without_the_set_that_lowers_them_most(results):
+    import report
+
+    frame, _ = report.load(results)
+    rmse = report.pivot(frame, "rmse")
+    rmse.loc["wine", "NONA"] = 0.1  # of 20 and 40 by the peers
+    rmse.loc["pol", "NONA"] = 18.0  # of 6 and 12
+    table = report.without_best_set(rmse)
+    # What is left is yacht, 1 of 2, and pol.
+    assert table.loc["NONA", "XGBoost"] == pytest.approx(np.sqrt(1 / 2 * 18 / 6))
+    assert table.loc["NONA", "CatBoost"] == pytest.approx(np.sqrt(1 / 4 * 18 / 12))
+    assert table.loc["NONA", "best peer"] == pytest.approx(np.sqrt(1 / 2 * 18 / 6))
+
+
+def test_fit_times_relative_to_peers(results):
+    import report
+
+    frame, _ = report.load(results)
+    table = report.time_table(report.pivot(frame, "fit_s"))
+    assert table.loc["NONA"].to_dict() == pytest.approx(
+        {"tuned k-NN": 1 / 8, "XGBoost": 1 / 2, "CatBoost": 1 / 4}
+    )
+
+
+@pytest.mark.parametrize(("n_methods", "quantile"), [(2, 1.960), (5, 2.728), (10, 3.164)])
+def test_critical_differences_are_those_of_demsars_table(n_methods, quantile):
+    import report
+
+    expected = quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * 14))
+    assert report.critical_difference(n_methods, 14) == pytest.approx(expected, rel=1e-3)
+
+
 def test_many_sets_are_rows():
     import report
 
@@ -187,13 +260,14 @@ def test_fit_times_are_compared_where_the_sets_are_known_to_be_large(results):
 
     frame, _ = report.load(results)
     frame = frame.replace({"method": {"CatBoost": "RealMLP-TD"}})
-    table, line, _ = report.time_parts("Fit time", frame)
+    table, relative, line, _ = report.time_parts("Fit time", frame)
     assert "Fit time" in table
+    assert '"NONA", 0.125, 0.5, 0.25' in relative
     assert "that both ran: NONA 0.25." in line
     unknown = frame.assign(dataset="mine " + frame.dataset)
-    assert len(report.time_parts("Fit time", unknown)) == 1
+    assert len(report.time_parts("Fit time", unknown)) == 2
     without = frame[frame.method != "RealMLP-TD"]
-    assert len(report.time_parts("Fit time", without)) == 1
+    assert len(report.time_parts("Fit time", without)) == 2
 
 
 def test_ablations_are_compared_on_the_runs_that_both_made(results):
@@ -215,7 +289,6 @@ def test_ablations_are_compared_on_the_runs_that_both_made(results):
 def test_report_is_written(results, tmp_path, monkeypatch):
     import report
 
-    monkeypatch.setattr(report, "draw_ranks", lambda *args: None)  # needs scikit-posthocs
     output, times = tmp_path / "docs", tmp_path / "times.jsonl"
     seconds = {("pol", "NONA"): 6.0, ("wine", "NONA"): 2.0, ("yacht", "NONA"): 900.0}
     seconds |= {(d, "RealMLP-TD"): 2.0 for d in ("pol", "wine", "yacht")}
@@ -234,7 +307,16 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     assert "cores of each run: 2, geometric mean" in text
     assert text.count("1,000 rows that both ran") == 1
     assert "1,000 rows that both ran: NONA 1.73." in text
-    assert (output / "accuracy_time.png").stat().st_size > 1000
+    # Every table is folded: no line of one stands at the margin.
+    assert text.count(".. dropdown:: ") == 4
+    assert not any(line.startswith((".. csv-table", '"')) for line in text.splitlines())
+    runs = pd.read_csv(output / "runs.csv").set_index(["dataset", "split", "method"])
+    assert runs.loc[("wine", 1, "CatBoost"), "rmse"] == 40
+    assert len(runs) == 24
+    for name in ("accuracy_time", "ranks", "errors"):
+        picture = (output / f"{name}.svg").read_text(encoding="utf-8")
+        assert all(f">{method}" in picture for method in ("NONA", "XGBoost", "CatBoost"))
+        assert picture.count("lower is better") == 1 + (name == "accuracy_time")
 
 
 def test_every_ablation_takes_something_away(benchmarks_importable):
