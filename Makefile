@@ -18,7 +18,7 @@ BIN = $(VENV)/bin
 # Two workers of one thread each: pytest-xdist shares the cores, not torch.
 PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
-TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/*/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
+TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
 .PHONY: demo benchmark benchmark-further benchmark-tables paper paper-quick test test-oldest lint docs wheel-check clean
 
