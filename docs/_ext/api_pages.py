@@ -1,7 +1,5 @@
 """Pages of classes: parameters in groups, and a table of the public methods."""
 
-from importlib import import_module
-
 from sphinx.errors import ExtensionError
 
 import skneighbors
@@ -32,7 +30,7 @@ GROUPS = {
     "Prediction": ["n_candidates", "algorithm"],
 }
 ESTIMATORS = [skneighbors.NONARegressor, skneighbors.SoftStepKNNRegressor]
-# What these packages give to our classes is shown, what torch does is not.
+# What classes have from these packages is shown, what they have from torch is not.
 SHOWN = {"skneighbors", "sklearn"}
 
 
@@ -43,12 +41,6 @@ def public_members(cls):
         if base.__module__.partition(".")[0] in SHOWN:
             names |= {name for name in vars(base) if not name.startswith("_")}
     return sorted(name for name in names if _is_member(getattr(cls, name)))
-
-
-def members_of(path):
-    """Do the same for a class's full name, as the template of its page knows it."""
-    module, _, name = path.rpartition(".")
-    return public_members(getattr(import_module(module), name))
 
 
 def _is_member(value):
@@ -73,7 +65,7 @@ def edit_class(app, what, name, obj, options, lines):
     members = public_members(obj)
     if members:
         lines += ["", ".. rubric:: Methods", "", ".. autosummary::", "    :nosignatures:", ""]
-        lines += [f"    ~{name}.{member}" for member in members] + [""]
+        lines += [f"    ~{obj.__name__}.{member}" for member in members] + [""]
 
 
 def _group_parameters(lines):

@@ -1,5 +1,8 @@
 """Formulas as MathML, which browsers draw by themselves: no script, nothing to load."""
 
+import re
+from html import escape
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -23,11 +26,13 @@ def visit_math_block(translator, node):
 
 def _convert(node, as_block):
     """MathML of a formula; one that cannot be converted is a warning."""
+    # A command that docutils' converter does not know.
+    formula = re.sub(r"\\dots\b", r"\\ldots", node.astext())
     try:
-        return tex2mathml(node.astext(), as_block=as_block)
+        return tex2mathml(formula, as_block=as_block)
     except MathError as error:
-        logger.warning("no MathML for %r: %s", node.astext(), error, location=node)
-        return f"<code>{node.astext()}</code>"
+        logger.warning("no MathML for %r: %s", formula, error, location=node)
+        return f"<code>{escape(formula)}</code>"
 
 
 def setup(app):

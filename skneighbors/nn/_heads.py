@@ -238,6 +238,16 @@ class SoftStepKNN(NeighborHead):
         Returns
         -------
         weights : Tensor of shape (..., b, K)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2, softstep="s2").eval()
+        >>> s, total = torch.tensor([[-1.0, -2.0]]), torch.tensor([[10.0]])
+        >>> nearest, second = head.weights_of_nearest(torch.zeros(1, 2), s, total)[0]
+        >>> bool(nearest >= second)
+        True
         """
         x = self._from_rank(hard_rank(s, sample_weight), total)
         mask = NeighborMask.of(s, None, sample_weight)
@@ -269,7 +279,14 @@ class SoftStepKNN(NeighborHead):
 
     @property
     def ranked(self):
-        """Whether weights depend on ranks, not on similarities alone."""
+        """Whether weights depend on ranks, not on similarities alone.
+
+        Examples
+        --------
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> SoftStepKNN(embedding_dim=2).ranked, SoftStepKNN(embedding_dim=2, rank=None).ranked
+        (True, False)
+        """
         return self.rank is not None
 
     def _log_weights(self, z, low, high):
@@ -290,6 +307,15 @@ class SoftStepKNN(NeighborHead):
         -------
         rank : Tensor of shape (..., b, 1)
             The smallest that is found on a grid; inf where there is none.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2, softstep_parameters="global").eval()
+        >>> rank = head.last_rank(torch.zeros(1, 2), torch.tensor([[1000.0]]), depth=20.0)
+        >>> bool(1 < rank < 1000)
+        True
         """
         nearest = total.new_zeros(*z.shape[:-1], 1)
         furthest = nearest - total.clamp(min=1).log()
