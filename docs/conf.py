@@ -36,15 +36,21 @@ nitpick_ignore = [
     ("std:ref", "metadata_routing"),
 ]
 
+smartquotes = False  # quotes in types are Python's
+
 html_theme = "pydata_sphinx_theme"
 html_title = "skneighbors"
 html_context = {"tagline": skneighbors.__doc__.rstrip(".")}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
+html_domain_indices = False
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {"**": ["sidebar-nav-bs"]}
 html_theme_options = {
+    "logo": {"text": "skneighbors"},
+    "navbar_align": "left",
     "show_prev_next": False,
     "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
@@ -65,6 +71,7 @@ numpydoc_xref_ignore = "all"  # but for what is named here, and numpydoc's own n
 numpydoc_xref_aliases = {
     "Tensor": "torch.Tensor",
     "nn.Module": "torch.nn.Module",
+    "callable": ":func:`callable <python:callable>`",
     "array-like": ":term:`sklearn:array-like`",
     "Explanation": "skneighbors.inspection.Explanation",
     "NONARegressor": "skneighbors.NONARegressor",

@@ -29,10 +29,12 @@ def _convert(node, as_block):
     # A command that docutils' converter does not know.
     formula = re.sub(r"\\dots\b", r"\\ldots", node.astext())
     try:
-        return tex2mathml(formula, as_block=as_block)
+        mathml = tex2mathml(formula, as_block=as_block)
     except MathError as error:
         logger.warning("no MathML for %r: %s", formula, error, location=node)
         return f"<code>{escape(formula)}</code>"
+    # A thin space between a function's name and what it is of, where no bracket parts them.
+    return re.sub(r"(&ApplyFunction;</mo>)(?=\s*<m[in])", r'\1<mspace width="0.17em"/>', mathml)
 
 
 def setup(app):
