@@ -1,4 +1,4 @@
-"""Check the built site: dead links, what is loaded from elsewhere, what runs beyond the edge.
+"""Check the built site: dead links, what is loaded from elsewhere, what runs beyond an edge.
 
 ``python docs/check_site.py docs/_build/html`` needs Chromium, for the widths alone. It prints what
 is wrong, page by page, and then returns 1.
@@ -28,15 +28,21 @@ LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", 
 IN_CSS = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
 
 # Opens every page in a frame, makes the frame as wide as each device and posts what is wrong:
-# elements that end right of the edge, unless a box of their own clips or scrolls them, and what
-# the page's scripts have loaded from other hosts.
+# elements that end right of the edge, unless a box of their own scrolls them, boxes that cut off
+# what is in them, and what the page has loaded from other hosts.
 HARNESS = """
 <!doctype html><body><script>
-const CLIPS = new Set(["auto", "scroll", "hidden", "clip"]);
-function isClipped(element, view) {
+function scrolls(element, view) {
   for (let box = element.parentElement; box && box !== view.document.body; box = box.parentElement)
-    if (CLIPS.has(view.getComputedStyle(box).overflowX)) return true;
+    if (["auto", "scroll"].includes(view.getComputedStyle(box).overflowX)) return true;
   return false;
+}
+function isWide(element, view, width) {
+  const box = element.getBoundingClientRect();
+  if (box.width <= 1 || box.height <= 1) return false;  // hidden
+  const hides = ["hidden", "clip"].includes(view.getComputedStyle(element).overflowX);
+  if (hides && element.scrollWidth > element.clientWidth + 1) return true;
+  return box.right > width + 1 && !scrolls(element, view);
 }
 function name(element) {
   const label = element.id ? "#" + element.id : [...element.classList].map(c => "." + c).join("");
@@ -44,10 +50,8 @@ function name(element) {
     JSON.stringify(element.textContent.trim().slice(0, 40));
 }
 function findWide(view, width) {
-  const wide = [...view.document.body.querySelectorAll("*")].filter(element => {
-    const box = element.getBoundingClientRect();
-    return box.width > 0 && box.height > 0 && box.right > width + 1 && !isClipped(element, view);
-  });
+  const all = [...view.document.body.querySelectorAll("*")];
+  const wide = all.filter(element => isWide(element, view, width));
   const outermost = wide.filter(element => !wide.includes(element.parentElement)).map(name);
   const total = view.document.documentElement.scrollWidth;
   return total > width || outermost.length ? [{width, total, elements: outermost.slice(0, 5)}] : [];
@@ -202,7 +206,7 @@ def find_browser():
 
 
 def find_wide(root, browser):
-    """Name what runs beyond the edge at any width, and what scripts load from other hosts.
+    """Name what runs beyond an edge at any width, and what scripts load from other hosts.
 
     Parameters
     ----------
@@ -231,7 +235,7 @@ def find_wide(root, browser):
         problems += [f"{page['page']}: loads from another host {url}" for url in page["foreign"]]
         for wide in page["wide"]:
             elements = "; ".join(wide["elements"])
-            head = f"{page['page']}: runs beyond the edge at {wide['width']} pixels"
+            head = f"{page['page']}: runs beyond an edge at {wide['width']} pixels"
             problems.append(f"{head} (to {wide['total']}): {elements}")
     return problems
 
@@ -315,7 +319,7 @@ def main(arguments=None):
         print(f"There is no site in {root}: make docs", file=sys.stderr)
         return 2
     problems = find_dead_links(root) + find_wide(root, browser)
-    print("\n".join(problems or ["All links are alive, and no page runs beyond the edge."]))
+    print("\n".join(problems or ["All links are alive, and no page runs beyond an edge."]))
     return int(bool(problems))
 
 

@@ -53,12 +53,16 @@ def test_a_planted_overflow_is_found(site):
     browser = check_site.find_browser()
     if browser is None:
         pytest.skip("there is no Chromium here")
-    (site / "wide.html").write_text('<!doctype html><p id="wide" style="width: 1200px">wide</p>')
+    long = '<p style="width: 1200px">long</p>'
+    (site / "cut.html").write_text(f'<!doctype html><div style="overflow: hidden">{long}</div>')
+    (site / "wide.html").write_text(f"<!doctype html>{long}")
     problems = check_site.find_wide(site, browser)
     assert [problem.split(" (")[0] for problem in problems] == [
-        f"wide.html: runs beyond the edge at {width} pixels" for width in (1100, 420)
+        f"{page}.html: runs beyond an edge at {width} pixels"
+        for page in ("cut", "wide")
+        for width in (1100, 420)
     ]
-    assert all("p#wide" in problem for problem in problems)
+    assert all("long" in problem for problem in problems)
 
 
 CLASSES = [
