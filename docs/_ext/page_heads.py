@@ -3,13 +3,25 @@
 from html import escape
 
 from docutils import nodes
+from sphinx import addnodes
 
 MAX_DESCRIPTION = 160  # characters; search engines show no more
 
 
-def describe(text):
-    """Cut a paragraph to a description, after a sentence or else after a word."""
+def find_description(doctree):
+    """First paragraph of a page's own text, or of a docstring, without formulas; None if none."""
+    places = (nodes.document, nodes.section, addnodes.desc_content)
+    for paragraph in doctree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, places) and not any(paragraph.findall(nodes.math)):
+            return paragraph.astext()
+    return None
+
+
+def shorten(text):
+    """Cut a description after a sentence or else after a word."""
     text = " ".join(text.split())
+    if text.endswith(":"):
+        text = text[:-1] + "."
     if len(text) <= MAX_DESCRIPTION:
         return text
     head, _, _ = text[:MAX_DESCRIPTION].rpartition(". ")
@@ -24,11 +36,10 @@ def edit_head(app, pagename, templatename, context, doctree):
     if pagename == app.config.root_doc:
         context["title"], context["docstitle"] = f"{app.config.project}: {tagline}", ""
     if 'name="description"' not in context.get("metatags", ""):
-        paragraph = None if doctree is None else next(doctree.findall(nodes.paragraph), None)
-        text = tagline if paragraph is None else paragraph.astext()
-        context["metatags"] = context.get("metatags", "") + (
-            f'\n<meta name="description" content="{escape(describe(text))}">'
-        )
+        text = None if doctree is None else find_description(doctree)
+        text = shorten(text or f"{app.config.project}: {tagline}.")
+        tag = f'<meta name="description" content="{escape(text)}">'
+        context["metatags"] = f"{context.get('metatags', '')}\n{tag}"
     # A page of the header without pages below has nothing to show beside; nor has the root.
     is_alone = not context.get("parents") and not app.env.toctree_includes.get(pagename)
     if is_alone or pagename == app.config.root_doc:
