@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -284,10 +285,12 @@ def _run_harness(root, browser, html):
         ]
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            if not answered.wait(TIMEOUT):
-                log.seek(0)
-                text = log.read().decode(errors="replace")[-2000:]
-                raise RuntimeError(f"Chromium did not answer in {TIMEOUT} seconds.\n{text}")
+            stop = time.monotonic() + TIMEOUT
+            while not answered.wait(0.5):
+                if process.poll() is not None or time.monotonic() > stop:
+                    log.seek(0)
+                    text = log.read().decode(errors="replace")[-2000:]
+                    raise RuntimeError(f"Chromium ended, or ran {TIMEOUT} seconds.\n{text}")
         finally:
             process.terminate()
             process.wait()
