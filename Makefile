@@ -20,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark benchmark-further benchmark-tables paper paper-quick test test-oldest lint docs wheel-check clean
+.PHONY: demo benchmark benchmark-further benchmark-tables paper paper-quick test test-oldest lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -71,6 +71,14 @@ lint: $(VENV)/installed-lint
 
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# Of the site that `make docs` has built: links, and what runs beyond the edge of a screen.
+site-check: $(VENV)/installed-docs
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+# The inventories of others' documentation that links to it are made by, from the network.
+inventories: $(VENV)/installed-docs
+	$(BIN)/python docs/fetch_inventories.py
 
 wheel-check: $(VENV)/installed-build
 	rm -rf build dist .venv-wheel

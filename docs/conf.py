@@ -1,9 +1,13 @@
 """Configuration of the documentation."""
 
+import sys
 from pathlib import Path
 
 import skneighbors
 from skneighbors._recipe import TABLE, TABLE_SOFTSTEP_KNN
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
 
 project = "skneighbors"
 copyright = "2026, The skneighbors developers"
@@ -13,37 +17,80 @@ version = release = skneighbors.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
+    "myst_parser",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "api_pages",
+    "mathml",
+    "page_heads",
 ]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "_inventories"]
+templates_path = ["_templates"]
+nitpicky = True
+# In docstrings of scikit-learn's own; its inventory here knows no such names.
+nitpick_ignore = [
+    ("py:class", "sklearn.utils.metadata_routing.MetadataRequest"),
+    ("std:ref", "df_output_transform"),
+    ("std:ref", "metadata_routing"),
+]
+
+smartquotes = False  # quotes in types are Python's
+
 html_theme = "pydata_sphinx_theme"
 html_title = "skneighbors"
-html_theme_options = {"show_prev_next": False}
-html_sidebars = {"index": []}
+html_context = {"tagline": skneighbors.__doc__.rstrip(".")}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_domain_indices = False
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"**": ["sidebar-nav-bs"]}
+html_theme_options = {
+    "logo": {"text": "skneighbors"},
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
 
 autosummary_generate = True
 autodoc_typehints = "none"
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-# Members of torch's and scikit-learn's base classes are documented there.
-numpydoc_show_inherited_class_members = {
-    "skneighbors.NONARegressor": True,
-    "skneighbors.SoftStepKNNRegressor": True,
-    **{
-        f"skneighbors.nn.{name}": False
-        for name in (
-            "CategoricalEmbedding",
-            "MLPEmbedder",
-            "NONA",
-            "PeriodicEmbedding",
-            "SoftStep",
-            "SoftStepKNN",
-            "WeightedBatchNorm",
-        )
-    },
+maximum_signature_line_length = 80
+toc_object_entries_show_parents = "hide"
+add_module_names = False
+numpydoc_show_class_members = False  # api_pages lists them
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # but for what is named here, and numpydoc's own names
+numpydoc_xref_aliases = {
+    "Tensor": "torch.Tensor",
+    "nn.Module": "torch.nn.Module",
+    "callable": ":func:`callable <python:callable>`",
+    "array-like": ":term:`sklearn:array-like`",
+    "Explanation": "skneighbors.inspection.Explanation",
+    "NONARegressor": "skneighbors.NONARegressor",
+    "Recipe": "skneighbors.Recipe",
+    "SoftStepKNNRegressor": "skneighbors.SoftStepKNNRegressor",
+}
+
+# Inventories of others' documentation lie in the repository, so that no build needs a network.
+intersphinx_mapping = {
+    name: (url, str(HERE / "_inventories" / f"{name}.inv"))
+    for name, url in {
+        "numpy": "https://numpy.org/doc/stable/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "python": "https://docs.python.org/3/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "sklearn": "https://scikit-learn.org/stable/",
+        "torch": "https://docs.pytorch.org/docs/stable/",
+    }.items()
 }
 
 # The user guide's table of what every "auto" becomes.
@@ -88,4 +135,5 @@ sphinx_gallery_conf = {
     "within_subsection_order": EXAMPLES.index,
     "abort_on_example_error": True,
     "show_signature": False,
+    "write_computation_times": False,
 }

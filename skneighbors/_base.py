@@ -119,6 +119,13 @@ class BaseNeighborRegressor(
         -------
         self : object
             The estimator.
+
+        Examples
+        --------
+        >>> from skneighbors import NONARegressor
+        >>> model = NONARegressor().set_params(max_iter=50, recipe__dropout=0.1)
+        >>> model.recipe.dropout
+        0.1
         """
         if any(name.startswith("recipe__") for name in params):
             # A copy: another estimator may hold the same recipe.
@@ -186,6 +193,15 @@ class BaseNeighborRegressor(
             with a warning and the weights of the best epoch so far, of those validated
             if any are. A search goes on with its next fit, where, within ten seconds, another
             interrupt is raised and ends it.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0)
+        >>> model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:]).n_iter_
+        5
         """
         before = self.__dict__.copy()
         validation = X_val, y_val, sample_weight_val

@@ -57,7 +57,7 @@ class Explanation:
 
     See Also
     --------
-    NONARegressor.explain : Explains predictions.
+    skneighbors.NONARegressor.explain : Explains predictions.
 
     Examples
     --------
@@ -92,6 +92,15 @@ class Explanation:
         -------
         over_trend : ndarray of the shape of `targets`
             Times the weight, and what `trend_share` leaves of 1, it is the contribution.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.explain(X[100:], n_neighbors=3).over_trend.shape
+        (20, 3)
         """
         scale = (1 - self.trend_share) * self.weights
         scale = scale.reshape(*scale.shape, *[1] * (self.contributions.ndim - scale.ndim))
@@ -116,6 +125,16 @@ class Explanation:
         ------
         ImportError
             If pandas is missing.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> frame = model.explain(X[100:], n_neighbors=3).to_frame()
+        >>> list(frame["part"][:5])
+        ['trend', 'neighbor', 'neighbor', 'neighbor', 'others']
         """
         import pandas as pd
 
@@ -196,7 +215,7 @@ class ExplanationMixin:
         -------
         explanation : Explanation
             Trend, contributions of the neighbours named, and of all others; their sum is the
-            prediction. Print it, or see its :meth:`~Explanation.to_frame`.
+            prediction. Print it, or see its :meth:`~skneighbors.inspection.Explanation.to_frame`.
 
         Raises
         ------
@@ -207,6 +226,16 @@ class ExplanationMixin:
             neighbours, equal rows given to :meth:`fit` counted once.
         MemoryError
             If memory runs out; the message says what to lower.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> explanation = model.explain(X[100:], n_neighbors=3)
+        >>> explanation.samples.shape
+        (20, 3)
         """
         fitted, matrix = self._read(X)
         bank, encoded = self._encode(fitted, matrix)
@@ -267,6 +296,16 @@ class ExplanationMixin:
         ValueError
             If X is not usable, or `n_neighbors` is not between 1 and the number of
             neighbours (one less without X).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> distances, rows = model.kneighbors(X[100:], n_neighbors=3)
+        >>> rows.shape
+        (20, 3)
         """
         check_is_fitted(self)
         if X is None:
@@ -319,6 +358,18 @@ class ExplanationMixin:
             If the estimator is not fitted.
         MemoryError
             If memory runs out; the message says what to lower.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> weights = model.neighbor_weights(X[100:])
+        >>> weights.shape
+        (20, 100)
+        >>> bool(abs(weights.sum(axis=1) - 1).max() < 1e-9)
+        True
         """
         fitted, bank, X = self._check_queries(X)
         with explain_out_of_memory("the number of rows at once"):
@@ -349,6 +400,16 @@ class ExplanationMixin:
         ------
         NotFittedError
             If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> n = model.effective_n_neighbors(X[100:])
+        >>> bool((n >= 1).all() and (n <= 100).all())
+        True
         """
         _, bank, X = self._check_queries(X)
         with explain_out_of_memory("the number of rows at once"):

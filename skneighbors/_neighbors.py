@@ -85,6 +85,16 @@ class LabelledNeighborsMixin(TransformerMixin):
             If `algorithm` needs FAISS and it is missing.
         MemoryError
             If memory runs out; the message says what to lower.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> y_hat, std = model.predict(X[100:], return_std=True)
+        >>> y_hat.shape, std.shape
+        ((20,), (20,))
         """
         if not return_std:
             y, _, fitted = self._predict(X)
@@ -133,6 +143,15 @@ class LabelledNeighborsMixin(TransformerMixin):
         ------
         NotFittedError
             If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.transform(X[100:]).shape  # four networks side by side
+        (20, 256)
         """
         _, bank, X = self._check_queries(X)
         return concat_members(bank.embed(X)).cpu().numpy()
@@ -173,6 +192,15 @@ class LabelledNeighborsMixin(TransformerMixin):
         -----
         Only the new rows are embedded; the arrays of the bank are copied. Threads may
         append and forget at once: they take turns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.append(X[100:], y[100:]).kneighbors(X[[119]], 1, return_distance=False)
+        array([[119]])
         """
         with _changing:
             fitted, bank, X = self._check_queries(X)
@@ -222,6 +250,15 @@ class LabelledNeighborsMixin(TransformerMixin):
         Notes
         -----
         Nothing is embedded anew; the arrays of the bank are copied.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.forget([0, 1]).neighbor_weights(X[100:])[:, [0, 1]].sum().item()
+        0.0
         """
         check_is_fitted(self)
         with _changing:

@@ -43,6 +43,16 @@ class UncertaintyMixin:
         -----
         The first call after :meth:`fit`, :meth:`append` or :meth:`forget` predicts all
         neighbours, or 10,000 drawn at random, each left out itself; what comes of that is kept.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> low, median, high = model.predict_quantiles(X[100:], [0.1, 0.5, 0.9]).T
+        >>> bool((low <= median).all() and (median <= high).all())
+        True
         """
         levels = _check_quantiles(quantiles)
         y, offsets, fitted = self._predict(X, lambda own, bank, z: own.quantiles(bank, z, levels))
@@ -76,6 +86,16 @@ class UncertaintyMixin:
             If the estimator is not fitted.
         ValueError
             If X is not usable, or rows held out are too few for such a confidence.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> low, high = model.predict_interval(X[100:], confidence_level=0.8).T
+        >>> bool((low < high).all())
+        True
         """
         validate_parameter_constraints(
             {"confidence_level": [reals(0, 1, "neither")]},
@@ -116,6 +136,15 @@ class UncertaintyMixin:
         Distances are means over the five nearest. Of more than 10,000 neighbours, as many, drawn
         at random, are compared with. The first call after :meth:`fit`, :meth:`append` or
         :meth:`forget` computes their distances, which are kept.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> float(model.novelty(X[[100]] + 10)[0])
+        1.0
         """
         _, bank, X = self._check_queries(X)
         with explain_out_of_memory("the number of rows at once"):

@@ -38,7 +38,7 @@ class EmbeddingDisplay:
 
     See Also
     --------
-    NONARegressor.transform : The embeddings themselves.
+    skneighbors.NONARegressor.transform : The embeddings themselves.
 
     Notes
     -----
@@ -112,6 +112,17 @@ class EmbeddingDisplay:
             If the estimator is not fitted.
         ValueError
             If X, y, `method` or `target` is not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> from skneighbors.inspection import EmbeddingDisplay
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> display = EmbeddingDisplay.from_estimator(model, X[100:], y[100:], method="pca")
+        >>> display.method
+        'pca'
         """
         check_plottable(cls, estimator)
         validate_parameter_constraints(
@@ -144,6 +155,15 @@ class EmbeddingDisplay:
         -------
         self : EmbeddingDisplay
             The display.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skneighbors.inspection import EmbeddingDisplay
+        >>> places, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20)
+        >>> display = EmbeddingDisplay(coordinates=places, y=y, method="pca").plot()
+        >>> display.ax_.get_xlabel()
+        'principal component 1'
         """
         ax = make_axes(self, ax, (5.5, 4))
         kwargs = {"c": self.y, "s": 14, "cmap": "viridis", **(scatter_kwargs or {})}

@@ -54,7 +54,7 @@ class IntervalDisplay:
 
     See Also
     --------
-    NONARegressor.predict_interval : Predicts intervals.
+    skneighbors.NONARegressor.predict_interval : Predicts intervals.
 
     Examples
     --------
@@ -131,6 +131,17 @@ class IntervalDisplay:
         ValueError
             If X, y or another parameter is not usable, or rows held out by ``fit`` are too few
             for such a confidence.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> from skneighbors.inspection import IntervalDisplay
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> display = IntervalDisplay.from_estimator(model, X[100:], y[100:], 0.8, n_bins=2)
+        >>> display.bin_coverage_.shape
+        (2,)
         """
         check_plottable(cls, estimator)
         interval = estimator.predict_interval(X, confidence_level)
@@ -170,6 +181,16 @@ class IntervalDisplay:
         -------
         self : IntervalDisplay
             The display.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skneighbors.inspection import IntervalDisplay
+        >>> y = np.arange(20.0)
+        >>> ends = np.stack([y - 1, y + 1], axis=-1)
+        >>> display = IntervalDisplay(y_true=y, y_pred=y, interval=ends, confidence_level=0.9)
+        >>> float(display.plot().coverage_)
+        1.0
         """
         check_int("n_bins", n_bins, 1, len(self.y_true))
         validate_parameter_constraints(

@@ -37,7 +37,7 @@ class NeighborsDisplay:
 
     See Also
     --------
-    NONARegressor.explain : The same in numbers.
+    skneighbors.NONARegressor.explain : The same in numbers.
 
     Examples
     --------
@@ -93,6 +93,17 @@ class NeighborsDisplay:
             If the estimator is not fitted.
         ValueError
             If X has more than one row or is not usable, or `n_neighbors` or `target` is not.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> from skneighbors.inspection import NeighborsDisplay
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> display = NeighborsDisplay.from_estimator(model, X[[100]], n_neighbors=5)
+        >>> display.axes_.shape
+        (2,)
         """
         check_plottable(cls, estimator)
         explanation = estimator.explain(X, n_neighbors)
@@ -125,6 +136,18 @@ class NeighborsDisplay:
             If matplotlib is missing.
         ValueError
             If the explanation is of several queries.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> from skneighbors.inspection import NeighborsDisplay
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> explanation = model.explain(X[[100]], n_neighbors=3)
+        >>> display = NeighborsDisplay(explanation=explanation).plot()
+        >>> len(display.bars_)
+        4
         """
         own = self.explanation
         if len(own) != 1:

@@ -15,10 +15,11 @@ _N_POINTS = 401
 class SoftStepDisplay:
     """The masks of some queries: how much a neighbour counts, by how near it is.
 
-    Make it by :meth:`from_estimator`. Each line is a query's mask. With :class:`NONARegressor`
-    the nearness is the similarity scaled to [0, 1], 1 being the nearest neighbour, and the
-    mask multiplies the neighbour's softmax weight; with :class:`SoftStepKNNRegressor` it is the
-    neighbour's rank, 1 being the nearest, and the mask is the weight up to a factor.
+    Make it by :meth:`from_estimator`. Each line is a query's mask. With
+    :class:`~skneighbors.NONARegressor` the nearness is the similarity scaled to [0, 1], 1 being
+    the nearest neighbour, and the mask multiplies the neighbour's softmax weight; with
+    :class:`~skneighbors.SoftStepKNNRegressor` it is the neighbour's rank, 1 being the nearest,
+    and the mask is the weight up to a factor.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class SoftStepDisplay:
     See Also
     --------
     skneighbors.nn.SoftStep : The mask.
-    NONARegressor.effective_n_neighbors : How many neighbours make each prediction.
+    skneighbors.NONARegressor.effective_n_neighbors : How many neighbours make each prediction.
 
     Examples
     --------
@@ -111,6 +112,16 @@ class SoftStepDisplay:
             If the estimator is not fitted.
         ValueError
             If the estimator has no mask, or X, `member` or `subsample` is not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import SoftStepKNNRegressor
+        >>> from skneighbors.inspection import SoftStepDisplay
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> SoftStepDisplay.from_estimator(model, X[100:], subsample=5).masks.shape
+        (5, 401)
         """
         check_plottable(cls, estimator)
         check_int("member", member, 0, len(estimator.estimator_weights_) - 1)
@@ -146,6 +157,15 @@ class SoftStepDisplay:
         -------
         self : SoftStepDisplay
             The display.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skneighbors.inspection import SoftStepDisplay
+        >>> x = np.linspace(0, 1, 11)
+        >>> display = SoftStepDisplay(x=x, masks=np.stack([x, x**2]), ranked=False).plot()
+        >>> len(display.lines_)
+        2
         """
         ax = make_axes(self, ax, (5.5, 3.5))
         thin = {"color": BLUE, "alpha": 0.4, "linewidth": 0.8, **(line_kwargs or {})}

@@ -73,6 +73,14 @@ class PeriodicEmbedding(nn.Module):
         Returns
         -------
         x_embedded : Tensor of shape (..., b, n_features * n_outputs)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import PeriodicEmbedding
+        >>> x = torch.randn(3, 5)
+        >>> torch.equal(PeriodicEmbedding(5).forward(x)[:, ::4], x)  # each feature itself is kept
+        True
         """
         columns = x.mT.unsqueeze(-1)  # (..., n_features, b, 1)
         waves = torch.addcmul(self.phases, 2 * math.pi * columns, self.frequencies).cos_()
@@ -129,6 +137,13 @@ class CategoricalEmbedding(nn.Module):
         Returns
         -------
         vectors : Tensor of shape (..., b, n_features * dim)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import CategoricalEmbedding
+        >>> CategoricalEmbedding([3], dim=2).forward(torch.tensor([[3]])).tolist()  # unknown
+        [[0.0, 0.0]]
         """
         rows = codes.long() + self.first.unsqueeze(-2)
         stack = self.weight.shape[:-2]
@@ -210,6 +225,13 @@ class WeightedBatchNorm(nn.Module):
         Returns
         -------
         x_normalised : Tensor of shape (..., b, num_features)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import WeightedBatchNorm
+        >>> WeightedBatchNorm(1).forward(torch.tensor([[0.0], [2.0]])).round().tolist()
+        [[-1.0], [1.0]]
         """
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
@@ -359,6 +381,14 @@ class MLPEmbedder(nn.Module):
         Returns
         -------
         z : Tensor of shape (..., b, embedding_dim)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import MLPEmbedder
+        >>> embedder = MLPEmbedder(2, (8,), embedding_dim=4, n_levels=[3])
+        >>> embedder.forward(torch.tensor([[0.5, -1.0, 2.0], [0.1, 0.3, 0.0]])).shape
+        torch.Size([2, 4])
         """
         x = self._embed_features(x)
         *hidden_layers, last = self.layers

@@ -96,6 +96,15 @@ class NeighborHead(nn.Module):
         -------
         weights : Tensor of shape (..., b, N)
             Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None)
+        >>> z, z_n = torch.tensor([[4.0, 0.0]]), torch.tensor([[0.0, 0.0], [8.0, 0.0]])
+        >>> head.weights(z, z_n).tolist()
+        [[0.5, 0.5]]
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
@@ -123,6 +132,16 @@ class NeighborHead(nn.Module):
         -------
         weights : Tensor of shape (..., b, N)
             See :meth:`weights`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None)
+        >>> z, z_n = torch.tensor([[4.0, 0.0]]), torch.tensor([[0.0, 0.0], [8.0, 0.0]])
+        >>> from skneighbors.nn import similarity
+        >>> head.weights_of(z, similarity(z, z_n)).tolist()
+        [[0.5, 0.5]]
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights_of, (z, s), self_index, sample_weight)
@@ -153,6 +172,17 @@ class NeighborHead(nn.Module):
         -------
         y_hat : Tensor of shape (b,) or (..., b, k)
             Predictions; in float32 under autocast.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None)
+        >>> z, z_n = torch.tensor([[4.0, 0.0]]), torch.tensor([[0.0, 0.0], [8.0, 0.0]])
+        >>> head.forward(z, z_n, torch.tensor([1.0, 5.0])).tolist()
+        [3.0]
+        >>> head.forward(z_n, z_n, torch.tensor([1.0, 5.0]), self_index=torch.arange(2)).tolist()
+        [5.0, 1.0]
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
@@ -168,7 +198,14 @@ class NeighborHead(nn.Module):
 
     @property
     def ranked(self):
-        """Whether weights depend on ranks, not on similarities alone."""
+        """Whether weights depend on ranks, not on similarities alone.
+
+        Examples
+        --------
+        >>> from skneighbors.nn import NONA, SoftStepKNN
+        >>> NONA(embedding_dim=2).ranked, SoftStepKNN(embedding_dim=2).ranked
+        (False, True)
+        """
         return False
 
     def log_weights(self, z, low, high):
@@ -186,6 +223,16 @@ class NeighborHead(nn.Module):
         Returns
         -------
         log_weights : LogWeights
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None).eval()
+        >>> z, s = torch.zeros(1, 2), torch.tensor([[-3.0, -2.0, -1.0]])
+        >>> log_weights = head.log_weights(z, s.amin(-1, keepdim=True), s.amax(-1, keepdim=True))
+        >>> log_weights(s).diff().tolist()
+        [[1.0, 1.0]]
         """
         return self._log_weights(z, low, high)
 
@@ -208,11 +255,30 @@ class NeighborHead(nn.Module):
         -------
         cutoff : Tensor of shape (..., b, 1)
             The largest that is found on a grid; -inf where there is none.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None).eval()
+        >>> z, low, high = torch.zeros(1, 2), torch.tensor([[-9.0]]), torch.tensor([[-1.0]])
+        >>> head.cutoff(z, low, high, depth=4.0).round().tolist()
+        [[-5.0]]
         """
         return last_below(self.log_weights(z, low, high), low, high, depth)
 
     def turn_off_trend(self):
-        """Average targets as if there were no trend; if there is one, it learns nothing."""
+        """Average targets as if there were no trend; if there is one, it learns nothing.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head, z = NONA(embedding_dim=2, trend="linear"), torch.ones(1, 2)
+        >>> head.turn_off_trend()
+        >>> head.add_trend(z, torch.zeros(1, 1)).tolist()
+        [[0.0]]
+        """
         if self.trend is not None:
             self.trend.on.zero_()
 
@@ -230,6 +296,14 @@ class NeighborHead(nn.Module):
         -------
         values : Tensor of shape (..., N, k)
             May be `y_n` itself.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head, z, y = NONA(embedding_dim=2, trend="linear"), torch.ones(1, 2), torch.ones(1, 1)
+        >>> torch.allclose(head.add_trend(z, head.subtract_trend(z, y)), y)
+        True
         """
         return y_n if self.trend is None else y_n - self.trend(z_n)
 
@@ -247,5 +321,12 @@ class NeighborHead(nn.Module):
         -------
         y_hat : Tensor of shape (..., b, k)
             May be what was given.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> NONA(embedding_dim=2).add_trend(torch.ones(1, 2), torch.ones(1, 1)).tolist()  # none
+        [[1.0]]
         """
         return y_hat if self.trend is None else self.trend(z) + y_hat

@@ -252,6 +252,15 @@ class SoftStepKNN(NeighborHead):
             The most similar neighbour first.
         weights : Tensor of shape (..., b, N)
             Of the neighbours in this order.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2).eval()
+        >>> order, weights = head.sorted_weights_of(torch.zeros(1, 2), torch.tensor([[-2.0, -1.0]]))
+        >>> order.tolist()
+        [[1, 0]]
         """
         return self._sorted_weights(z, s, NeighborMask.of(s, None, sample_weight))
 
@@ -272,6 +281,16 @@ class SoftStepKNN(NeighborHead):
         Returns
         -------
         weights : Tensor of shape (..., b, K)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2, softstep="s2").eval()
+        >>> s, total = torch.tensor([[-1.0, -2.0]]), torch.tensor([[10.0]])
+        >>> nearest, second = head.weights_of_nearest(torch.zeros(1, 2), s, total)[0]
+        >>> bool(nearest >= second)
+        True
         """
         if sample_weight is None:
             sample_weight = s.isfinite().to(s.dtype)
@@ -300,7 +319,14 @@ class SoftStepKNN(NeighborHead):
 
     @property
     def ranked(self):
-        """Whether weights depend on ranks, not on similarities alone."""
+        """Whether weights depend on ranks, not on similarities alone.
+
+        Examples
+        --------
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> SoftStepKNN(embedding_dim=2).ranked, SoftStepKNN(embedding_dim=2, rank=None).ranked
+        (True, False)
+        """
         return self.rank is not None
 
     def _log_weights(self, z, low, high):
@@ -321,6 +347,15 @@ class SoftStepKNN(NeighborHead):
         -------
         rank : Tensor of shape (..., b, 1)
             The smallest that is found on a grid; inf where there is none.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2, softstep_parameters="global").eval()
+        >>> rank = head.last_rank(torch.zeros(1, 2), torch.tensor([[1000.0]]), depth=20.0)
+        >>> bool(1 < rank < 1000)
+        True
         """
         nearest = total.new_zeros(*z.shape[:-1], 1)
         furthest = nearest - total.clamp(min=1).log()

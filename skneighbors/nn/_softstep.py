@@ -321,6 +321,14 @@ class SoftStep(nn.Module):
         -------
         a, b, t : Tensor of shape (..., b, 1) or (..., 1, 1)
             For ``function="s2"``, `a` is None.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStep
+        >>> softstep = SoftStep(8, function="s1", parameters="global")
+        >>> [round(value.item(), 2) for value in softstep.thresholds(torch.zeros(1, 8))]
+        [0.5, 0.75, 0.5]
         """
         raw = self.raw.unsqueeze(-2) if self.linear is None else self.linear(z)
         a, b, t = raw.sigmoid().clamp(self.eps, 1 - self.eps).split(1, dim=-1)
@@ -342,6 +350,15 @@ class SoftStep(nn.Module):
         Returns
         -------
         masks : S1Mask or S2Mask
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStep
+        >>> softstep = SoftStep(8, function="s1", parameters="global").eval()
+        >>> masks = softstep.masks(torch.zeros(1, 8))
+        >>> masks.log_(torch.tensor([[0.2, 0.9]])).exp().tolist()
+        [[0.0, 1.0]]
         """
         a, b, t = self.thresholds(z)
         return S2Mask.of(b, t) if a is None else S1Mask(a, b, t)
@@ -362,6 +379,14 @@ class SoftStep(nn.Module):
         -------
         log_mask : Tensor of shape (..., b, N)
             Log 0 is half the dtype's lowest finite number.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStep
+        >>> softstep = SoftStep(8, function="s1", parameters="global")
+        >>> softstep.forward(torch.tensor([[0.2, 0.9]]), torch.zeros(1, 8)).exp().tolist()
+        [[0.0, 1.0]]
         """
         a, b, t = self.thresholds(z, x_top)
         if self.function == "s2":
