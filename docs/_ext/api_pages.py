@@ -6,14 +6,20 @@ import skneighbors
 
 # The estimators' parameters, in the order and under the headings of their pages.
 GROUPS = {
-    "Try first": ["n_estimators", "max_iter", "trend", "categorical_features", "random_state"],
+    "Try first": [
+        "n_estimators",
+        "hidden_layer_sizes",
+        "trend",
+        "max_iter",
+        "categorical_features",
+        "random_state",
+    ],
     "Network": [
         "similarity",
         "softstep",
         "softstep_parameters",
         "rank",
         "rank_scale",
-        "hidden_layer_sizes",
         "embedding_dim",
         "feature_extractor",
     ],

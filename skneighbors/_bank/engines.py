@@ -127,6 +127,7 @@ def _choose_attention(member, exact, z, kinds):
             attention = kind(*member)
             if attention.pays_for(z):
                 return attention
+            del attention  # before the next one is made: both may hold a copy of the bank
     return exact
 
 

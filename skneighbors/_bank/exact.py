@@ -12,6 +12,9 @@ from ..nn._numpy import exp_
 
 # Queries at a time: enough for a matrix product, no more than pays.
 _MIN_BLOCK, _MAX_BLOCK = 8, 256
+# Multiples of so many neighbours: products of whole blocks round equal ones alike, which must not
+# get other ranks.
+MULTIPLE = 64
 # Bytes of one float64 in every entry of a block, and how many all threads' blocks need.
 _BLOCK_BYTES, _TEMPORARIES = 2**25, 16
 
@@ -103,12 +106,8 @@ class ExactAttention:
         n_ranked = max(1, CACHED_BYTES // (8 * len(self.z_n))) if z.is_cpu else _MAX_BLOCK
         for part in self._parts(z):
             q = part[None]
-            if self.head.similarity == "l2":
-                # Equal neighbours must not get other ranks, and chunks round them apart sooner.
-                s = self._similarities(q)
-            else:
-                chunks = cached_chunks(self.z_n, len(part))
-                s = torch.cat([self._similarities(q, chunk) for chunk in chunks], -1)
+            chunks = cached_chunks(self.z_n, len(part), MULTIPLE)
+            s = torch.cat([self._similarities(q, chunk) for chunk in chunks], -1)
             yield from zip(q.split(n_ranked, 1), s.split(n_ranked, 1), strict=True)
 
     def _unnormalised(self, z):

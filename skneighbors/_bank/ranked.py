@@ -3,11 +3,11 @@
 import math
 
 import torch
-from sklearn.utils import gen_batches
 
-from .._utils.blocks import CACHED_BYTES
+from .._utils.blocks import cached_chunks
 from ..nn import similarity
 from ..nn._numpy import exceeds
+from .exact import MULTIPLE
 from .sparse import SparseAttention, SparsePairs
 
 # Share of the neighbours above which to give all of them an order is faster.
@@ -16,9 +16,8 @@ _MAX_SHARE = 1 / 2
 _MIN_NEIGHBORS, _MIN_QUERIES = 2048, 8
 # Queries that are looked at to see whether it pays.
 _N_PROBES = 64
-# Queries at a time, and multiples of neighbours: products of whole blocks round equal neighbours
-# alike, which must not get other ranks.
-_MAX_QUERIES, _NEIGHBORS = 64, 64
+# Queries at a time.
+_MAX_QUERIES = 64
 
 
 class RankedAttention(SparseAttention):
@@ -53,8 +52,7 @@ class RankedAttention(SparseAttention):
         bound = self._bound_of_nearest(z, sample)
         pairs = SparsePairs(torch.ones_like(z[:, 0], dtype=torch.bool), _MAX_SHARE * len(self.z_n))
         found = []
-        length = CACHED_BYTES // (8 * _MAX_QUERIES)
-        for chunk in gen_batches(len(self.z_n), max(1, length // _NEIGHBORS) * _NEIGHBORS):
+        for chunk in cached_chunks(self.z_n, _MAX_QUERIES, MULTIPLE):
             s = self._similarities(z[None], chunk)[0]
             found.append(s.view(-1)[pairs.add(exceeds(s, bound), chunk.start)])
         s = torch.cat(found)

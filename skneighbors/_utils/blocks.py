@@ -26,9 +26,10 @@ def gather_rows(array, rows):
     return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
 
-def cached_chunks(rows, n_queries):
-    """Slices of rows (N, d) whose similarities to queries fit a CPU's cache."""
+def cached_chunks(rows, n_queries, multiple=1):
+    """Slices of rows (N, d), a multiple long, whose similarities to queries fit a CPU's cache."""
     length = max(1, len(rows))
     if rows.is_cpu:
-        length = max(1, CACHED_BYTES // (rows.element_size() * n_queries))
+        length = CACHED_BYTES // (rows.element_size() * n_queries)
+        length = max(1, length // multiple) * multiple
     return [slice(start, start + length) for start in range(0, len(rows), length)]
