@@ -33,15 +33,19 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         all share one.
 
     trend : {"auto", "linear", "boosting"}, regressor or None, default="linear"
-        What predictions rest on beside the neighbours. ``"linear"``: a linear function of
-        the embedding is learnt beside, and neighbours contribute their residuals from it, so
-        that predictions can leave the range of the neighbours' targets, by at most a tenth of
-        it. None: a weighted mean of targets. A scikit-learn regressor: a clone of it is fitted
-        to X and y as given, and predictions are a mean of its and the networks', by the
-        `trend_share_` that rows held out choose. ``"boosting"``: so with
-        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`. ``"auto"``: ``"boosting"``
-        from 100 distinct rows on, if rows are held out and there is no `feature_extractor`;
-        and in the networks ``"linear"``, but every other one has none where samples are few.
+        What predictions rest on beside the neighbours.
+
+        - ``"linear"``: a linear function of the embedding, learnt with the rest. Neighbours
+          contribute their residuals from it. Predictions can then leave the range of the
+          neighbours' targets, by at most a tenth of it.
+        - None: nothing. A prediction is a weighted mean of targets.
+        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor` beside the
+          networks. Predictions are a mean of both, by the `trend_share_` that rows held out
+          choose.
+        - A scikit-learn regressor: the same with a clone of it, fitted to X and y as given.
+        - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
+          is no `feature_extractor`; else ``"linear"``. Where samples are few every other
+          network has no linear trend.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
