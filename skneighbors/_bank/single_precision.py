@@ -20,11 +20,11 @@ from .sparse import SparsePairs, padded
 # do not depend on the number of blocks.
 _QUERIES, _NEIGHBORS = 16, 1024
 # Bytes of the similarities that a block of queries keeps, and of those worked on at once.
-_BLOCK_BYTES, _CHUNK_BYTES = 2**27, 2**20
+_BLOCK_BYTES, _CHUNK_BYTES = 2**25, 2**21
 # Rows that are prepared at a time.
 _PREPARED_ROWS = 8192
 # Fewer neighbours or queries than these are not worth the preparations.
-_MIN_NEIGHBORS, _MIN_QUERIES = 2048, 128
+_MIN_NEIGHBORS, _MIN_QUERIES = 2**15, 128
 # Logarithm of the smallest normal number: smaller ones are slow.
 _LOWEST = -87.0
 
@@ -90,8 +90,8 @@ class SinglePrecisionAttention(ExactAttention):
     def _block_length(self):
         """Count the queries whose similarities fit a block."""
         allowed = min(_BLOCK_BYTES, get_config()["working_memory"] * 2**20 / 8)
-        n_blocks = int(allowed / (4 * _QUERIES * len(self._points)))
-        return _QUERIES * min(4, 2 ** max(0, n_blocks.bit_length() - 1))
+        n_fitting = max(1, int(allowed / (4 * _QUERIES * len(self._points))))
+        return min(self.n_queries, _QUERIES * 2 ** (n_fitting.bit_length() - 1))
 
     def _norms(self, z):
         """Norms of rows (n, d), which similarities' errors grow with."""

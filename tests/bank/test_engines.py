@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 from sklearn import config_context
 
-from skneighbors._bank import engines, prefiltered
+from skneighbors._bank import engines, prefiltered, single_precision
 from skneighbors._bank.bank import NeighborBank
 from skneighbors._bank.candidates import CandidateAttention
 from skneighbors._bank.engines import (
@@ -63,7 +63,10 @@ def test_fewer_candidates_than_rows_are_looked_at_alone(kind, n_candidates, engi
 @pytest.mark.parametrize("n_rows", [200, 2100])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("working_memory", [1, 1024])
-def test_the_exact_engine_equals_the_dense_formula(kind, n_rows, weighted, working_memory):
+def test_the_exact_engine_equals_the_dense_formula(
+    kind, n_rows, weighted, working_memory, monkeypatch
+):
+    monkeypatch.setattr(single_precision, "_MIN_NEIGHBORS", 2048)
     bank = make_bank(kind, n_rows, weighted)
     z = bank.embed(torch.randn(140, 3).double())
     weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
@@ -103,7 +106,8 @@ def test_the_candidate_engine_averages_for_each_member(kind):
     ("params", "n_rows", "n_queries", "attention"),
     [
         ({"temperature": 0.01}, 2048, 128, PrefilteredAttention),
-        ({"temperature": 1.0}, 2048, 128, SinglePrecisionAttention),  # all matter
+        ({"temperature": 1.0}, 2**15, 128, SinglePrecisionAttention),  # all matter
+        ({"temperature": 1.0}, 2**15 - 1, 128, ExactAttention),
         ({"temperature": 1.0, "similarity": "l1"}, 2048, 128, ExactAttention),
         ({"temperature": 0.01}, 2047, 128, ExactAttention),
         ({"temperature": 0.01}, 2048, 127, ExactAttention),

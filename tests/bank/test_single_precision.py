@@ -128,6 +128,8 @@ def test_blocks_fit_the_working_memory(make_head):
     assert attention._block_length() == 64
     with config_context(working_memory=80):
         assert attention._block_length() == 16
+    attention = SinglePrecisionAttention(head, *torch.randn(2, 10**4, 2).double(), None)
+    assert attention._block_length() == 256
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,9 @@ def test_blocks_fit_the_working_memory(make_head):
 )
 def test_usable_for_many_similarities(kind, params, usable, make_head):
     usable_for, head = SinglePrecisionAttention.usable_for, make_head(kind, params, 3)
-    assert usable_for(head, 2048, 128) == usable
-    assert not usable_for(head, 2047, 128)
-    assert not usable_for(head, 2048, 127)
+    assert usable_for(head, 2**15, 128) == usable
+    assert not usable_for(head, 2**15 - 1, 128)
+    assert not usable_for(head, 2**15, 127)
 
 
 def test_not_usable_where_products_are_rounded_further(make_head):
