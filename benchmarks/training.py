@@ -8,7 +8,7 @@ more with the network and context that the defaults have from 5,000 rows on. Pri
 seconds of an epoch, in which NONA predicts a row twice from 2,000 rows on, in half as
 many epochs; the table has how many times as long as in the first fit a row takes and
 one prediction of it, and as in the second, where 1 is linear growth. Every epoch is
-validated, by default 23 of NONA's 52 and 30 of SoftStep k-NN's 104, and near rows are
+validated, by default 23 of NONA's 52 and 33 of SoftStep k-NN's 128, and near rows are
 looked for anew with every sixteenth of the training, but no more than once an epoch: by
 default NONA's are in every third.
 Writes results/training.json and docs/benchmark/training.inc.

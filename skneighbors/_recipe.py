@@ -58,6 +58,7 @@ TABLE_SOFTSTEP_KNN = [
         0,
         dict(
             context_neighbors=None,
+            min_epochs=128,
             sharpness_powers=(6, 5, 4, 3, 2, 1, 0, -1, -2),  # few neighbours, if they will do
         ),
     ),
