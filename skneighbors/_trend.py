@@ -1,5 +1,6 @@
 """A regressor whose predictions are blended with the networks': boosted trees, or the user's."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 from ._utils.sklearn_private import take_samples
 from ._utils.threads import one_openmp_thread
 
+# So many are predicted faster by one thread, if other work has the cores.
+_FEW_ROWS = 10_000
 # How many levels of a column histogram boosting can tell apart.
 _MAX_LEVELS = 254
 
@@ -114,7 +117,7 @@ class BlendedTrend:
         y : ndarray of shape (n_samples, n_targets)
             Scaled.
         """
-        with one_openmp_thread():
+        with one_openmp_thread() if len(y) <= _FEW_ROWS else nullcontext():
             own = as_columns(self.regressor.predict(matrix if self.encoded else X))
         own = own if self.encoded else y_scaler.transform(own)
         return (1 - self.share) * y + self.share * own

@@ -11,7 +11,6 @@ from .candidates import CandidateAttention
 from .exact import block_length
 from .prefiltered import PrefilteredAttention
 from .ranked import RankedAttention
-from .single_precision import SinglePrecisionAttention
 
 # Held while indices are built, so that threads that predict at once share them.
 _building = ForkSafeLock()
@@ -58,9 +57,7 @@ class ExactEngine:
             for member, own, out in zip(members, z, averages, strict=True):
                 out[batch] = member.average(own[batch])
 
-        self._map(
-            average_each, z, [PrefilteredAttention, RankedAttention, SinglePrecisionAttention]
-        )
+        self._map(average_each, z)
         return averages
 
     def _average_all(self, z):
@@ -89,7 +86,7 @@ class ExactEngine:
                 [member.weights(own[batch]) for member, own in zip(members, z, strict=True)]
             )
 
-        return self._map(attend, z, [PrefilteredAttention, RankedAttention])
+        return self._map(attend, z)
 
     def attend_to_others(self, z, own, function):
         """Do the same for queries (m, n, d) that are rows `own` (n,) of the bank; -1 for none.
@@ -106,23 +103,23 @@ class ExactEngine:
 
         return map_batches(attend, gen_batches(len(own), block_length(len(self._bank))))
 
-    def _map(self, function, z, kinds):
+    def _map(self, function, z):
         """Results of a function of the members' attentions and a batch, for all batches of z."""
         keep_freed_memory()
         members = zip(self._bank.members(), self._bank.exact, z, strict=True)
-        attentions = [_choose_attention(*member, kinds) for member in members]
+        attentions = [_choose_attention(*member) for member in members]
         n_queries = min(attention.n_queries for attention in attentions)
         batches = gen_batches(z.shape[1], n_queries)
         return map_batches(lambda batch: function(attentions, batch), batches)
 
 
-def _choose_attention(member, exact, z, kinds):
-    """Attention of one member that is fastest for queries (n, d), of some kinds and the exact one.
+def _choose_attention(member, exact, z):
+    """Attention of one member that is fastest for queries (n, d): the first that pays.
 
-    The first that pays: each tells by some of the queries.
+    Each tells by some of the queries; otherwise it is the exact one.
     """
     head, z_n, *_ = member
-    for kind in kinds:
+    for kind in (PrefilteredAttention, RankedAttention):
         if kind.usable_for(head, len(z_n), len(z)):
             attention = kind(*member)
             if attention.pays_for(z):

@@ -51,6 +51,7 @@ class PrefilteredAttention(SparseAttention):
         scores, error = prefilter.scores(q), prefilter.error(q)
         # Scores that may err by 1, or are NaN, tell nothing.
         pairs = SparsePairs(error.squeeze(1) < 1, MAX_SHARE * len(self.z_n))
+        lowest = scores.amin(1, keepdim=True).double()
         if self.head.ranked:
             bound = self._bound_of_nearest(z, scores[:, :: self._stride])
             pairs.add(scores >= (bound - 2 * error).to(scores.dtype))
@@ -59,9 +60,9 @@ class PrefilteredAttention(SparseAttention):
                 pairs,
                 lambda queries, rows, _: self._similarities_to(z[queries], rows),
                 lambda queries, rows, _: scores[queries].gather(1, rows) >= bound[queries],
+                prefilter.to_similarity(lowest, q),
                 take,
             )
-        lowest = scores.amin(1, keepdim=True).double()
         low = prefilter.to_similarity(lowest - error, q)
         high = self._similarities_to(z, argmax(scores))
         cutoff = self.head.cutoff(z[None], low[None], high[None], self._depth)[0]

@@ -7,11 +7,11 @@ import torch
 from .._utils.blocks import cached_chunks
 from ..nn import similarity
 from ..nn._numpy import exceeds
-from .exact import MULTIPLE
+from .exact import MULTIPLE, block_length
 from .sparse import SparseAttention, SparsePairs
 
 # Share of the neighbours above which to give all of them an order is faster.
-_MAX_SHARE = 1 / 2
+_MAX_SHARE = 1 / 4
 # Fewer neighbours or queries than these are not worth a look.
 _MIN_NEIGHBORS, _MIN_QUERIES = 2048, 8
 # Queries that are looked at to see whether it pays.
@@ -39,7 +39,7 @@ class RankedAttention(SparseAttention):
     def _attend_sparse(self, z, take):
         """See :class:`SparseAttention`."""
         sparse, begin = [], 0
-        for part in z.split(_MAX_QUERIES):
+        for part in z.split(min(_MAX_QUERIES, block_length(len(self.z_n)))):
             sparse.append(
                 self._attend_part(part, lambda queries, *own, i=begin: take(queries + i, *own))
             )
@@ -51,15 +51,17 @@ class RankedAttention(SparseAttention):
         sample = similarity(z, self.z_n[:: self._stride], self.head.similarity)
         bound = self._bound_of_nearest(z, sample)
         pairs = SparsePairs(torch.ones_like(z[:, 0], dtype=torch.bool), _MAX_SHARE * len(self.z_n))
-        found = []
+        found, furthest = [], torch.full_like(bound, torch.inf)
         for chunk in cached_chunks(self.z_n, _MAX_QUERIES, MULTIPLE):
             s = self._similarities(z[None], chunk)[0]
             found.append(s.view(-1)[pairs.add(exceeds(s, bound), chunk.start)])
+            furthest = torch.minimum(furthest, s.amin(1, keepdim=True))
         s = torch.cat(found)
         return self._attend_nearest(
             z,
             pairs,
             lambda queries, rows, place: s[place],
             lambda queries, rows, place: torch.ones_like(place, dtype=torch.bool),
+            furthest,
             take,
         )

@@ -81,7 +81,7 @@ class SparseAttention(ExactAttention):
         bound = sample.gather(1, place.clamp(max=sample.shape[1] - 1).long())
         return bound.masked_fill(place >= sample.shape[1], -torch.inf)
 
-    def _attend_nearest(self, z, pairs, similarities, is_sure, take):
+    def _attend_nearest(self, z, pairs, similarities, is_sure, furthest, take):
         """Weigh the neighbours chosen by their ranks; the queries (b,) to which no others matter.
 
         Parameters
@@ -92,6 +92,8 @@ class SparseAttention(ExactAttention):
             Of queries (c,) to neighbours, given as rows (c, K) and by their places in all pairs.
         is_sure : callable
             Whether neighbours, given in the same way, are nearer than all that are not chosen.
+        furthest : Tensor of shape (b, 1)
+            The lowest similarity to any neighbour.
         take : callable
             See :meth:`_attend_sparse`.
         """
@@ -101,9 +103,9 @@ class SparseAttention(ExactAttention):
             found = queries, row[pair], kept[pair]
             s = similarities(*found).masked_fill(present == 0, -torch.inf)
             weight = None if self.weight is None else self.weight[row[pair]] * present
-            weights = self.head.weights_of_nearest(z[None, queries], s[None], self._total, weight)[
-                0
-            ]
+            weights = self.head.weights_of_nearest(
+                z[None, queries], s[None], self._total, furthest[None, queries], weight
+            )[0]
             take(*found[:2], weights)
             # If one that is surely nearer than all that are not chosen has no weight to speak
             # of, those have none.

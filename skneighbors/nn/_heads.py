@@ -211,7 +211,7 @@ class SoftStepKNN(NeighborHead):
         x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
-    def _sorted_weights(self, z, s, neighbor_mask, total=None):
+    def _sorted_weights(self, z, s, neighbor_mask, total=None, furthest=None):
         """Neighbours (..., b, N) in the order of their ranks, and their weights.
 
         Without those absent, if each query has as many.
@@ -223,7 +223,7 @@ class SoftStepKNN(NeighborHead):
             # Scaled to a mean gap of about 1 between neighbouring similarities.
             rank = sorted_soft_rank(s, order, weight, self._tempered(total))
         else:
-            rank = sorted_hard_rank(s.detach().gather(-1, order), weight)
+            rank = sorted_hard_rank(s.detach().gather(-1, order), weight, furthest)
             if torch.is_grad_enabled():
                 rank = rank.expand_as(order)
         x = self._from_rank(rank, total)
@@ -264,7 +264,7 @@ class SoftStepKNN(NeighborHead):
         """
         return self._sorted_weights(z, s, NeighborMask.of(s, None, sample_weight))
 
-    def weights_of_nearest(self, z, s, total, sample_weight=None):
+    def weights_of_nearest(self, z, s, total, furthest, sample_weight=None):
         """Weights of each query's nearest neighbours, by hard ranks, as if there were no others.
 
         Parameters
@@ -275,6 +275,8 @@ class SoftStepKNN(NeighborHead):
             Similarities to the neighbours nearest to each query, in any order; -inf for none.
         total : Tensor of shape (1, 1)
             Number, or total weight, of all neighbours.
+        furthest : Tensor of shape (..., b, 1)
+            The lowest similarity to any neighbour.
         sample_weight : Tensor of shape (..., b, K), default=None
             Non-negative; 0 for none.
 
@@ -295,7 +297,7 @@ class SoftStepKNN(NeighborHead):
         if sample_weight is None:
             sample_weight = s.isfinite().to(s.dtype)
         mask = NeighborMask.of(s, None, sample_weight)
-        return _put_back(*self._sorted_weights(z, s, mask, total), s.shape[-1])
+        return _put_back(*self._sorted_weights(z, s, mask, total, furthest), s.shape[-1])
 
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from ._numpy import log_
+from ._numpy import is_numpys, log_
 from ._similarity import absent
 from ._softrank import descending
 
@@ -32,7 +32,7 @@ class NeighborMask(NamedTuple):
         :func:`absent` for weight 0, otherwise 0.
     n_present : int or None
         How many neighbours each query has, if each of them counts once; None if that
-        differs or there are none.
+        differs or is not known, or there are none.
     """
 
     own: torch.Tensor | None = None
@@ -63,7 +63,8 @@ class NeighborMask(NamedTuple):
         if own is None:
             return cls(n_present=s.shape[-1])
         absence = own * absent(s.dtype)
-        n_present = (s.shape[-1] - 1 or None) if left_out.all() else None
+        # To ask a GPU takes longer than it saves.
+        n_present = (s.shape[-1] - 1 or None) if is_numpys(s) and left_out.all() else None
         return cls(own, 1 - own, absence, absence, n_present)
 
     def sort(self, s):

@@ -105,7 +105,7 @@ def hard_rank(s, sample_weight=None):
     return torch.empty_like(s).scatter_(-1, order, rank.expand_as(s))
 
 
-def sorted_hard_rank(s, weight):
+def sorted_hard_rank(s, weight, furthest=None):
     """Hard ranks of entries in order.
 
     Parameters
@@ -113,6 +113,9 @@ def sorted_hard_rank(s, weight):
     s : Tensor of shape (..., b, N)
         Each row in descending order, entries without weight last.
     weight : Tensor of shape (..., b, N) or None
+    furthest : Tensor of shape (..., b, 1), default=None
+        The lowest similarity, if it is not among these. Those differences count as none that
+        are no larger than rounding of the largest similarity in size.
 
     Returns
     -------
@@ -124,21 +127,30 @@ def sorted_hard_rank(s, weight):
         low = s[:, -1:]
         if low.isinf().any():
             low = s.masked_fill(s.isinf(), torch.inf).amin(1, keepdim=True)
-        tolerance = rounding_tolerance(torch.maximum(s[:, :1].abs(), low.abs()))
-        tied = s[:, :-1] - s[:, 1:] <= tolerance
+        size = torch.maximum(s[:, :1].abs(), low.abs())
+        tied = _differ_by_rounding(s, size, furthest)
         if not tied.any():
-            return _mid_ranks(s[:1], None).view(*[1] * (len(shape) - 1), -1)
+            rank = torch.arange(1, s.shape[1] + 1, dtype=s.dtype, device=s.device)
+            return rank.view(*[1] * (len(shape) - 1), -1)
         rank = _mid_ranks(s, None)
     else:
         present = weight > 0
-        tolerance = rounding_tolerance(s.masked_fill(~present, 0)).amax(1, keepdim=True)
-        tied = (s[:, :-1] - s[:, 1:] <= tolerance) & (present[:, 1:] == present[:, :-1])
+        size = s.abs().masked_fill(~present, 0).amax(1, keepdim=True)
+        tied = _differ_by_rounding(s, size, furthest)
+        tied &= present[:, 1:] == present[:, :-1]
         rank, weight = _mid_ranks(s, weight), torch.where(present, weight, 1)
     if tied.any():
         starts = F.pad(tied, (1, 0)).logical_not_()
         lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
         rank = _block_means(rank, weight, lengths)
     return rank.view(shape)
+
+
+def _differ_by_rounding(s, size, furthest):
+    """Whether neighbouring entries of rows (b, N) are equal but for rounding, (b, N - 1)."""
+    if furthest is not None:
+        size = torch.maximum(size, furthest.flatten(0, -2).abs())
+    return s[:, :-1] - s[:, 1:] <= rounding_tolerance(size)
 
 
 def _lengths(starts, stop):

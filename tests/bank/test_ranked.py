@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from skneighbors._bank import ranked
 from skneighbors._bank.exact import ExactAttention
+from skneighbors._bank.prefiltered import PrefilteredAttention
 from skneighbors._bank.ranked import RankedAttention
 from skneighbors.nn import NONA, SoftStepKNN
 
@@ -85,6 +86,19 @@ def test_a_crowd_of_equal_neighbours_at_the_edge_is_seen_whole(step, dense):
     for weight in (None, torch.rand(4096).double() + 0.5):
         y_hat = RankedAttention(head, z_n, values, weight).average(z)
         assert_allclose(y_hat, dense(head, z, z_n, values, weight), **EXACT)
+
+
+@pytest.mark.parametrize("kind", [RankedAttention, PrefilteredAttention])
+def test_neighbours_that_differ_by_rounding_share_a_rank(kind, make_head):
+    """Rounding of the largest similarity in size, which is not among the nearest."""
+    head = make_head(SoftStepKNN, {"softstep_parameters": "global"}, 2)
+    head.softstep.raw.copy_(torch.tensor([[0.2, 0.5, -3.0]]))
+    torch.manual_seed(0)
+    half, sign = torch.randn(10_000, 2).double() + 5, torch.ones(10_000, 1).double()
+    z_n = torch.cat([half, half * (1 + 1e-15 * torch.randn(10_000, 2).double())])
+    values, z = torch.cat([sign, -sign]), 0.3 * torch.randn(16, 2).double() + 5
+    y_hat = kind(head, z_n, values, None).average(z)
+    assert_allclose(y_hat, ExactAttention(head, z_n, values, None).average(z), rtol=0, atol=1e-9)
 
 
 def test_weights_are_those_of_the_dense_formula(step):

@@ -475,13 +475,14 @@ def test_weights_of_the_nearest_are_those_among_all(softstep, weighted):
     if weight is not None:
         expected = head.weights_of(z[:1], s[:1], sample_weight=weight[:1])
         z, s, order, own = z[:1], s[:1], order[:1], own[:1]
-    found = head.weights_of_nearest(z, s.gather(1, order), total, own)
+    found = head.weights_of_nearest(z, s.gather(1, order), total, s.amin(1, keepdim=True), own)
     expected = expected.gather(1, order)
     assert_allclose(found.detach(), (expected / expected.sum(1, keepdim=True)).detach(), rtol=1e-9)
     # Nothing changes with what is none of them.
     filled = torch.cat([s.gather(1, order), torch.full_like(s[:, :2], -torch.inf)], 1)
     own = None if own is None else torch.cat([own, torch.zeros_like(own[:, :2])], 1)
     filled = filled if own is None else filled.nan_to_num(neginf=-9.0)
-    filled = head.weights_of_nearest(z, filled, total, own).detach()
+    furthest = s.amin(1, keepdim=True)
+    filled = head.weights_of_nearest(z, filled, total, furthest, own).detach()
     assert_allclose(filled[:, :-2], found.detach(), rtol=1e-9)
     assert (filled[:, -2:] == 0).all()

@@ -217,3 +217,8 @@ def test_entries_of_minus_infinity_are_behind_all_others():
     assert_array_equal(rank[0, [0, 2, 3]], [2.5, 1, 2.5])
     assert set(rank[0, [1, 4]].tolist()) == {4, 5}
     assert_array_equal(rank[1], [5, 4, 3, 2, 1])
+
+
+def test_no_rows_and_no_entries():
+    assert hard_rank(torch.empty(0, 5)).shape == (0, 5)
+    assert hard_rank(torch.empty(3, 0)).shape == (3, 0)
