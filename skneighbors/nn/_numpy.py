@@ -21,13 +21,6 @@ def argmax(x):
     return x.argmax(-1, keepdim=True)
 
 
-def argmin(x):
-    """Index of each row's smallest entry, (..., 1)."""
-    if is_numpys(x):
-        return torch.from_numpy(x.detach().numpy().argmin(-1, keepdims=True))
-    return x.argmin(-1, keepdim=True)
-
-
 def sort_descending(x):
     """Entries of each row, the largest first."""
     if is_numpys(x):
