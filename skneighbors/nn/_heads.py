@@ -290,7 +290,8 @@ class SoftStepKNN(NeighborHead):
         >>> from skneighbors.nn import SoftStepKNN
         >>> head = SoftStepKNN(embedding_dim=2, softstep="s2").eval()
         >>> s, total = torch.tensor([[-1.0, -2.0]]), torch.tensor([[10.0]])
-        >>> nearest, second = head.weights_of_nearest(torch.zeros(1, 2), s, total)[0]
+        >>> z, furthest = torch.zeros(1, 2), torch.tensor([[-9.0]])
+        >>> nearest, second = head.weights_of_nearest(z, s, total, furthest)[0]
         >>> bool(nearest >= second)
         True
         """
