@@ -1,5 +1,7 @@
 """How sure a prediction is, and how far a row is from all that was labelled."""
 
+import warnings
+
 import numpy as np
 import torch
 
@@ -87,6 +89,11 @@ class UncertaintyMixin:
         ValueError
             If X is not usable, or rows held out are too few for such a confidence.
 
+        Warns
+        -----
+        UserWarning
+            If no rows were held out.
+
         Examples
         --------
         >>> from sklearn.datasets import make_friedman1
@@ -105,6 +112,14 @@ class UncertaintyMixin:
         y, half_width, fitted = self._predict(
             X, lambda own, bank, z: own.half_widths(bank, z, confidence_level)
         )
+        held_out = fitted.bank.held_out
+        if held_out is None or not len(held_out.residuals):
+            warnings.warn(
+                "No rows were held out in fit: intervals are much too narrow. Fit with "
+                "early_stopping=True, or give rows as X_val.",
+                UserWarning,
+                stacklevel=2,
+            )
         return np.stack(
             [fitted.shape_like_y(y - half_width), fitted.shape_like_y(y + half_width)], axis=-1
         )

@@ -24,6 +24,9 @@ from skneighbors._bank.bank import NeighborBank
 from skneighbors._bank.numbering import SampleNumbering
 from skneighbors._bank.residuals import Derived
 
+# What intervals warn of where none are held out has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
+
 TRENDS = {
     "no trend": None,
     "linear": "linear",
@@ -672,3 +675,10 @@ def test_mapie_makes_intervals_of_predictions(noisy_where_positive):
     assert_allclose(y_hat - interval[:, 0, 0], half_width)
     low, high = interval[..., 0].T
     assert 0.8 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.97
+
+
+def test_intervals_warn_where_no_rows_were_held_out(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, early_stopping=False, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="early_stopping=True"):
+        model.predict_interval(X_test)
