@@ -112,8 +112,7 @@ class UncertaintyMixin:
         y, half_width, fitted = self._predict(
             X, lambda own, bank, z: own.half_widths(bank, z, confidence_level)
         )
-        held_out = fitted.bank.held_out
-        if held_out is None or not len(held_out.residuals):
+        if not fitted.bank.has_held_out:
             warnings.warn(
                 "No rows were held out in fit: intervals are much too narrow. Fit with "
                 "early_stopping=True, or give rows as X_val.",

@@ -97,6 +97,11 @@ class NeighborBank:
     def __len__(self):
         return self.z_n.shape[1]
 
+    @property
+    def has_held_out(self):
+        """Whether anything is left of what was held out."""
+        return self.held_out is not None and len(self.held_out.residuals) > 0
+
     def to(self, device):
         """Bank whose tensors lie on `device`: itself, or a copy."""
         if self.z_n.device == device:

@@ -209,7 +209,7 @@ def _measure(bank):
     residuals = bank.targets()[rows] - _predict_left_out(bank, z, rows)
     spread_of = near.expect(residuals.abs())
     held_out = bank.held_out
-    if held_out is None or not len(held_out.residuals):
+    if not bank.has_held_out:
         own, size, weight = rows, residuals.abs(), near.weight
     else:
         parts = held_out.rows, held_out.residuals, held_out.weight

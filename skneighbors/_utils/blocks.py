@@ -21,7 +21,7 @@ def keep_freed_memory():
 
 def gather_rows(array, rows):
     """array[rows] of shape (b, c, ...) for rows (b, c); on the CPU three times faster."""
-    if array[0].numel() == 1:
+    if array.shape[1:].numel() == 1:
         return torch.take(array, rows).unsqueeze(-1)
     return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
 

@@ -207,8 +207,9 @@ class SoftStepKNN(NeighborHead):
         return _put_back(order, weights, s.shape[-1])
 
     def _logits(self, z, s, neighbor_mask):
-        x = self._scaled_similarity(s, neighbor_mask)
-        x_top = self._largest(x, neighbor_mask)
+        x, x_top = self._scaled_similarity(s, neighbor_mask), 1.0
+        if self.softstep.function == "s1" or not self.training:
+            x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
     def _sorted_weights(self, z, s, neighbor_mask, total=None, furthest=None):

@@ -130,7 +130,7 @@ def sorted_hard_rank(s, weight, furthest=None):
         size = torch.maximum(s[:, :1].abs(), low.abs())
         tied = _differ_by_rounding(s, size, furthest)
         if not tied.any():
-            rank = torch.arange(1, s.shape[1] + 1, dtype=s.dtype, device=s.device)
+            rank = _mid_ranks(s.new_empty(1, s.shape[1]), None)
             return rank.view(*[1] * (len(shape) - 1), -1)
         rank = _mid_ranks(s, None)
     else:
