@@ -20,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numproc
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 
-.PHONY: demo benchmark benchmark-further benchmark-tables paper paper-quick test test-oldest lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-oldest lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -48,6 +48,11 @@ TABLES = benchmarks/results/tables/tables.jsonl
 benchmark-tables: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tables.py --results $(TABLES) $(BENCHMARK)
 	$(BIN)/python benchmarks/report.py --results $(TABLES) --output docs/benchmark/tables
+
+# Error against the number of rows that a prediction may use; goes on after an interrupt.
+benchmark-rows: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/rows.py $(BENCHMARK)
+	$(BIN)/python benchmarks/rows.py --report
 
 # From nothing; `make paper ANEW=` goes on after an interrupt.
 paper: $(VENV)/installed-paper

@@ -1,6 +1,9 @@
 """Regression surfaces learnt on three synthetic targets, as one picture."""
 
+from dataclasses import replace
+
 import numpy as np
+import torch
 from _style import picture
 from joblib import Parallel, delayed
 from sklearn.metrics import r2_score
@@ -45,12 +48,8 @@ TARGETS = {"radial": radial, "spiral": spiral, "checkerboard": checkerboard}
 class _LinearHead(NONA):
     """Head of which only the trend is left: it reads no neighbours."""
 
-    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
+    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
         return self.trend(z)
-
-    def subtract_trend(self, z_n, y_n):
-        """Leave nothing to average."""
-        return 0 * y_n
 
     def turn_off_trend(self):
         """Keep the trend, whatever the setting: there is nothing else."""
@@ -61,6 +60,11 @@ class LinearHeadRegressor(NONARegressor):
 
     def _make_head(self, recipe, n_targets, trend):
         return _LinearHead(recipe.embedding_dim, n_targets, softstep=None, trend="linear")
+
+    def _make_bank(self, *arguments):
+        """Leave nothing of the targets to average."""
+        bank = super()._make_bank(*arguments)
+        return replace(bank, values=torch.zeros_like(bank.values))
 
 
 def surface_models(**settings):

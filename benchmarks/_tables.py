@@ -159,7 +159,7 @@ class Told:
 
     def fit(self, X, y):
         """Fit."""
-        groups = X.attrs.get("groups")
+        groups = X.attrs["groups"][: len(X)] if "groups" in X.attrs else None
         if groups is not None and isinstance(self.model, NONARegressor):
             self.model.fit(X, y, groups=groups)
             return self

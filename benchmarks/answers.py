@@ -4,24 +4,28 @@ Usage: python benchmarks/answers.py [--rows N]
 
 Fits both estimators at their defaults to 2,000 made rows (Friedman's first problem with noise),
 appends more up to N, and measures every method beside `predict` of the same queries, the shortest
-of some runs each. What is computed once for all rows (leave-one-out residuals, distances to
-neighbours) is timed beside the prediction of as many rows. Writes docs/benchmark/answers.inc.
+of some runs each. What a first call computes, of 10,000 rows at most (leave-one-out residuals,
+distances to neighbours), is timed beside the prediction of as many rows. Writes
+docs/benchmark/answers.inc.
 """
 
 import argparse
-import os
 import platform
 from pathlib import Path
 
 import pandas as pd
 import torch
 from report import rst_text_table
-from scale import make_rows, timed
+from scale import make_rows, seconds, timed
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "benchmark" / "answers.inc"
 N_FITTED = 2000
+# Rows whose residuals and distances are known.
+N_KNOWN = 10_000
+# Rows that join before some calls.
+N_APPENDED = 10
 CALLS = {
     "explain": 100,
     "neighbor_weights": 100,
@@ -32,22 +36,28 @@ CALLS = {
     "novelty": 1000,
 }
 # What the first call of some methods computes.
-ONCE = {"predict_quantiles": "all residuals, once", "novelty": "all distances, once"}
+ONCE = {"predict_quantiles": "residuals, once", "novelty": "distances, once"}
 
 
 def measure(estimator_class, n_rows):
     """Ratios of each method's time to that of `predict`."""
     model = estimator_class(random_state=0).fit(*make_rows(N_FITTED, 0))
     model.append(*make_rows(n_rows - N_FITTED, 1))
-    queries = make_rows(1000, 2)[0]
-    predict_s = {n: timed(model.predict, queries[:n]) for n in set(CALLS.values())}
+    n_known = min(n_rows, N_KNOWN)
+    queries = make_rows(n_known, 2)[0]
+    predict_s = {n: timed(model.predict, queries[:n]) for n in {*CALLS.values(), n_known}}
     ratios = {}
     for name, first in ONCE.items():
-        seconds = timed(getattr(model, name), queries[:1], repeats=1)
-        ratios[first] = seconds / (predict_s[1000] * n_rows / 1000)
+        ratios[first] = seconds(getattr(model, name), queries[:1]) / predict_s[n_known]
     for name, n_queries in CALLS.items():
-        seconds = timed(getattr(model, name), queries[:n_queries])
-        ratios[f"{name}, {n_queries:,} rows"] = seconds / predict_s[n_queries]
+        taken = timed(getattr(model, name), queries[:n_queries])
+        ratios[f"{name}, {n_queries:,} rows"] = taken / predict_s[n_queries]
+    after_append = []
+    for seed in (3, 4, 5):
+        model.append(*make_rows(N_APPENDED, seed))
+        after_append.append(seconds(model.predict_quantiles, queries[:1000]))
+    name = f"predict_quantiles, 1,000 rows, after append of {N_APPENDED}"
+    ratios[name] = min(after_append) / predict_s[1000]
     print(estimator_class.__name__, ratios, flush=True)
     return ratios
 
@@ -59,8 +69,9 @@ def main():
     table = pd.DataFrame(
         {kind.__name__: measure(kind, n_rows) for kind in (NONARegressor, SoftStepKNNRegressor)}
     )
-    machine = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
-    title = f"Time relative to predict, from {n_rows:,} neighbours ({machine})"
+    n_threads = torch.get_num_threads()
+    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
+    title = f"Time relative to predict, {n_rows:,} labelled rows ({machine})"
     text = rst_text_table(title, table.map(lambda ratio: f"{ratio:.2g}"))
     OUTPUT.write_text(text + "\n", encoding="utf-8")
 

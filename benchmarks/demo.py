@@ -237,18 +237,15 @@ def explain_row(model, X, y, train, row, n_neighbors=5):
     -------
     lines : list of str
     """
-    query = X.iloc[[row]]
-    distinct = X.iloc[train].assign(**{y.name: y.iloc[train]}).drop_duplicates()
-    n_neighbors = min(n_neighbors, len(distinct))
-    explanation = model[-1].explain(model[:-1].transform(query), n_neighbors)
-    weights, neighbors = explanation.weights, train[explanation.samples[0]]
-    averaged = "targets"
-    if model[-1].trend == "linear":
-        averaged = "targets' departures\nfrom a linear trend in the learnt embedding"
+    query, heaviest = X.iloc[[row]], (0, slice(n_neighbors))
+    explanation = model[-1].explain(model[:-1].transform(query))
+    weights, neighbors = explanation.weights[heaviest], train[explanation.samples[heaviest]]
     shown = X.columns[:5]
     table = X.iloc[[row, *neighbors]][shown].map(short)
-    table.insert(0, y.name, y.iloc[[row, *neighbors]].map(short))
-    weight = ["", *(f"{weight:.3f}" for weight in weights[0])]
+    adjusted = ["", *map(short, explanation.adjusted_targets[heaviest])]
+    table.insert(0, "adjusted", adjusted, allow_duplicates=True)
+    table.insert(0, y.name, y.iloc[[row, *neighbors]].map(short), allow_duplicates=True)
+    weight = ["", *(f"{weight:.3f}" for weight in weights)]
     table.insert(0, "weight", weight, allow_duplicates=True)
     table.index = [f"row {label}" for label in table.index]
     table.index = [f"test {table.index[0]}", *table.index[1:]]
@@ -256,8 +253,10 @@ def explain_row(model, X, y, train, row, n_neighbors=5):
         f"Test row {query.index[0]}: predicted {short(model.predict(query)[0])}, "
         f"in truth {short(y.iloc[row])}. The training rows that made the prediction:",
         *table.to_string().splitlines(),
-        f"They hold {weights[0].sum():.0%} of the weight of {len(train)} training rows. "
-        f"The weights average the {averaged}. Rows are counted from 0.",
+        f"They hold {weights.sum():.0%} of the weight; the prediction rests on "
+        f"{explanation.weights.shape[1]} of {len(train)} training rows.\nIt is the mean of their "
+        "targets, each adjusted by what a trend gives more for the test row.\n"
+        "Rows are counted from 0.",
     ]
 
 

@@ -1,30 +1,32 @@
-"""Prediction from many neighbours: time and memory beside k-NN, a matrix product, a dense softmax.
+"""Exact prediction from many rows: time and memory beside scikit-learn's brute-force k-NN.
 
-Usage: python benchmarks/scale.py [--scenarios NAME ...]
+Usage: python benchmarks/scale.py [--scenarios NAME ...] [--estimators NAME ...]
 
-Fits both estimators, one member each, to 10,000 made rows (Friedman's first problem
-with noise), appends more, then measures, each in a process of its own and in this
-order on the same embeddings: `predict` without the embedding of the queries, exact 10-NN
-by scikit-learn, the bare product of queries and neighbours in single precision,
-and the formula with whole matrices on 64 queries, scaled up. Extra memory is the
-peak of a whole `predict` less what was held before, and needs Linux. The share of
-the rows that hold all but 1e-9 of the weight, on those 64 queries, is what prediction
-must look at if it is to be exact to 1e-9. Writes results/scale.json and
+Fits both estimators, without boosted trees, to 10,000 made rows (Friedman's first problem with
+noise), and appends noisy copies of these. Then measures, in one process for each number of rows
+and in turn, `predict` less `transform`, so without the embedding of the queries, and
+KNeighborsRegressor(algorithm="brute") with as many neighbours on the same embeddings; and, if
+FAISS is installed, the same `predict` with algorithm="ivf", and what share of the nearest rows
+it finds. The shortest of some runs counts. Memory is the peak of the first `predict`, embedding
+included, less what was held before, and needs Linux and glibc. Writes results/scale.json and
 docs/benchmark/scale.inc.
 """
 
 import argparse
+import ctypes
 import json
-import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
+import numpy as np
 import torch
+from _data import enlarge
 from sklearn.datasets import make_friedman1
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -34,17 +36,9 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "scale.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "scale.inc"
 N_FITTED = 10_000
-# Rows of the bank and queries.
-SCENARIOS = {
-    "10,000 rows": (10_000, 10_000),
-    "100,000 rows": (100_000, 10_000),
-    "1,000,000 rows": (1_000_000, 1_000),
-}
+# Rows and queries.
+SCENARIOS = {"100,000 rows": (100_000, 10_000), "1,000,000 rows": (1_000_000, 1_000)}
 ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
-# The dense formula is measured on so many queries and scaled up.
-N_DENSE = 64
-# Share of a query's weight that makes no difference.
-NEGLIGIBLE = 1e-9
 
 
 def make_rows(n_rows, seed):
@@ -52,22 +46,26 @@ def make_rows(n_rows, seed):
     return make_friedman1(n_rows, noise=1.0, random_state=seed)
 
 
-def fit(kind, folder):
+def make_bank(n_rows):
+    """Rows to fit, and their noisy copies."""
+    X, y = make_rows(N_FITTED, 0)
+    return [np.concatenate(parts) for parts in zip((X, y), enlarge(X, y, n_rows), strict=True)]
+
+
+def fit(kind, path):
     """Fit and save."""
-    model = ESTIMATORS[kind](n_estimators=1, random_state=0).fit(*make_rows(N_FITTED, 0))
-    joblib.dump(model, folder / "fitted")
+    joblib.dump(ESTIMATORS[kind](trend="linear", random_state=0).fit(*make_rows(N_FITTED, 0)), path)
 
 
-def prepare(n_rows, n_queries, folder):
+def prepare(n_rows, path, grown):
     """Append rows to the fitted ones, and save."""
-    model = joblib.load(folder / "fitted")
-    if n_rows > N_FITTED:
-        model.append(*make_rows(n_rows - N_FITTED, 1))
-    joblib.dump((model, make_rows(n_queries, 2)[0]), folder / "model")
+    X, y = make_bank(n_rows)
+    joblib.dump(joblib.load(path).append(X[N_FITTED:], y[N_FITTED:]), grown)
 
 
 def reset_peak():
     """Let the peak begin with the memory held now; returns that, MiB."""
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed is not held
     Path("/proc/self/clear_refs").write_text("5")
     return peak()
 
@@ -78,90 +76,86 @@ def peak():
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
+def seconds(function, *arguments):
+    """Time of one call."""
+    start = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - start
+
+
 def timed(function, *arguments, repeats=3):
-    """Shortest time of some runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function(*arguments)
-        times.append(time.perf_counter() - start)
-    return min(times)
+    """Shortest time of some calls."""
+    return min(seconds(function, *arguments) for _ in range(repeats))
 
 
-def needed_share(weights):
-    """Mean share of the neighbours that hold all but `NEGLIGIBLE` of their query's weight."""
-    left_out = [(w.sort().values.cumsum(-1) <= NEGLIGIBLE).double().mean() for w in weights]
-    return 1 - torch.stack(left_out).mean().item()
-
-
-@torch.no_grad()
-def measure(what, folder, repeats):
-    """Seconds of one contestant, and extra memory or the share of neighbours needed."""
-    model, queries = joblib.load(folder / "model")
-    if what == "ours":
-        before = reset_peak()
-        seconds = timed(model.predict, queries, repeats=repeats)
-        extra = peak() - before
-        return {"s": seconds - timed(model.transform, queries, repeats=repeats), "mib": extra}
-    z, z_n = model.transform(queries), model._fitted.bank.z_n[0]
+def measure(path, n_rows, n_queries, repeats):
+    """Seconds and memory of every contestant; what FAISS finds."""
+    model, X = joblib.load(path), make_rows(n_queries, 1)[0]
     before = reset_peak()
-    if what == "k-NN":
-        knn = KNeighborsRegressor(10, algorithm="brute")
-        knn.fit(z_n.numpy(), model._fitted.bank.values[0].numpy())
+    model.predict(X)
+    extra = peak() - before
+    X_n, y_n = make_bank(n_rows)
+    knn = KNeighborsRegressor(model.n_neighbors, algorithm="brute")
+    knn.fit(model.transform(X_n), y_n)
+    Z = model.transform(X)
+    line = {"n_neighbors": model.n_neighbors, "width": Z.shape[1], "mib": extra}
+    turns = []
+    for _ in range(repeats):
+        embedding = seconds(model.transform, X)
+        turns.append((embedding, seconds(model.predict, X), seconds(knn.predict, Z)))
+    embedding, whole, line["knn_s"] = (min(times) for times in zip(*turns, strict=True))
+    line["s"] = whole - embedding
+    if find_spec("faiss"):
+        line["ivf"] = measure_ivf(model, X, embedding, repeats)
+    return line
 
-        def run():
-            knn.predict(z)
-    elif what == "product":
-        z, z_n = torch.from_numpy(z).float(), z_n.float()
-        out = torch.empty(len(z), len(z_n))
 
-        def run():
-            torch.mm(z, z_n.T, out=out)
-    else:
-        head, values = model._fitted.bank.network.head, model._fitted.bank.values
-        z = torch.from_numpy(z[:N_DENSE])[None]
-        scale = len(queries) / N_DENSE
-
-        def run():
-            head.weights(z, model._fitted.bank.z_n) @ values
-
-        seconds = scale * timed(run, repeats=repeats)
-        return {"s": seconds, "needed": needed_share(head.weights(z, model._fitted.bank.z_n)[0])}
-
-    return {"s": timed(run, repeats=repeats), "mib": peak() - before}
+def measure_ivf(model, X, embedding, repeats):
+    """Seconds of FAISS's inverted file, and the share of the nearest rows that it finds."""
+    exact = model.kneighbors(X, return_distance=False)
+    model.set_params(algorithm="ivf")
+    build = seconds(model.predict, X[:1])
+    found = model.kneighbors(X, return_distance=False)
+    recall = np.mean([np.isin(*rows).mean() for rows in zip(exact, found, strict=True)])
+    whole = timed(model.predict, X, repeats=repeats)
+    return {"build_s": build, "s": whole - embedding, "recall": float(recall)}
 
 
 def write_table(results, machine):
     """Ratios of our time to the others', as an RST table."""
-    compared = "seconds", "/ 10-NN", "/ product", "/ dense"
-    header = ["estimator", "bank", "queries", *compared, "MiB", "rows needed"]
+    header = ["estimator", "rows", "queries", "k", "seconds", "/ k-NN", "MiB"]
+    header += ["ivf: / k-NN", "rows found", "built in, s"]
+    width = "/".join(sorted({f"{line['width']}" for line in results}))
     lines = [
         f".. Written by benchmarks/scale.py on {machine}.",
         "",
-        f".. list-table:: Exact prediction on {machine}, embeddings of 64 columns: seconds, its",
-        "    ratio to scikit-learn's brute-force 10-NN, to the bare product in single precision",
-        f"    and to the dense formula (on {N_DENSE} queries, scaled up), peak extra memory, and",
-        f"    the share of the rows that hold all but {NEGLIGIBLE:g} of the weight",
+        f".. list-table:: Exact prediction on {machine}, embeddings of {width} columns: seconds",
+        "    beyond embedding the queries, their ratio to scikit-learn's brute-force k-NN, peak",
+        "    memory above what is held; the same with FAISS's inverted file, and the share of the",
+        "    nearest rows that it finds",
         "    :header-rows: 1",
         "",
     ]
     rows = [header]
     for line in results:
-        ours = line["ours"]
-        ratios = [f"{ours['s'] / line[what]['s']:.2g}" for what in ("k-NN", "product", "dense")]
         rows.append(
             [
                 line["estimator"],
                 f"{line['rows']:,}",
                 f"{line['queries']:,}",
-                f"{ours['s']:.1f}",
-                *ratios,
-                f"{ours['mib']:.0f}",
-                f"{100 * line['dense']['needed']:.3g} %",
+                f"{line['n_neighbors']}",
+                f"{line['s']:.2g}",
+                f"{line['s'] / line['knn_s']:.2f}",
+                f"{line['mib']:.0f}",
             ]
         )
+        ivf, cells = line.get("ivf"), [""] * 3
+        if ivf:
+            cells = [f"{ivf['s'] / line['knn_s']:.2g}", f"{ivf['recall']:.1%}"]
+            cells.append(f"{ivf['build_s']:.1f}")
+        rows[-1] += cells
     for row in rows:
-        lines += [f"    {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
+        lines += [f"    {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -175,38 +169,39 @@ def call(*arguments):
 def take_step(what, *arguments):
     """Do one step, in the process made for it."""
     if what == "fit":
-        kind, folder = arguments
-        fit(kind, Path(folder))
+        fit(*arguments)
     elif what == "prepare":
-        n_rows, n_queries, folder = arguments
-        prepare(int(n_rows), int(n_queries), Path(folder))
+        n_rows, path, grown = arguments
+        prepare(int(n_rows), path, grown)
     else:
-        folder, repeats = arguments
-        print(json.dumps(measure(what, Path(folder), int(repeats))))
+        path, *numbers = arguments
+        print(json.dumps(measure(path, *map(int, numbers))))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
     parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.step:
         take_step(*args.step)
         return
-    machine = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
+    n_threads = torch.get_num_threads()
+    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
     results = []
-    for kind in ESTIMATORS:
+    for kind in args.estimators:
         with tempfile.TemporaryDirectory() as folder:
-            call("fit", kind, folder)
+            path, grown = Path(folder) / "fitted", Path(folder) / "grown"
+            call("fit", kind, path)
             for name in args.scenarios:
                 n_rows, n_queries = SCENARIOS[name]
-                call("prepare", n_rows, n_queries, folder)
-                line = {"estimator": kind, "rows": n_rows, "queries": n_queries}
-                for what in ("ours", "k-NN", "product", "dense"):
-                    line[what] = json.loads(call(what, folder, args.repeats))
-                results.append(line)
-                print(json.dumps(line), flush=True)
+                call("prepare", n_rows, path, grown)
+                line = json.loads(call("measure", grown, n_rows, n_queries, args.repeats))
+                key = {"estimator": kind, "rows": n_rows, "queries": n_queries}
+                results.append(key | line)
+                print(json.dumps(results[-1]), flush=True)
     RESULTS.write_text(json.dumps({"machine": machine, "runs": results}, indent=1) + "\n")
     write_table(results, machine)
 

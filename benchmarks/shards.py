@@ -1,13 +1,13 @@
-"""A bank in shards: what one shard costs, by exact partial sums and by an index.
+"""A bank in shards: what one shard costs, exactly and by an index.
 
-Usage: python benchmarks/shards.py [--rows N] [--queries N]
+Usage: python benchmarks/shards.py [--rows N] [--queries N] [--neighbors K]
 
 Makes normal embeddings of 64 columns, and queries near some of them. Measures on one core what one
-shard does for the queries: the two rounds of exact partial sums that the docs' page "Beyond one
-machine" tells of, in double and in single precision, and building and searching FAISS's inverted
-file. Each is the shortest of three runs (the index is built once). Times of sums are scaled to
-1,000 queries and 1,000,000 rows, that of the search to 1,000 queries. Writes
-docs/benchmark/shards.inc.
+shard does for the queries: the search for the nearest rows that the docs' page "Beyond one machine"
+tells of, in double and in single precision, and building and searching FAISS's inverted file; and
+the attention to the nearest of all shards, where they meet. Each is the shortest of three runs (the
+index is built once). Times of the exact search are scaled to 1,000 queries and 1,000,000 rows, the
+others to 1,000 queries. Writes docs/benchmark/shards.inc.
 """
 
 import argparse
@@ -24,52 +24,50 @@ from skneighbors.nn import NONA, similarity
 
 OUTPUT = Path(__file__).parent.parent / "docs" / "benchmark" / "shards.inc"
 WIDTH = 64
-N_CANDIDATES = 512
 N_PROBES = 32
 # Rows that are compared at once: so few that what is computed of them stays in the cache.
-CHUNK = 512
+CHUNK = 4096
 
 
 @torch.inference_mode()
-def extremes(head, z, z_n):
-    """Lowest and highest similarities (b, 1) of queries (b, d) to the rows (n, d) of a shard."""
-    low, high = [], []
-    for points in z_n.split(CHUNK):
-        s = similarity(z, points, head.similarity)
-        low.append(s.amin(1, keepdim=True))
-        high.append(s.amax(1, keepdim=True))
-    return torch.stack(low).amin(0), torch.stack(high).amax(0)
+def nearest(head, z, z_n, values, k):
+    """Find a shard's k rows most similar to queries (b, d).
 
-
-@torch.inference_mode()
-def partial_sums(head, z, z_n, values, low, high):
-    """Sum the weights, to (b, 1), and the weights times the values (n, k), to (b, k).
-
-    Weights are relative to that of a row of similarity `high`; `low` and `high` (b, 1) are the
-    extremes over all shards.
+    The shard holds embeddings (n, d) and values (n, t). Returns similarities (b, k) and
+    values (b, k, t), the most similar first; fewer, if the shard has no more.
     """
-    log_weights = head.log_weights(z, low, high)
-    total, weighted = 0, 0
+    found = []
     for points, own in zip(z_n.split(CHUNK), values.split(CHUNK), strict=True):
-        s = similarity(z, points, head.similarity)
-        weights = log_weights(s).exp_()
-        total = total + weights.sum(1, keepdim=True)
-        weighted = weighted + weights @ own
-    return total, weighted
+        s, rows = similarity(z, points, head.similarity).topk(min(k, len(points)))
+        found.append((s, own[rows]))
+    return merge(found, k)
 
 
-def measure_sums(z, z_n, values):
-    """Seconds of both rounds, for 1,000 queries and 1,000,000 rows."""
+def merge(found, k):
+    """Of what was found in several places, pairs as of :func:`nearest`, the k most similar."""
+    s, values = (torch.cat(part, 1) for part in zip(*found, strict=True))
+    s, place = s.topk(min(k, s.shape[1]))
+    return s, values.take_along_dim(place.unsqueeze(2), 1)
+
+
+@torch.inference_mode()
+def attend(head, z, s, values, n_rows):
+    """Predict queries (b, d) from the nearest of all `n_rows` rows, to (b, t)."""
+    weights = head.weights_of(z, s, total=s.new_tensor([[n_rows]]))
+    return head.add_trend(z, (weights.unsqueeze(2) * values).sum(1))
+
+
+def measure_exact(z, z_n, values, k):
+    """Seconds to find the nearest rows of a million, and to attend to them; 1,000 queries."""
     torch.manual_seed(0)
     head = NONA(WIDTH, softstep="s2", temperature=0.3).eval().to(z.dtype)
-    low, high = extremes(head, z, z_n)
-    scale = 1000 / len(z) * 1_000_000 / len(z_n)
-    first = timed(extremes, head, z, z_n)
-    second = timed(partial_sums, head, z, z_n, values, low, high)
-    return scale * first, scale * second
+    s, own = nearest(head, z, z_n, values, k)
+    scale = 1000 / len(z)
+    searched = scale * 1_000_000 / len(z_n) * timed(nearest, head, z, z_n, values, k)
+    return searched, scale * timed(attend, head, z, s, own, len(z_n))
 
 
-def measure_index(z, z_n):
+def measure_index(z, z_n, k):
     """Seconds to build an inverted file of the rows, and to search it for 1,000 queries."""
     import faiss
 
@@ -85,13 +83,14 @@ def measure_index(z, z_n):
         index.add(z_n)
 
     built = timed(build, repeats=1)
-    return built, 1000 / len(z) * timed(index.search, z, N_CANDIDATES)
+    return built, 1000 / len(z) * timed(index.search, z, k)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=250)
+    parser.add_argument("--neighbors", type=int, default=100)
     args = parser.parse_args()
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
@@ -99,14 +98,14 @@ def main():
     values = torch.randn(args.rows, 1, generator=generator)
     near = torch.randint(args.rows, (args.queries,), generator=generator)
     z = z_n[near] + 0.1 * torch.randn(args.queries, WIDTH, generator=generator)
-    seconds = {}
+    k, seconds = args.neighbors, {}
     for name, dtype in (("single", torch.float32), ("double", torch.float64)):
-        first, second = measure_sums(z.to(dtype), z_n.to(dtype), values.to(dtype))
-        seconds[f"range of similarities, {name} precision"] = first
-        seconds[f"sums of weights, {name} precision"] = second
-    built, searched = measure_index(z, z_n)
+        found = measure_exact(z.to(dtype), z_n.to(dtype), values.to(dtype), k)
+        seconds[f"nearest {k}, exactly, {name} precision"] = found[0]
+        seconds[f"attention to {k}, {name} precision"] = found[1]
+    built, searched = measure_index(z, z_n, k)
     seconds[f"index of {args.rows:,} rows, built once"] = built
-    seconds[f"nearest {N_CANDIDATES} of {args.rows:,} rows by the index"] = searched
+    seconds[f"nearest {k} by the index"] = searched
     table = pd.DataFrame({"seconds": seconds}).map(lambda taken: f"{taken:.2g}")
     print(table, flush=True)
     machine = f"one {platform.machine()} core, torch {torch.__version__}"

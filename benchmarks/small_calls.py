@@ -4,21 +4,20 @@ Usage: python benchmarks/small_calls.py
 
 Fits default estimators, and MLPRegressor at its defaults, to 200 made rows (Friedman's first
 problem with noise), then measures one ``predict`` of 200 other rows; one of a single row, from
-10,000 neighbours, the others of which were appended; and a partial dependence on two
-features over 200 rows (a grid of 100 by 100 points, so 10,000 calls), which is timed on a grid of
-10 by 10 and scaled up. Medians of 30 calls. Writes results/small_calls.json and
-docs/benchmark/small_calls.inc.
+10,000 labelled ones, the others of which were appended; of both, what is beyond ``transform``, that
+is, beyond embedding the queries: the search, the weights and, if there are any, the trees; and a
+partial dependence on two features over 200 rows (a grid of 100 by 100 points, so 10,000 calls),
+which is timed on a grid of 10 by 10 and scaled up. Medians of 30 calls. Writes
+results/small_calls.json and docs/benchmark/small_calls.inc.
 """
 
 import json
-import os
 import platform
 import statistics
-import time
 from pathlib import Path
 
 import torch
-from sklearn.datasets import make_friedman1
+from scale import make_rows, seconds
 from sklearn.inspection import partial_dependence
 from sklearn.neural_network import MLPRegressor
 
@@ -27,7 +26,7 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "small_calls.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "small_calls.inc"
-N_ROWS, N_NEIGHBORS = 200, 10_000
+N_ROWS, N_LABELLED = 200, 10_000
 # Points of a partial dependence on each of two features: by default, and those measured.
 GRID, MEASURED_GRID = 100, 10
 ESTIMATORS = {
@@ -39,20 +38,17 @@ ESTIMATORS = {
 }
 
 
-def make_rows(n_rows, seed):
-    """Rows of features, and targets."""
-    return make_friedman1(n_rows, noise=1.0, random_state=seed)
-
-
 def milliseconds(function, *arguments, repeats=30):
     """Median time of a call, after a first one."""
     function(*arguments)
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function(*arguments)
-        times.append(time.perf_counter() - start)
-    return 1000 * statistics.median(times)
+    return 1000 * statistics.median(seconds(function, *arguments) for _ in range(repeats))
+
+
+def beyond_transform(model, X, repeats=30):
+    """Median of how much longer a prediction takes than the embedding of its rows."""
+    return 1000 * statistics.median(
+        seconds(model.predict, X) - seconds(model.transform, X) for _ in range(repeats)
+    )
 
 
 def measure(model):
@@ -63,8 +59,10 @@ def measure(model):
     dependence = milliseconds(lambda: partial_dependence(model, X, [(0, 1)], **options), repeats=1)
     line["dependence_s"] = dependence / 1000 * (GRID / MEASURED_GRID) ** 2
     if hasattr(model, "append"):
-        model.append(*make_rows(N_NEIGHBORS - N_ROWS, 2))
+        line["rows_beyond"] = beyond_transform(model, X)
+        model.append(*make_rows(N_LABELLED - N_ROWS, 2))
         line["row"] = milliseconds(model.predict, X[:1])
+        line["row_beyond"] = beyond_transform(model, X[:1])
     return line
 
 
@@ -78,25 +76,28 @@ def write_table(results, machine):
         "    :header-rows: 1",
         "",
         "    * - estimator",
-        f"      - {N_ROWS} rows from {N_ROWS} neighbours, ms",
+        f"      - {N_ROWS} rows from {N_ROWS}, ms",
         "      - relative to MLPRegressor",
-        f"      - 1 row from {N_NEIGHBORS:,} neighbours, ms",
+        "      - beyond ``transform``, ms",
+        f"      - 1 row from {N_LABELLED:,}, ms",
+        "      - beyond ``transform``, ms",
         f"      - partial dependence of two features, {N_ROWS} rows, s",
     ]
     for name, line in results.items():
-        single = f"{line['row']:.1f}" if "row" in line else ""
-        lines += [
-            f"    * - {name}",
-            f"      - {line['rows']:.2g}",
-            f"      - {line['rows'] / reference:.0f}",
-            f"      - {single}",
-            f"      - {line['dependence_s']:.2g}",
+        cells = [
+            name,
+            f"{line['rows']:.2g}",
+            f"{line['rows'] / reference:.0f}",
+            *(f"{line[k]:.2g}" if k in line else "" for k in ("rows_beyond", "row", "row_beyond")),
+            f"{line['dependence_s']:.3g}",
         ]
+        lines += [f"    {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main():
-    machine = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
+    n_threads = torch.get_num_threads()
+    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
     results = {}
     for name, model in ESTIMATORS.items():
         results[name] = measure(model.fit(*make_rows(N_ROWS, 0)))

@@ -2,12 +2,13 @@
 
 Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
        [--methods NAME ...] [--jobs N] [--limit SECONDS] [--budget SECONDS]
-       [--results FILE.jsonl]
+       [--max-rows N] [--results FILE.jsonl]
 
 Every run is a process of its own and appends one JSON line to the results; a
-run whose line is there already is not repeated, unless it failed. Each
-process is bound to its share of the cores (on Linux). `report.py` makes the
-tables. `tables.py` does the same for real tables.
+run whose line is there already is not repeated, unless it failed (so another
+`--max-rows` needs results of its own). Each process is bound to its share of
+the cores (on Linux). `report.py` makes the tables. `tables.py` does the same
+for real tables.
 """
 
 import argparse
@@ -49,6 +50,8 @@ class Benchmark(NamedTuple):
     results: Path
     measure: callable
     figure: str  # what to print of a run
+    max_rows: int | None = None  # to train on; None for all
+    report: callable = None  # writes what results say, if `report.py` does not
 
 
 def versions():
@@ -88,9 +91,11 @@ TABULAR = Benchmark(
 )
 
 
-def run(script, dataset, split, method, cores, limit):
+def run(script, dataset, split, method, cores, limit, max_rows=None):
     """One run in a process of its own; its figures, or why there are none."""
     command = [sys.executable, script, "--one", dataset, str(split), method]
+    if max_rows is not None:
+        command += ["--max-rows", str(max_rows)]
     threads = len(cores)
     count = str(threads)
     env = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
@@ -123,13 +128,30 @@ def parse(benchmark):
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     parser.add_argument("--limit", type=float, default=1800, help="seconds of one run")
     parser.add_argument("--budget", type=float, help="seconds after which no run is started")
+    parser.add_argument("--max-rows", type=int, default=benchmark.max_rows, help="to train on")
     parser.add_argument("--results", type=Path, default=benchmark.results)
+    if benchmark.report is not None:
+        parser.add_argument("--report", action="store_true", help="write tables, and run nothing")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
+def first_rows(load, max_rows):
+    """Loader of splits with at most so many rows to train on."""
+
+    def load_first(dataset, split):
+        X, X_test, y, y_test = load(dataset, split)
+        return X[:max_rows], X_test, y[:max_rows], y_test
+
+    return load_first
+
+
 def main(benchmark):
     args = parse(benchmark)
+    benchmark = benchmark._replace(load_split=first_rows(benchmark.load_split, args.max_rows))
+    if getattr(args, "report", False):
+        benchmark.report(args.results)
+        return
     if args.one:
         dataset, split, method = args.one
         if hasattr(os, "sched_setaffinity"):
@@ -147,7 +169,7 @@ def main(benchmark):
         if args.budget is not None and time.monotonic() - start > args.budget:
             return
         cores = shares.get()
-        line = run(benchmark.script, *key, cores, args.limit)
+        line = run(benchmark.script, *key, cores, args.limit, args.max_rows)
         shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

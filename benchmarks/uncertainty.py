@@ -1,6 +1,6 @@
 """How sure predictions are: ours beside quantile forests, quantile boosting and MAPIE.
 
-Usage: python benchmarks/uncertainty.py [options as of tabular.py] [--report]
+Usage: python benchmarks/uncertainty.py [options of tabular.py] [--report]
 
 Runs on the UCI sets and the real tables of the folder that `SKNEIGHBORS_DATA` names; of sets
 whose name is among both, the table is left out. `--report` writes
@@ -12,7 +12,6 @@ or of a method's own intervals, stretched about their middles until they hold 90
 rows: it compares shapes, whatever the calibration.
 """
 
-import sys
 import time
 from pathlib import Path
 
@@ -160,7 +159,7 @@ def load(name, split):
 
 def measure(benchmark, dataset, split, method):
     """Fit and predict once; the figures of one JSON line."""
-    X, X_test, y, y_test = load(dataset, split)
+    X, X_test, y, y_test = benchmark.load_split(dataset, split)
     model = benchmark.methods[method](split)
     start = time.perf_counter()
     model.fit(X, y)
@@ -200,26 +199,13 @@ def width_at(y, ends, share):
     return float(2 * factor * half.mean())
 
 
-BENCHMARK = tabular.Benchmark(
-    __file__,
-    datasets,
-    load,
-    METHODS,
-    {},
-    [0],
-    RESULTS,
-    measure,
-    "crps",
-)
-
-
 def relative(frame, value, ours="NONA"):
     """Ratio of each method's figure to ours, set by method."""
     table = frame.pivot_table(index="dataset", columns="method", values=value)
     return table.div(table[ours], axis=0)
 
 
-def report(results, output):
+def report(results, output=OUTPUT):
     """Write the tables."""
     from report import geometric_mean, load, rst_table, rst_text_table, upright, versions
 
@@ -261,8 +247,18 @@ def report(results, output):
     output.write_text("\n".join(parts), encoding="utf-8")
 
 
+BENCHMARK = tabular.Benchmark(
+    __file__,
+    datasets,
+    load,
+    METHODS,
+    {},
+    [0],
+    RESULTS,
+    measure,
+    "crps",
+    report=report,
+)
+
 if __name__ == "__main__":
-    if "--report" in sys.argv:
-        report(RESULTS, OUTPUT)
-    else:
-        tabular.main(BENCHMARK)
+    tabular.main(BENCHMARK)

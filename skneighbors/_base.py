@@ -18,7 +18,8 @@ from sklearn.utils import check_random_state
 
 from ._bank import (
     ALGORITHMS,
-    HeldOutResiduals,
+    HeldOutQueries,
+    HeldOutRows,
     NeighborBank,
     SampleNumbering,
     check_algorithm,
@@ -30,8 +31,9 @@ from ._columns import (
     TargetScaler,
     TrainingSamples,
     draw_groups,
+    find_labels,
 )
-from ._explanations import ExplanationMixin
+from ._comparables import ComparablesMixin
 from ._neighbors import FittedState, LabelledNeighborsMixin
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._recipe import TABLE, Recipe, resolve
@@ -48,6 +50,7 @@ from ._utils.sklearn_private import (
     counts_from,
     fit_context,
     reals,
+    take_samples,
 )
 from ._utils.threads import single_threaded
 from .nn import MLPEmbedder
@@ -59,7 +62,7 @@ _OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the lin
 
 
 class BaseNeighborRegressor(
-    ExplanationMixin,
+    ComparablesMixin,
     UncertaintyMixin,
     LabelledNeighborsMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -74,6 +77,7 @@ class BaseNeighborRegressor(
     """
 
     _parameter_constraints: dict = {
+        "n_neighbors": [counts_from(1), None],
         "similarity": [StrOptions(set(SIMILARITIES))],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "trend": [
@@ -92,7 +96,6 @@ class BaseNeighborRegressor(
         "weight_decay": [reals(0, None, "left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), reals(0, 1, "neither")],
-        "n_candidates": [counts_from(1), None],
         "algorithm": [StrOptions(set(ALGORITHMS))],
         "recipe": [Recipe, None],
         "device": [str],
@@ -185,7 +188,7 @@ class BaseNeighborRegressor(
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.
         ImportError
-            If `n_candidates` and an `algorithm` are given that need FAISS, and it is missing.
+            If `algorithm` needs FAISS, and it is missing.
         MemoryError
             If memory runs out; the message says what to lower.
         KeyboardInterrupt
@@ -231,17 +234,27 @@ class BaseNeighborRegressor(
             network, history = self._train(
                 data.float(), split.to(device), encoder, recipe, random_state, n_threads
             )
-            bank = self._make_bank(network, history, data.first(n_rows), recipe)
-            other = None if trend is None else torch.from_numpy(trend[2]).to(device)
-            trend = self._weigh_trend(trend, history)
+            share, held_out_other = 0.0, None
+            if trend is not None:
+                trend, held_out_other = trend
+                share = share_of_other(history.best_before_refit.held_out, held_out_other)
+                trend = BlendedTrend(*trend, share) if share > 0 else None
+            other = None
+            if trend is not None:
+                X = take_samples(samples.X, samples.rows)
+                other = trend.predict(X, samples.matrix[samples.rows], y_scaler)
+                other = torch.from_numpy(other).to(device)
+            bank = self._make_bank(network, history, data.first(n_rows), recipe, other, share)
             if recipe.n_validation:
-                share = 0.0 if trend is None else trend.share
-                held_out = _measure_held_out(bank, data, history, split, other, share)
+                held_out = _measure_held_out(bank, data, history, split, held_out_other)
                 bank = replace(bank, held_out=held_out)
         self._warn_of(history)
         self._fitted = FittedState(
             bank=bank.to(CPU),
-            numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy()),
+            numbering=SampleNumbering(
+                samples.row_of, samples.sample_weight.copy(), find_labels(samples.X)
+            ),
+            matrix=None if samples.reader is None else samples.matrix[samples.rows],
             reader=samples.reader,
             encoder=encoder,
             y_scaler=y_scaler,
@@ -265,8 +278,7 @@ class BaseNeighborRegressor(
                 "trend='boosting' needs a table; with a feature_extractor, use 'linear', None or a "
                 "regressor of your own."
             )
-        if self.n_candidates is not None:
-            check_algorithm(self.algorithm, self.similarity)
+        check_algorithm(self.algorithm, self.similarity)
         if isinstance(self.hidden_layer_sizes, str):
             return "auto"
         sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
@@ -294,7 +306,15 @@ class BaseNeighborRegressor(
         return recipe, EnsembleSplit.hold_out(is_held_out, recipe.n_estimators)
 
     def _fit_trend(self, samples, y_scaler, split, random_state):
-        """Regressor fitted to all samples, and what others predict of those held out, scaled."""
+        """Fit a regressor to all samples, and clones that predict what they were not fitted to.
+
+        Returns
+        -------
+        fitted : tuple
+            The regressor, and whether it takes what is read.
+        held_out : Tensor of shape (m, n, k)
+            Scaled predictions of the samples that each member holds out.
+        """
         encoded, rows, validation = isinstance(self.trend, str), samples.rows, samples.validation
         if encoded:  # boosted trees, of merged rows
             fitter = TrendFitter(
@@ -317,15 +337,8 @@ class BaseNeighborRegressor(
         else:
             X = validation.matrix if encoded else validation.X
             held_out = as_columns(fitted.predict(X))[None]
-        return fitted, encoded, held_out if encoded else y_scaler.transform(held_out)
-
-    def _weigh_trend(self, trend, history):
-        """Trend with its share by what is held out; None without, or if that is 0."""
-        if trend is None:
-            return None
-        regressor, encoded, held_out = trend
-        share = share_of_other(history.best_before_refit.held_out, torch.from_numpy(held_out))
-        return BlendedTrend(regressor, share, encoded) if share > 0 else None
+        held_out = held_out if encoded else y_scaler.transform(held_out)
+        return (fitted, encoded), torch.from_numpy(held_out)
 
     def _train(self, data, split, encoder, recipe, random_state, n_threads):
         """Networks trained on the data in single precision, and what happened."""
@@ -378,11 +391,15 @@ class BaseNeighborRegressor(
                 head.turn_off_trend()
         return NeighborNetwork(feature_extractors, embedders, heads)
 
-    def _make_bank(self, network, history, data, recipe):
+    def _make_bank(self, network, history, data, recipe, other, share):
         """Neighbours for the networks, which weigh by their kinds' validation errors."""
         shares = inverse_mse_weights(history.best_before_refit.held_out, recipe.trends)
-        bank = NeighborBank.build(network, *data[:3], shares.to(data.X.device), data.group)
-        if not bank.predict(data.X[:_N_CHECKED_ROWS]).isfinite().all():
+        bank = NeighborBank.build(
+            network, *data[:3], shares.to(data.X.device), other, share, data.group
+        )
+        some = slice(_N_CHECKED_ROWS)
+        other = None if other is None else other[some]
+        if not bank.predict(bank.z_n[some], recipe.n_neighbors, other=other).isfinite().all():
             raise FloatingPointError(
                 f"Predictions with the weights of epoch {history.best_epoch}, which are "
                 "kept, are not finite. Lower learning_rate_init or check the scale of "
@@ -448,13 +465,15 @@ def _scale(samples):
     return encoder, y_scaler, (X, y_scaler.transform(y), weight, groups)
 
 
-def _measure_held_out(bank, data, history, split, other, share):
-    """Residuals of samples that were held out, of a mean with another model's predictions."""
+def _measure_held_out(bank, data, history, split, other):
+    """Find residuals of what was held out; `other` (m, n, k) is what another model predicts."""
+    share = bank.other_share
     if len(data.X) > len(bank):  # given for validation, and never trained on
-        X, y, weight, _ = (None if part is None else part[len(bank) :] for part in data)
+        X, y, weight, _ = (None if part is None else part[len(bank) :].cpu() for part in data)
         weight = torch.ones_like(y[:, 0]) if weight is None else weight
-        y = y if other is None else y - share * other[0]
-        return HeldOutResiduals.of_queries(y.cpu(), 1 - share, weight.cpu(), bank.embed(X).cpu())
+        other, rows = other[0] if share else None, torch.full((len(y),), -1)
+        return HeldOutQueries(bank.embed(X.to(bank.z_n.device)).cpu(), y, other, weight, rows)
     y, y_hat, weight = history.best_before_refit.held_out
-    y_hat = y_hat if other is None else (1 - share) * y_hat + share * other
-    return HeldOutResiduals.of_members(y - y_hat, weight, split.validation.to(y.device))
+    if share:
+        y_hat = (1 - share) * y_hat + share * other.to(y_hat.device)
+    return HeldOutRows.of_members(y - y_hat, weight, split.validation.to(y.device))

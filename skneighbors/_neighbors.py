@@ -7,7 +7,7 @@ import torch
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._bank import NeighborBank, ResidualDistribution, SampleNumbering
+from ._bank import NeighborBank, ResidualDistribution, SampleNumbering, check_algorithm
 from ._columns import (
     FeatureEncoder,
     TableReader,
@@ -15,13 +15,17 @@ from ._columns import (
     check_appended_targets,
     check_features,
     check_total_weight,
+    find_labels,
 )
-from ._network import concat_members
 from ._trend import BlendedTrend
 from ._utils.device import CPU, resolve_device
 from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
-from ._utils.sklearn_private import check_sample_weight, validate_parameter_constraints
+from ._utils.sklearn_private import (
+    check_sample_weight,
+    take_samples,
+    validate_parameter_constraints,
+)
 
 # Held while rows join or leave, so that threads that change one estimator lose none.
 _changing = ForkSafeLock()
@@ -33,6 +37,7 @@ class FittedState:
 
     bank: NeighborBank
     numbering: SampleNumbering
+    matrix: np.ndarray | None  # the bank's rows as the reader has read them; None without one
     reader: TableReader | None  # None, and no encoder, if a feature extractor takes X as it is
     encoder: FeatureEncoder | None
     y_scaler: TargetScaler
@@ -79,7 +84,7 @@ class LabelledNeighborsMixin(TransformerMixin):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X is not usable, or `n_candidates`, `algorithm` or `device` has been set to
+            If X is not usable, or `n_neighbors`, `algorithm` or `device` has been set to
             what :meth:`fit` would not take.
         ImportError
             If `algorithm` needs FAISS and it is missing.
@@ -99,32 +104,40 @@ class LabelledNeighborsMixin(TransformerMixin):
         if not return_std:
             y, _, fitted = self._predict(X)
             return fitted.shape_like_y(y)
-        y, std, fitted = self._predict(X, lambda own, bank, z: own.std(bank, z))
+        y, std, fitted = self._predict(X, lambda residuals, z: residuals.std(z))
         return fitted.shape_like_y(y), fitted.shape_like_y(std)
 
     def _predict(self, X, offsets=None):
         """Predict X, to (n, k), and offsets from there (n, ..., k), with what is fitted.
 
-        `offsets` is a function of a ResidualDistribution, the bank and embedded queries.
+        `offsets` is a function of a ResidualDistribution and embedded queries.
         """
-        names = ("n_candidates", "algorithm")  # they may have changed since fit
+        n_neighbors = self._check_search()
+        fitted, bank, z, other = self._embed(X)
+        with explain_out_of_memory("the number of rows predicted at once"):
+            y = bank.predict(z, n_neighbors, self.algorithm, other).cpu().numpy()
+            if offsets is not None:
+                offsets = offsets(ResidualDistribution.of(bank, n_neighbors), z).cpu().numpy()
+                offsets = offsets * fitted.y_scaler.scale
+        return fitted.y_scaler.inverse_transform(y), offsets, fitted
+
+    def _check_search(self):
+        """Check what says which rows predict, and may have changed since fit; how many."""
+        names = ("n_neighbors", "algorithm")
         validate_parameter_constraints(
             {name: self._parameter_constraints[name] for name in names},
             {name: getattr(self, name) for name in names},
             caller_name=type(self).__name__,
         )
+        check_algorithm(self.algorithm, self.similarity)
+        return None if self.n_neighbors is None else int(self.n_neighbors)
+
+    def _embed(self, X):
+        """Find what is fitted, its bank on the device to use, X embedded, and the blend's word."""
         fitted, matrix = self._read(X)
         bank, encoded = self._encode(fitted, matrix)
-        n_candidates = None if self.n_candidates is None else int(self.n_candidates)
-        with explain_out_of_memory("the number of rows predicted at once"):
-            z = bank.embed(encoded)
-            y = bank.predict_embedded(z, n_candidates, self.algorithm).cpu().numpy()
-            if offsets is not None:
-                offsets = offsets(ResidualDistribution.of(bank), bank, z).cpu().numpy()
-                offsets = offsets * fitted.y_scaler.scale
-        if fitted.trend is not None:
-            y = fitted.trend.blend_with(y, X, matrix, fitted.y_scaler)
-        return fitted.y_scaler.inverse_transform(y), offsets, fitted
+        with explain_out_of_memory("the number of rows at once"):
+            return fitted, bank, bank.embed(encoded), _predict_other(fitted, X, matrix, bank)
 
     def transform(self, X):
         """Embed X in the learnt space.
@@ -154,15 +167,14 @@ class LabelledNeighborsMixin(TransformerMixin):
         (20, 256)
         """
         _, bank, X = self._check_queries(X)
-        return concat_members(bank.embed(X)).cpu().numpy()
+        return bank.embed(X).flatten(1).cpu().numpy()
 
     def append(self, X, y, sample_weight=None):
         """Add labelled rows to the neighbours, without training.
 
-        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
-        those of a bank that held the rows from the start. Equal rows are not merged,
-        as they are in :meth:`fit`. The network, its scaling and its masks stay as
-        :meth:`fit` left them; the range of the targets, which bounds predictions,
+        Predictions are, up to rounding, those of a bank that held the rows from the start.
+        Equal rows are not merged, as they are in :meth:`fit`. The network, its scaling and its
+        masks stay as :meth:`fit` left them; the range of the targets, which bounds predictions,
         follows the neighbours.
 
         Parameters
@@ -203,36 +215,47 @@ class LabelledNeighborsMixin(TransformerMixin):
         array([[119]])
         """
         with _changing:
-            fitted, bank, X = self._check_queries(X)
-            y = check_appended_targets(y, len(X), self.n_outputs_, fitted.y_ndim, fitted.y_scaler)
+            fitted, matrix = self._read(X)
+            labels, (bank, encoded) = find_labels(X), self._encode(fitted, matrix)
+            y = check_appended_targets(
+                y, len(encoded), self.n_outputs_, fitted.y_ndim, fitted.y_scaler
+            )
             weight = check_sample_weight(
                 sample_weight, y, dtype=np.float64, ensure_non_negative=True
             )
             check_total_weight(fitted.numbering.weights_left, weight)
-            numbering = fitted.numbering.append(weight, len(bank))
+            numbering = fitted.numbering.append(weight, len(bank), labels)
             rows = np.flatnonzero(weight > 0)
             if len(rows):
-                y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(X.device)
-                own_weight = torch.from_numpy(weight[rows]).to(X.device)
-                bank = bank.extend(X[torch.from_numpy(rows).to(X.device)], y, own_weight)
+                y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(encoded.device)
+                own_weight = torch.from_numpy(weight[rows]).to(encoded.device)
+                other = _predict_other(fitted, take_samples(X, rows), matrix[rows], bank)
+                encoded = encoded[torch.from_numpy(rows).to(encoded.device)]
+                bank = bank.extend(encoded, y, own_weight, other)
+                if fitted.matrix is not None:
+                    matrix = np.concatenate([fitted.matrix, matrix[rows]])
+                    fitted = replace(fitted, matrix=matrix)
             self._fitted = replace(fitted, bank=bank.to(CPU), numbering=numbering)
         return self
 
-    def forget(self, indices):
+    def forget(self, indices=None, *, labels=None):
         """Remove rows from the neighbours, without training.
 
-        Predictions are, up to rounding (with `n_candidates`, up to the random sample),
-        those of a bank that never held the rows. The network's weights, its scaling
-        and its masks still are what they made of them: nothing but the neighbours,
-        and the range of targets that bounds predictions, forgets. To remove all
+        Predictions are, up to rounding, those of a bank that never held the rows: the nearest
+        of those left take their places. The network's weights, its scaling, its masks and the
+        regressor blended with it still are what the rows made of them: nothing but the
+        neighbours, and the range of targets that bounds predictions, forgets. To remove all
         traces, fit anew.
 
         Parameters
         ----------
-        indices : int, array-like of int or bool array-like of shape (n_samples,)
-            Rows of the X given to :meth:`fit`; rows appended later are numbered
+        indices : int, array-like of int or bool array-like of shape (n_samples,), default=None
+            Rows of the X given to :meth:`fit`, counted from 0; rows appended later are numbered
             on from there. Forgetting changes no number. Or a mask with an entry for
             each of all these rows.
+        labels : array-like, default=None
+            Labels of rows in the index of the DataFrames given to :meth:`fit` and
+            :meth:`append`, instead of `indices`. All rows of a label are forgotten.
 
         Returns
         -------
@@ -244,8 +267,8 @@ class LabelledNeighborsMixin(TransformerMixin):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If there is no such row, it is forgotten already, or none would be
-            left. Nothing is forgotten then.
+            If there is no such row, it is forgotten already, none would be
+            left, or not just one of `indices` and `labels` is given. Nothing is forgotten then.
 
         Notes
         -----
@@ -263,12 +286,18 @@ class LabelledNeighborsMixin(TransformerMixin):
         check_is_fitted(self)
         with _changing:
             fitted = self._fitted
-            indices = fitted.numbering.check_indices(indices)
+            if (indices is None) == (labels is None):
+                raise ValueError("forget takes either indices or labels.")
+            if labels is None:
+                indices = fitted.numbering.check_indices(indices)
+            else:
+                indices = fitted.numbering.find(labels)
             numbering, keep, weight = fitted.numbering.forget(indices, len(fitted.bank))
             if not keep.any():
-                raise ValueError("indices names all rows that are left; at least one must stay.")
+                raise ValueError("These are all rows that are left; at least one must stay.")
             bank = fitted.bank.select(torch.from_numpy(keep), torch.from_numpy(weight))
-            self._fitted = replace(fitted, bank=bank, numbering=numbering)
+            matrix = None if fitted.matrix is None else fitted.matrix[keep]
+            self._fitted = replace(fitted, bank=bank, numbering=numbering, matrix=matrix)
         return self
 
     def _check_queries(self, X):
@@ -294,8 +323,15 @@ class LabelledNeighborsMixin(TransformerMixin):
 
     @property
     def _n_features_out(self):
-        n_networks, _, embedding_dim = self._fitted.bank.z_n.shape
-        return n_networks * embedding_dim
+        return self._fitted.bank.z_n[0].numel()
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_fitted")
+
+
+def _predict_other(fitted, X, matrix, bank):
+    """Let the regressor beside the networks predict X, scaled, on a bank's device; or None."""
+    if fitted.trend is None:
+        return None
+    other = fitted.trend.predict(X, matrix, fitted.y_scaler)
+    return torch.from_numpy(other).to(bank.z_n.device)

@@ -1,17 +1,14 @@
 """The network of an estimator: features to embedding, embedding to prediction."""
 
 import torch
-from sklearn import get_config
 from sklearn.utils import gen_batches
 from torch import nn
 
-from ._utils.blocks import CACHED_BYTES
+from ._utils.blocks import CACHED_BYTES, bounded_length
 from ._utils.threads import map_batches
 from .nn import stack_modules, take_member
 
 _EMBED_ROWS = 2048
-# Temporaries of the size of one block of similarities.
-_TEMPORARIES = 8
 
 
 class NeighborNetwork(nn.Module):
@@ -109,14 +106,15 @@ def embed_in_batches(network, X):
     return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
 
 
-def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_heads=1):
+def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n_heads=1):
     """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once.
 
-    The leading dimensions are those of a head that stands for `n_heads`.
+    Each member by its own `n_neighbors` nearest, or all. The leading dimensions are those of a
+    head that stands for `n_heads`.
     """
 
     def attend(batch):
-        return head(z[:, batch], z_n, y_n, sample_weight=sample_weight)
+        return head(z[:, batch], z_n, y_n, sample_weight=sample_weight, n_neighbors=n_neighbors)
 
     return torch.cat(map_batches(attend, gen_batches(z.shape[1], _rows_at_once(z_n, n_heads))), -2)
 
@@ -124,10 +122,7 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_heads=1):
 def _rows_at_once(z_n, n_heads):
     """Count the queries whose work fits ``working_memory`` and, on a CPU, its cache."""
     row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
-    n_bytes = get_config()["working_memory"] * 2**20 / _TEMPORARIES / n_heads
-    if z_n.is_cpu:
-        n_bytes = min(n_bytes, CACHED_BYTES)
-    return max(1, int(n_bytes // row_bytes))
+    return bounded_length(row_bytes * n_heads, CACHED_BYTES if z_n.is_cpu else None)
 
 
 def make_feature_extractor(feature_extractor):
@@ -190,8 +185,3 @@ def check_feature_extractor(feature_extractor, X):
             f"it mapped {tuple(X.shape)} to {shape}."
         )
     return out.shape[1]
-
-
-def concat_members(z):
-    """Arrange embeddings (m, n, d) as (n, m * d), the members' side by side."""
-    return z.transpose(0, 1).flatten(1)

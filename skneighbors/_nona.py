@@ -9,17 +9,24 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 class NONARegressor(BaseNeighborRegressor):
     """Regression by nearness of neighbors attention in a learnt embedding.
 
-    The embedding ``z`` of a row, computed by a multilayer perceptron, attends
-    to the embeddings of all training rows: their targets are averaged with
-    weights ``softmax(S / temperature + log M)``, where `S` are similarities and
-    `M` is SoftStep, a learnt mask that decides for every query which neighbours
-    count. Everything is trained end to end; in training a row is left out of
-    its own neighbours.
+    The embedding ``z`` of a row, computed by a multilayer perceptron, attends to the
+    embeddings of the nearest training rows: their targets, each adjusted by what a trend
+    differs between the two rows, are averaged with weights ``softmax(S / temperature +
+    log M)``, where `S` are similarities and `M` is SoftStep, a learnt mask that decides for
+    every query which neighbours count. Everything is trained end to end; in training a row is
+    left out of its own neighbours.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
     Parameters
     ----------
+    n_neighbors : int or None, default=80
+        Number of labelled rows that a prediction rests on: those nearest in the joint learnt
+        space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
+        are equal in X and y count as one, whatever their weight. While a network is trained,
+        its own nearest rows validate it. None: all rows, as in the papers. May be changed after
+        :meth:`fit` by ``set_params``.
+
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
 
@@ -32,15 +39,14 @@ class NONARegressor(BaseNeighborRegressor):
         all share one.
 
     trend : {"auto", "linear", "boosting"}, regressor or None, default="auto"
-        What predictions rest on beside the neighbours.
+        What the targets of neighbours are adjusted by.
 
-        - ``"linear"``: a linear function of the embedding, learnt with the rest. Neighbours
-          contribute their residuals from it. Predictions can then leave the range of the
-          neighbours' targets, by at most a tenth of it.
+        - ``"linear"``: a linear function of the embedding, learnt with the rest. A neighbour's
+          target is raised by what it gives more for the query. Predictions can then leave the
+          range of all neighbours' targets, by at most a tenth of it.
         - None: nothing. A prediction is a weighted mean of targets.
-        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor` beside the
-          networks. Predictions are a mean of both, by the `trend_share_` that rows held out
-          choose.
+        - ``"boosting"``: that and :class:`~sklearn.ensemble.HistGradientBoostingRegressor`, in
+          a mean by the `trend_share_` that rows held out choose.
         - A scikit-learn regressor: the same with a clone of it, fitted to X and y as given.
         - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
           is no `feature_extractor`; else ``"linear"``. Where samples are few every other
@@ -92,21 +98,12 @@ class NONARegressor(BaseNeighborRegressor):
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out.
 
-    n_candidates : int or None, default=None
-        Number of rows nearest in the embedding, found through an index, that a
-        prediction looks at; a random sample of 64 times as many stands for all
-        others. A query whose nearest rows cannot be told apart in single precision
-        looks at all rows. For banks of a hundred thousand rows and more. None: all rows,
-        exactly. Read at prediction alone, so that ``set_params`` can change it on a
-        fitted estimator.
-
-    algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
-        How candidates are found, by FAISS where it is installed (on the CPU, in
-        single precision, in as many threads as it likes) and otherwise by
-        scikit-learn. ``"brute"``: among all rows. ``"ivf"``: in an inverted file.
-        ``"hnsw"``: in a hierarchical graph, slow to build. ``"auto"``: ``"ivf"``
-        from 50,000 rows on, if FAISS is installed and the similarity is not
-        ``"l1"``; else ``"brute"``.
+    algorithm : {"auto", "ivf", "hnsw"}, default="auto"
+        How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
+        :class:`~sklearn.neighbors.NearestNeighbors` on a CPU and by torch on a GPU. The others,
+        for a hundred thousand rows and more, are indices of FAISS, which may miss rows, and
+        nothing else: ``"ivf"`` is an inverted file (not for ``similarity="l1"``), ``"hnsw"`` a
+        hierarchical graph, slow to build. May be changed after :meth:`fit`.
 
     recipe : Recipe or None, default=None
         Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
@@ -194,8 +191,7 @@ class NONARegressor(BaseNeighborRegressor):
     the column had any. Categories of up to 8 levels are one-hot; of more, each level learns a
     vector. Boosted trees get numbers with their gaps, and categories as such, the 254 heaviest
     of each column. Targets are standardised. The order of columns whose names are text
-    does not matter to `fit`. Training is in float32, prediction in float64, but for the sample that
-    `n_candidates` leaves the far rows to.
+    does not matter to `fit`. Training is in float32, prediction in float64.
 
     With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps
     (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the learning
@@ -222,8 +218,8 @@ class NONARegressor(BaseNeighborRegressor):
     >>> model = NONARegressor(max_iter=30, random_state=0).fit(X[:250], y[:250])
     >>> model.score(X[250:], y[250:]) > 0.8
     True
-    >>> model.explain(X[250:], n_neighbors=3).samples.shape
-    (50, 3)
+    >>> model.explain(X[250:]).samples.shape
+    (50, 80)
     >>> model.predict_interval(X[250:], confidence_level=0.9).shape
     (50, 2)
     """
@@ -236,6 +232,7 @@ class NONARegressor(BaseNeighborRegressor):
     def __init__(
         self,
         *,
+        n_neighbors=80,
         similarity="l2",
         softstep="s2",
         softstep_parameters="pointwise",
@@ -251,13 +248,13 @@ class NONARegressor(BaseNeighborRegressor):
         weight_decay=0.1,
         early_stopping="auto",
         validation_fraction="auto",
-        n_candidates=None,
         algorithm="auto",
         recipe=None,
         device="auto",
         random_state=None,
         verbose=0,
     ):
+        self.n_neighbors = n_neighbors
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
@@ -273,7 +270,6 @@ class NONARegressor(BaseNeighborRegressor):
         self.weight_decay = weight_decay
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.n_candidates = n_candidates
         self.algorithm = algorithm
         self.recipe = recipe
         self.device = device

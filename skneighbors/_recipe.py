@@ -59,7 +59,6 @@ TABLE_SOFTSTEP_KNN = [
         dict(
             context_neighbors=None,
             min_epochs=128,
-            sharpness_powers=(6, 5, 4, 3, 2, 1, 0, -1, -2),  # few neighbours, if they will do
         ),
     ),
     (1000, dict(min_steps=1500, sharpen_when_validated=True)),
@@ -136,9 +135,8 @@ class Recipe(BaseEstimator):
         How many times as sharp the weights are in prediction as in training, where a row
         sees some hundred neighbours: what NONA's temperature is divided by, and how many
         times as fast SoftStep k-NN's mask falls with the rank. ``"auto"``: of the powers
-        of the square root of 2 from 0.5 to 8 one that predicts a network's validation
-        rows as well as the best does, up to a standard error: for NONA the one nearest to 1,
-        for SoftStep k-NN the largest, which leaves the fewest neighbours. 1 without
+        of the square root of 2 from 0.5 to 8 the one nearest to 1 that predicts a network's
+        validation rows as well as the best does, up to a standard error. 1 without
         validation rows, as in the papers.
 
     refit : bool or "auto", default="auto"
@@ -254,6 +252,7 @@ class ResolvedRecipe:
 
     n_samples: int
     n_validation: int
+    n_neighbors: int | None
     trends: tuple
     blended: bool
     n_estimators: int
@@ -439,6 +438,7 @@ def _plan_steps(given, values, auto, n_train):
 
 # The setting of the papers: ``NONARegressor(**PAPER)``.
 PAPER = dict(
+    n_neighbors=None,
     similarity="l2",
     softstep="s2",
     softstep_parameters="pointwise",

@@ -21,6 +21,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     Parameters
     ----------
+    n_neighbors : int or None, default=12
+        Number of labelled rows that a prediction rests on: those nearest in the joint learnt
+        space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
+        are equal in X and y count as one, whatever their weight. While a network is trained,
+        its own nearest rows validate it. None: all rows, as in the papers. May be changed after
+        :meth:`fit` by ``set_params``. Each query learns a *k* of its own among them.
+
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
 
@@ -33,15 +40,14 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         all share one.
 
     trend : {"auto", "linear", "boosting"}, regressor or None, default="linear"
-        What predictions rest on beside the neighbours.
+        What the targets of neighbours are adjusted by.
 
-        - ``"linear"``: a linear function of the embedding, learnt with the rest. Neighbours
-          contribute their residuals from it. Predictions can then leave the range of the
-          neighbours' targets, by at most a tenth of it.
+        - ``"linear"``: a linear function of the embedding, learnt with the rest. A neighbour's
+          target is raised by what it gives more for the query. Predictions can then leave the
+          range of all neighbours' targets, by at most a tenth of it.
         - None: nothing. A prediction is a weighted mean of targets.
-        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor` beside the
-          networks. Predictions are a mean of both, by the `trend_share_` that rows held out
-          choose.
+        - ``"boosting"``: that and :class:`~sklearn.ensemble.HistGradientBoostingRegressor`, in
+          a mean by the `trend_share_` that rows held out choose.
         - A scikit-learn regressor: the same with a clone of it, fitted to X and y as given.
         - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
           is no `feature_extractor`; else ``"linear"``. Where samples are few every other
@@ -104,21 +110,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out.
 
-    n_candidates : int or None, default=None
-        Number of rows that a prediction looks at: those nearest in the embedding,
-        found through an index, and renormalised. (With ``rank=None``, a random sample
-        stands for the others; see :class:`NONARegressor`.) A query whose nearest rows
-        cannot be told apart in single precision looks at all rows. For banks of a hundred
-        thousand rows and more. None: all rows, exactly. Read at prediction alone, so that
-        ``set_params`` can change it on a fitted estimator.
-
-    algorithm : {"auto", "brute", "ivf", "hnsw"}, default="auto"
-        How candidates are found, by FAISS where it is installed (on the CPU, in
-        single precision, in as many threads as it likes) and otherwise by
-        scikit-learn. ``"brute"``: among all rows. ``"ivf"``: in an inverted file.
-        ``"hnsw"``: in a hierarchical graph, slow to build. ``"auto"``: ``"ivf"``
-        from 50,000 rows on, if FAISS is installed and the similarity is not
-        ``"l1"``; else ``"brute"``.
+    algorithm : {"auto", "ivf", "hnsw"}, default="auto"
+        How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
+        :class:`~sklearn.neighbors.NearestNeighbors` on a CPU and by torch on a GPU. The others,
+        for a hundred thousand rows and more, are indices of FAISS, which may miss rows, and
+        nothing else: ``"ivf"`` is an inverted file (not for ``similarity="l1"``), ``"hnsw"`` a
+        hierarchical graph, slow to build. May be changed after :meth:`fit`.
 
     recipe : Recipe or None, default=None
         Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
@@ -231,6 +228,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     def __init__(
         self,
         *,
+        n_neighbors=12,
         similarity="l2",
         softstep="s1",
         softstep_parameters="pointwise",
@@ -248,13 +246,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         weight_decay=0.1,
         early_stopping="auto",
         validation_fraction="auto",
-        n_candidates=None,
         algorithm="auto",
         recipe=None,
         device="auto",
         random_state=None,
         verbose=0,
     ):
+        self.n_neighbors = n_neighbors
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
@@ -272,7 +270,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         self.weight_decay = weight_decay
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.n_candidates = n_candidates
         self.algorithm = algorithm
         self.recipe = recipe
         self.device = device

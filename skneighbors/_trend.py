@@ -89,23 +89,21 @@ class BlendedTrend:
     Attributes
     ----------
     regressor : estimator
-    share : float
-        In (0, 1].
     encoded : bool
         Whether it takes X as a matrix and scaled targets; or else both as given.
+    share : float
+        In (0, 1].
     """
 
     regressor: BaseEstimator
-    share: float
     encoded: bool
+    share: float
 
-    def blend_with(self, y, X, matrix, y_scaler):
-        """Blend the networks' predictions with the regressor's.
+    def predict(self, X, matrix, y_scaler):
+        """Predict, scaled.
 
         Parameters
         ----------
-        y : ndarray of shape (n_samples, n_targets)
-            Scaled predictions of the networks.
         X : array-like of shape (n_samples, n_features)
             As given.
         matrix : ndarray of shape (n_samples, n_features)
@@ -115,12 +113,10 @@ class BlendedTrend:
         Returns
         -------
         y : ndarray of shape (n_samples, n_targets)
-            Scaled.
         """
-        with one_openmp_thread() if len(y) <= _FEW_ROWS else nullcontext():
-            own = as_columns(self.regressor.predict(matrix if self.encoded else X))
-        own = own if self.encoded else y_scaler.transform(own)
-        return (1 - self.share) * y + self.share * own
+        with one_openmp_thread() if len(matrix) <= _FEW_ROWS else nullcontext():
+            y = as_columns(self.regressor.predict(matrix if self.encoded else X))
+        return y if self.encoded else y_scaler.transform(y)
 
 
 class TrendFitter:

@@ -57,7 +57,7 @@ class UncertaintyMixin:
         True
         """
         levels = _check_quantiles(quantiles)
-        y, offsets, fitted = self._predict(X, lambda own, bank, z: own.quantiles(bank, z, levels))
+        y, offsets, fitted = self._predict(X, lambda residuals, z: residuals.quantiles(z, levels))
         y = fitted.shape_like_y(y[:, None] + offsets)
         y = np.moveaxis(y, 1, -1)
         return y[..., 0] if len(levels) == 1 else y
@@ -110,7 +110,7 @@ class UncertaintyMixin:
             caller_name=f"{type(self).__name__}.predict_interval",
         )
         y, half_width, fitted = self._predict(
-            X, lambda own, bank, z: own.half_widths(bank, z, confidence_level)
+            X, lambda residuals, z: residuals.half_widths(z, confidence_level)
         )
         if not fitted.bank.has_held_out:
             warnings.warn(

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,18 +56,19 @@ def friedman():
 def leave_one_out():
     """Function that predicts training rows, each left out of its own neighbours by index.
 
-    All rows must be distinct in (X, y). By the networks alone, whose mean weighs them alike.
+    All rows must be distinct in (X, y). By the networks alone.
     """
 
     @torch.no_grad()
     def predict(model, X):
         fitted, bank, encoded = model._check_queries(X)
-        z, head = bank.embed(encoded), bank.network.head
         # The bank has an order of its own.
         position = torch.from_numpy(np.argsort(fitted.samples))
-        weights = head.weights(z, bank.z_n, self_index=position)
-        y_hat = head.add_trend(z, weights @ bank.values)
-        return fitted.y_scaler.inverse_transform(y_hat.mean(0).numpy()).ravel()
+        alone = replace(bank, other=None, other_share=0.0)
+        values = bank.targets.unsqueeze(1) - alone.trends(bank.z_n)
+        alone = replace(alone, values=values)
+        y_hat = alone.predict(bank.embed(encoded), model.n_neighbors, own=position)
+        return fitted.y_scaler.inverse_transform(y_hat.numpy()).ravel()
 
     return predict
 

@@ -17,12 +17,12 @@ FLOORS = [
     {"__init__"},
     {"_nona", "_softstep_knn", "inspection"},
     {"_base"},
-    {"_explanations", "_uncertainty"},
+    {"_comparables", "_uncertainty"},
     {"_neighbors"},
     {"_training", "_bank", "_trend"},
     {"_columns", "_network"},
     {"_recipe"},
-    {"_utils"},
+    {"_utils", "_explanations", "_shapley"},
     {"nn"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,5 +1,6 @@
 """Threads that change one estimator at once, and processes forked beside a fit."""
 
+import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._bank import engines
-from skneighbors._bank.candidates import CandidateAttention
 from skneighbors._training.trainer import Trainer
 
 SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
@@ -35,13 +35,13 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
     assert len(model._fitted.bank) == n_fit
-    rows = model.explain(X[:3], n_neighbors=n_fit).samples
+    rows = model.set_params(n_neighbors=None).explain(X[:3]).samples
     assert_array_equal(np.sort(rows, 1), np.tile(np.arange(n_fit), (3, 1)))
 
 
 def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     X, X_test, y, _ = friedman
-    stop, n_ids = threading.Event(), len(X)
+    stop, n_ids, n_neighbors = threading.Event(), len(X), model.n_neighbors
     before = model.predict(X_test)
 
     def write():
@@ -55,12 +55,12 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     writer.start()
     try:
         for _ in range(40):
-            explanation = model.explain(X[:5], n_neighbors=n_ids)
-            weights, rows = explanation.weights, explanation.samples
-            # Of one state, whichever: every row once, and none that is forgotten by then.
-            assert all(len(set(own)) == n_ids for own in rows.tolist())
-            assert rows.min() >= 0
-            assert (np.diff(weights) <= 0).all()
+            why = model.explain(X[:5])
+            # Of one state, whichever: no row twice, and none that is forgotten by then.
+            assert all(len(set(own)) == n_neighbors for own in why.samples.tolist())
+            assert why.samples.min() >= 0
+            means = (why.weights * why.adjusted_targets).sum(1)
+            assert_allclose(means + why.cut, why.prediction)
             model.predict(X_test[:3])
     finally:
         stop.set()
@@ -99,21 +99,23 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
 
 
 @forks
-def test_a_process_forked_beside_an_index_being_built_builds_its_own(
+def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
     friedman, monkeypatch, thread_count, in_a_child
 ):
     X, X_test, y, _ = friedman
     thread_count(1)
-    model = NONARegressor(n_candidates=5, algorithm="brute", **SMALL).fit(X, y)
+    model = NONARegressor(n_neighbors=5, **SMALL).fit(X, y)
+    model._fitted = copy.deepcopy(model._fitted)  # which has no engine
     inside, go_on = threading.Event(), threading.Event()
 
-    def waiting(*args):
-        if threading.current_thread() is beside:
-            inside.set()
-            go_on.wait()
-        return CandidateAttention(*args)
+    class Waiting(engines.ScikitLearnEngine):
+        def __init__(self, *arguments):
+            if threading.current_thread() is beside:
+                inside.set()
+                go_on.wait()
+            super().__init__(*arguments)
 
-    monkeypatch.setattr(engines, "CandidateAttention", waiting)
+    monkeypatch.setattr(engines, "ENGINES", (Waiting,))
     beside = threading.Thread(target=lambda: model.predict(X_test))
     beside.start()
     inside.wait()

@@ -29,25 +29,25 @@ def friedman():
 
 
 def member_predictions(model, X):
-    """Predictions of each member by itself, near the targets' range, (m, n)."""
+    """Predictions of each member by itself, from all rows, (m, n)."""
     bank = model._fitted.bank
     with torch.no_grad():
-        z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X)))
-        weights = bank.network.head.weights(z, bank.z_n, sample_weight=bank.sample_weight)
-        y_hat = bank.network.head.add_trend(z, weights @ bank.values)
-        low, high = bank.y_range
-        margin = 0.1 * (high - low)
-        y_hat = y_hat.clamp(low - margin, high + margin)
+        z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X))).transpose(0, 1)
+        z_n = bank.z_n.transpose(0, 1)
+        y_n = bank.targets.expand(len(z), -1, -1)
+        y_hat = bank.network.head(z, z_n, y_n, sample_weight=bank.sample_weight)
     return np.stack([model._fitted.y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
     X, X_test, y, y_test = friedman
-    params = dict(n_estimators=3, trend="linear", max_iter=20, random_state=0)
+    params = dict(n_neighbors=None, n_estimators=3, trend="linear", max_iter=20, random_state=0)
     model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
     assert_allclose(model.estimator_weights_, 1 / 3)
-    assert_allclose(model.predict(X_test), members.mean(0))
+    margin = 0.1 * np.ptp(y)
+    mean = members.mean(0).clip(y.min() - margin, y.max() + margin)
+    assert_allclose(model.predict(X_test), mean)
     assert all(np.std(members[i] - members[j]) > 0.1 for i, j in [(0, 1), (0, 2), (1, 2)])
     errors = np.mean((members - y_test) ** 2, axis=1)
     # Jensen's inequality, with room to spare for members that differ.
@@ -56,22 +56,29 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 
 def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
-    model = NONARegressor(max_iter=20, random_state=0).fit(X, y)
-    model._fitted = dataclasses.replace(model._fitted, trend=None)
+    model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
+    bank = dataclasses.replace(model._fitted.bank, other=None, other_share=0.0)
+    values = bank.targets.unsqueeze(1) - bank.trends(bank.z_n)
+    bank = dataclasses.replace(bank, values=values)
+    model._fitted = dataclasses.replace(model._fitted, bank=bank, trend=None)
     members, bank = member_predictions(model, X_test), model._fitted.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
     model.estimator_weights_[:] = 0  # which tells, and sets nothing
     assert shares.sum() == pytest.approx(1)
     assert shares[0] == shares[2] != shares[1] == shares[3]
-    assert_allclose(model.predict(X_test), shares @ members)
+    margin = 0.1 * np.ptp(y)
+    assert_allclose(
+        model.predict(X_test), (shares @ members).clip(y.min() - margin, y.max() + margin)
+    )
     # What the members average: targets, or what a trend leaves of them.
     y_n = torch.from_numpy(
         model._fitted.y_scaler.transform(y[model._fitted.samples].reshape(-1, 1))
     )
-    assert [torch.equal(values, y_n) for values in bank.values] == [False, True, False, True]
+    own = bank.values.unbind(1)
+    assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
     z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X_test)))
-    each = bank.network.head.weights(z, bank.z_n).numpy()
+    each = bank.network.head.weights(z.transpose(0, 1), bank.z_n.transpose(0, 1)).numpy()
     joint = np.tensordot(shares, each, 1)[:, np.argsort(model._fitted.samples)]
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
@@ -104,7 +111,7 @@ def test_which_members_have_a_trend(n_rows, params, trends):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
     assert model.recipe_.trends == trends
-    assert len(model._fitted.bank.z_n) == len(model.estimator_weights_) == len(trends)
+    assert model._fitted.bank.z_n.shape[1] == len(model.estimator_weights_) == len(trends)
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 

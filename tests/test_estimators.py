@@ -172,30 +172,20 @@ def test_cross_val_score(estimator_class, friedman):
 def test_neighbors_make_the_prediction(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(trend=None, max_iter=10, random_state=0).fit(X, y)
-    explanation = model.explain(X_test, n_neighbors=len(X))
+    explanation = model.explain(X_test)
     weights, rows = explanation.weights, explanation.samples
-    assert weights.shape == rows.shape == (len(X_test), len(X))
-    assert (np.diff(weights, axis=1) <= 0).all()
+    assert weights.shape == rows.shape == (len(X_test), model.n_neighbors)
     assert_allclose(weights.sum(1), 1)
-    assert_array_equal(np.sort(rows, axis=1), np.tile(np.arange(len(X)), (len(X_test), 1)))
     assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
 
 
 def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=5, random_state=0).fit(X, y)
-    explanation = model.explain(X, n_neighbors=len(X))
+    explanation = model.explain(X)
     weights, rows = explanation.weights, explanation.samples
     own = weights[rows == np.arange(len(X))[:, None]]
     assert_allclose(own, weights[:, 0])
-
-
-@pytest.mark.parametrize("n_neighbors", [0, 201, 1.5, "3"])
-def test_a_wrong_number_of_neighbors_to_explain(n_neighbors, friedman):
-    X, X_test, y, _ = friedman
-    model = NONARegressor(max_iter=1).fit(X, y)
-    with pytest.raises(ValueError, match=r"n_neighbors must be an int from 1 to 200.*got"):
-        model.explain(X_test, n_neighbors)
 
 
 @pytest.mark.parametrize("n_samples", [2, 3, 4])
@@ -262,11 +252,13 @@ def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
     X = np.repeat([[0.0, 1.0], [5.0, -1.0]], 20, axis=0)
     rng = np.random.RandomState(0)
     y = np.repeat([10.0, 20.0], 20) + rng.normal(size=40)
-    model = estimator_class(trend=None, random_state=0, max_iter=300).fit(X, y)
-    y_hat = model.predict(X)
+    params = dict(n_neighbors=None, trend=None, random_state=0, max_iter=300)
+    model = estimator_class(**params).fit(X, y)
+    y_hat, of_some = model.predict(X), clone(model).set_params(n_neighbors=12).fit(X, y).predict(X)
     for part in (slice(0, 20), slice(20, 40)):
         assert_allclose(y_hat[part], y[part].mean(), atol=0.3)
         assert np.ptp(y_hat[part]) < 1e-7
+        assert np.ptp(of_some[part]) < 1e-7
     weights = model.neighbor_weights(X[:1]).toarray()[0]
     for place in (weights[:20], weights[20:]):
         assert_allclose(place, place[0], atol=1e-9)

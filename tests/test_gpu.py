@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from skneighbors import NONARegressor, Recipe
+from skneighbors import Recipe
 
 pytestmark = [
     pytest.mark.gpu,
@@ -36,8 +36,8 @@ def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
     Y, weight = torch.stack([torch.tensor(y), -torch.tensor(y)], 1).numpy(), y
     model = estimator_class(device="cuda", max_iter=3).fit(X, Y, sample_weight=weight)
     assert model.predict(X_test).shape == (len(X_test), 2)
-    explanation = model.explain(X_test, 3)
-    assert explanation.contributions.shape == (len(X_test), 3, 2)
+    explanation = model.explain(X_test)
+    assert explanation.adjustments.shape == (len(X_test), model.n_neighbors, 2)
     assert_allclose(explanation.prediction, model.predict(X_test), rtol=1e-9)
 
 
@@ -52,11 +52,9 @@ def test_how_sure_and_how_far_on_the_gpu(estimator_class, friedman):
     assert_allclose(here.kneighbors(X_test)[0], model.kneighbors(X_test)[0])
 
 
-def test_candidates_on_the_gpu(estimator_class, friedman):
+def test_all_rows_on_the_gpu(estimator_class, friedman):
     X, X_test, y, _ = friedman
     model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
-    there = model.set_params(n_candidates=20, algorithm="brute").predict(X_test)
+    there = model.set_params(n_neighbors=None).predict(X_test)
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
-    # NONA's sample is summed in single precision.
-    rtol = 1e-4 if isinstance(model, NONARegressor) else 1e-6
-    assert_allclose(here.predict(X_test), there, rtol=rtol)
+    assert_allclose(here.predict(X_test), there, rtol=1e-8)

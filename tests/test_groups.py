@@ -162,8 +162,7 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbours(estimator_class,
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
-    members = model._fitted.bank.embed(model._check_queries(X_val)[2])
-    assert len(members) == 2
+    assert len(model.estimator_weights_) == 2
     assert score - 0.02 < model.score(X_val, y_val)  # of the mean of both, sharpened
 
 

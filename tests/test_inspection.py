@@ -113,36 +113,91 @@ def test_without_matplotlib_says_what_to_install(display, fit, friedman, monkeyp
         plot(display, fit(), X, y)
 
 
+def names_on(ax):
+    """Find what the ticks of the y axis are called."""
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
 def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
     _, X, _, _ = friedman
-    model = fit(estimator_class)
+    model = fit(estimator_class, trend="linear")
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
-    own = model.explain(X[:1], n_neighbors=4)
+    own = model.explain(X[:1])
+    weights = own.weights[0]
     widths = [bar.get_width() for bar in shown.bars_]
-    np.testing.assert_allclose(widths, [*own.weights[0], own.others_weight[0]])
-    names = [label.get_text() for label in shown.axes_[0].get_yticklabels()]
-    assert names == [*(f"row {sample}" for sample in own.samples[0]), "196 others"]
-    targets, places = shown.points_.get_offsets().T
-    np.testing.assert_allclose(targets, own.targets[0])
-    np.testing.assert_array_equal(places, range(4))
+    np.testing.assert_allclose(widths, [*weights[:4], weights[4:].sum()])
+    n_others = len(weights) - 4
+    assert names_on(shown.axes_[0]) == [*map(str, own.samples[0, :4]), f"{n_others} others"]
+    expected = np.column_stack([own.targets[0, :4], range(4)])
+    np.testing.assert_allclose(shown.points_.get_offsets(), expected)
+    adjusted = np.column_stack([own.adjusted_targets[0, :4], range(4)])
+    np.testing.assert_allclose(shown.adjusted_points_.get_offsets(), adjusted)
+    (lines,) = (part for part in shown.axes_[1].collections if hasattr(part, "get_segments"))
+    np.testing.assert_allclose(lines.get_segments(), np.stack([expected, adjusted], axis=1))
     assert shown.prediction_line_.get_xdata()[0] == own.prediction[0]
-    assert shown.trend_line_.get_xdata()[0] == own.trend[0]
-    top, bottom = shown.axes_[0].get_ylim()
-    assert top > bottom  # the first is above
+    entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
+    assert entries == ["target", "adjusted", f"prediction {own.prediction[0]:.5g}"]
 
 
-def test_neighbors_of_all_rows_leave_no_others(fit, friedman):
+def test_neighbors_without_a_trend_are_not_adjusted(fit, friedman, estimator_class):
     _, X, _, _ = friedman
-    shown = NeighborsDisplay.from_estimator(fit(), X[:1], n_neighbors=200)
-    assert len(shown.bars_) == 200
+    model = fit(estimator_class, trend=None)
+    shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
+    assert shown.adjusted_points_ is None
+    np.testing.assert_allclose(
+        shown.points_.get_offsets()[:, 0], model.explain(X[:1]).targets[0, :4]
+    )
+    entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
+    assert [entry.split()[0] for entry in entries] == ["target", "prediction"]
+
+
+def test_neighbors_have_the_labels_of_the_table(friedman):
+    X, _, y, _ = friedman
+    table = pd.DataFrame(X, columns=[*"abcdefghij"], index=[f"home {i}" for i in range(len(X))])
+    model = NONARegressor(n_neighbors=4, max_iter=1, random_state=0).fit(table, y)
+    shown = NeighborsDisplay.from_estimator(model, table[:1], n_neighbors=3)
+    labels = model.explain(table[:1]).labels[0]
+    assert labels[0].startswith("home ")
+    assert names_on(shown.axes_[0]) == [*labels[:3], "1 other"]
+
+
+@pytest.mark.parametrize("n_neighbors", [5, 6, 300])
+def test_neighbors_that_are_all_shown_leave_no_others(n_neighbors, fit, friedman):
+    _, X, _, _ = friedman
+    model = fit(n_neighbors=5)
+    shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=n_neighbors)
+    assert names_on(shown.axes_[0]) == [*map(str, model.explain(X[:1]).samples[0])]
+    assert len(shown.bars_) == len(shown.points_.get_offsets()) == 5
+
+
+def test_neighbors_without_weight_are_not_shown(fit, friedman):
+    _, X, _, _ = friedman
+    recipe = Recipe(sharpness=10.0)
+    model = fit(SoftStepKNNRegressor, n_estimators=1, n_neighbors=20, recipe=recipe)
+    n_heavy = np.count_nonzero(model.explain(X[:1]).weights)
+    assert n_heavy < 20
+    shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=20)
+    assert len(shown.bars_) == len(shown.points_.get_offsets()) == n_heavy
+
+
+def test_neighbors_are_at_the_same_height_on_both_axes(fit, friedman):
+    _, X, _, _ = friedman
+    for ax in (None, plt.subplots(1, 2)[1]):  # which share no axis
+        shown = NeighborsDisplay.from_estimator(fit(), X[:1], ax=ax)
+        bottom, top = shown.axes_[0].get_ylim()
+        assert bottom > top  # the first is above
+        assert shown.axes_[1].get_ylim() == (bottom, top)
 
 
 def test_neighbors_and_intervals_of_one_of_several_targets(fit, friedman):
     _, X, _, y = friedman
     model, Y = fit(n_targets=2), np.column_stack([y, -y])
     shown = NeighborsDisplay.from_estimator(model, X[:1], target=1)
-    own = model.explain(X[:1], n_neighbors=10)
-    np.testing.assert_allclose(shown.points_.get_offsets()[:, 0], own.targets[0, :, 1])
+    own = model.explain(X[:1])
+    np.testing.assert_allclose(shown.points_.get_offsets()[:, 0], own.targets[0, :10, 1])
+    np.testing.assert_allclose(
+        shown.adjusted_points_.get_offsets()[:, 0], own.adjusted_targets[0, :10, 1]
+    )
     assert shown.prediction_line_.get_xdata()[0] == own.prediction[0, 1]
     shown = IntervalDisplay.from_estimator(model, X, Y, target=1)
     np.testing.assert_array_equal(shown.y_true, -y)
@@ -156,6 +211,15 @@ def test_neighbors_needs_a_single_row(fit, friedman):
     _, X, _, _ = friedman
     with pytest.raises(ValueError, match=r"X must be a single row; got 2 rows"):
         NeighborsDisplay.from_estimator(fit(), X[:2])
+    with pytest.raises(ValueError, match=r"explanation must be of a single query; got 2"):
+        NeighborsDisplay(explanation=fit().explain(X[:2])).plot()
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, None])
+def test_neighbors_refuses_a_number_of_rows(wrong, fit, friedman):
+    _, X, _, _ = friedman
+    with pytest.raises(ValueError, match=r"The 'n_neighbors' parameter of NeighborsDisplay"):
+        NeighborsDisplay.from_estimator(fit(), X[:1], n_neighbors=wrong)
 
 
 def test_embedding_by_principal_components(fit, friedman):
@@ -217,16 +281,18 @@ def test_embedding_refuses(fit, friedman):
         EmbeddingDisplay.from_estimator(fit(), X, y[:5], method="pca")
 
 
+@pytest.mark.parametrize("n_neighbors", [12, 150, None])
 @pytest.mark.parametrize("rank_scale", ["log", "linear"])
 @pytest.mark.parametrize("softstep", ["s1", "s2"])
 @pytest.mark.parametrize("sharpness", [1.0, 3.0])
 def test_masks_of_ranks_are_the_weights_up_to_a_factor(
-    rank_scale, softstep, sharpness, fit, friedman
+    n_neighbors, rank_scale, softstep, sharpness, fit, friedman
 ):
     _, X, _, _ = friedman
     model = fit(
         SoftStepKNNRegressor,
         n_estimators=1,
+        n_neighbors=n_neighbors,
         rank_scale=rank_scale,
         softstep=softstep,
         recipe=Recipe(sharpness=sharpness),
@@ -234,11 +300,48 @@ def test_masks_of_ranks_are_the_weights_up_to_a_factor(
     shown = SoftStepDisplay.from_estimator(model, X[:5])
     assert shown.ranked
     assert shown.ax_.get_xscale() == "log"
-    weights = -np.sort(-model.neighbor_weights(X[:5]).toarray(), axis=1)
+    n_ranks = n_neighbors or 200
+    assert (shown.x[0], shown.x[-1]) == (1, pytest.approx(n_ranks))
+    weights = model.explain(X[:5]).weights
+    assert weights.shape == (5, n_ranks)
+    np.testing.assert_allclose(shown.masks[:, -1], weights[:, -1] / weights[:, 0], atol=1e-6)
     for own, mask in zip(weights, shown.masks, strict=True):
-        expected = own / own[0] * mask[0]
-        found = np.interp(np.log(np.arange(1, 201)), np.log(shown.x), mask)
-        np.testing.assert_allclose(found, expected, atol=0.05)
+        found = np.interp(np.log(np.arange(1, n_ranks + 1)), np.log(shown.x), mask)
+        np.testing.assert_allclose(found, own / own[0], atol=0.05)
+
+
+def test_masks_are_those_of_the_number_of_neighbors_that_is_set(friedman):
+    X, X_test, y, _ = friedman
+    model = SoftStepKNNRegressor(max_iter=1, random_state=0).fit(X, y)
+    for n_neighbors, last in ((7, 7), (500, 200), (None, 200)):
+        shown = SoftStepDisplay.from_estimator(model.set_params(n_neighbors=n_neighbors), X_test)
+        assert shown.x[-1] == pytest.approx(last)
+    with pytest.raises(ValueError, match=r"The 'n_neighbors' parameter"):
+        SoftStepDisplay.from_estimator(model.set_params(n_neighbors=0), X_test)
+
+
+def test_masks_of_ranks_count_equal_rows(friedman):
+    X, X_test, y, _ = friedman
+    model = SoftStepKNNRegressor(n_neighbors=50, max_iter=1, random_state=0)
+    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert SoftStepDisplay.from_estimator(model, X_test).x[-1] == pytest.approx(100)
+
+
+def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
+    _, X, _, _ = friedman
+    for n_neighbors in (20, None):
+        model = fit(n_estimators=1, trend=None, softstep="s2", n_neighbors=n_neighbors)
+        shown = SoftStepDisplay.from_estimator(model, X[:5])
+        distances, rows = model.kneighbors(X[:5])
+        weights = np.take_along_axis(model.neighbor_weights(X[:5]).toarray(), rows, axis=1)
+        # Weights are those of a softmax over similarities times the mask.
+        bank = model._fitted.bank
+        rate = bank.network.head._rate(bank.z_n).item()
+        near, far = distances[:, :1], distances[:, -1:]
+        masks = weights / np.exp(rate * (near - distances))
+        scaled = (far - distances) / (far - near)
+        for x, own, mask in zip(scaled, masks, shown.masks, strict=True):
+            np.testing.assert_allclose(np.interp(x, shown.x, mask), own / own[0], atol=0.02)
 
 
 def test_masks_of_similarities(estimator_class, fit, friedman):
@@ -324,9 +427,14 @@ def test_keywords_reach_the_artists(fit, friedman):
     _, X, _, y = friedman
     model = fit()
     shown = NeighborsDisplay.from_estimator(
-        model, X[:1], bar_kwargs={"height": 0.5}, point_kwargs={"marker": "x"}
+        model,
+        X[:1],
+        bar_kwargs={"height": 0.5},
+        point_kwargs={"s": 7},
+        adjusted_point_kwargs={"s": 8},
     )
     assert shown.bars_[0].get_height() == 0.5
+    assert (shown.points_.get_sizes()[0], shown.adjusted_points_.get_sizes()[0]) == (7, 8)
     shown = SoftStepDisplay.from_estimator(
         model, X, line_kwargs={"linewidth": 3}, median_kwargs={"linewidth": 5}
     )

@@ -58,7 +58,8 @@ def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=1).fit(X, y)
     bank = model._fitted.bank
-    tensors = [bank.z_n, bank.values, bank.y_range]
+    tensors = [bank.z_n, bank.targets, bank.values, bank.other]
+    tensors = [tensor for tensor in tensors if tensor is not None]
     tensors += [*bank.network.parameters(), *bank.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"cpu"}
     assert not any(parameter.requires_grad for parameter in bank.network.parameters())
@@ -210,7 +211,8 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     buffer = io.BytesIO()
     joblib.dump(model, buffer)
     network = sum(parameter.nbytes for parameter in model._fitted.bank.network.parameters())
-    bank = model._fitted.bank.z_n.nbytes + model._fitted.bank.values.nbytes
+    fitted = model._fitted
+    bank = fitted.bank.z_n.nbytes + fitted.bank.values.nbytes + fitted.matrix.nbytes
     assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
 
 
@@ -223,8 +225,8 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
             model = estimator_class(max_iter=2, random_state=0).fit(X, y)
             few = [getattr(model, name)(X) for name in ("predict", "transform", "novelty")]
             few += [*model.kneighbors(X), model.predict_quantiles(X), model.predict_interval(X)]
-            few += [model.explain(X).contributions, model.neighbor_weights(X).toarray()]
-            # So many neighbours are screened.
+            few += [model.explain(X).adjustments, model.neighbor_weights(X).toarray()]
+            few += [model.explain(X[:3], by_column=True).by_column.adjustments]
             model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
             answers.append((*few, model.predict(X[:130])))
         assert torch.get_num_threads() == n_threads

@@ -54,6 +54,7 @@ EXPECTED = {
     "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
     "review": {99: False, 100: True, 10**6: True},
     "refit": {99: False, 100: True, 10**6: True},
+    "sharpness_powers": {0: (0, -1, 1, -2, 2, 3, 4, 5, 6)},
 }
 EXPECTED_OF = {
     NONARegressor: EXPECTED
@@ -62,7 +63,6 @@ EXPECTED_OF = {
         "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
         "sharpen_when_validated": {0: False, 10**6: False},
-        "sharpness_powers": {0: (0, -1, 1, -2, 2, 3, 4, 5, 6)},
     },
     SoftStepKNNRegressor: EXPECTED
     | {
@@ -70,7 +70,6 @@ EXPECTED_OF = {
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
         "sharpen_when_validated": {999: False, 1000: True},
-        "sharpness_powers": {0: tuple(range(6, -3, -1))},
     },
 }
 

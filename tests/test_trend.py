@@ -1,5 +1,7 @@
 """Regressors whose predictions are blended with the networks'."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,7 +40,10 @@ def data():
 def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
     fitted, bank, encoded = model._check_queries(X)
-    return fitted.y_scaler.inverse_transform(bank.predict(encoded).numpy())
+    bank = replace(bank, other=None, other_share=0.0)
+    bank = replace(bank, values=bank.targets.unsqueeze(1) - bank.trends(bank.z_n))
+    y_hat = bank.predict(bank.embed(encoded), model.n_neighbors)
+    return fitted.y_scaler.inverse_transform(y_hat.numpy())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -100,12 +105,14 @@ def test_the_prediction_is_the_mean_by_shares(estimator_class, data, trend):
     model = estimator_class(trend=trend, **QUICK).fit(X, y)
     share = model.trend_share_
     assert 0 < share <= 1
-    own = model.trend_.predict(X_test)
+    own, at_rows = model.trend_.predict(X_test), model.trend_.predict(X)
     if trend == "boosting":
         assert isinstance(model.trend_, HistGradientBoostingRegressor)
-        own = own * y.std() + y.mean()
+        own, at_rows = (part * y.std() + y.mean() for part in (own, at_rows))
     else:
         assert_allclose(own, clone(trend).fit(X, y).predict(X_test), rtol=1e-6)
+    # Its residuals at the neighbours count, too.
+    own = own + model.neighbor_weights(X_test) @ (y - at_rows)
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
     assert model.score(X_test, y_test) > estimator_class(trend="linear", **QUICK).fit(X, y).score(

@@ -20,9 +20,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._bank.bank import NeighborBank
+from skneighbors._bank.bank import Derived, NeighborBank
+from skneighbors._bank.held_out import HeldOutQueries
 from skneighbors._bank.numbering import SampleNumbering
-from skneighbors._bank.residuals import Derived
+from skneighbors._columns import Table
 
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
@@ -33,7 +34,8 @@ TRENDS = {
     "boosting": "boosting",
     "regressor": LinearRegression(),
 }
-QUICK = dict(hidden_layer_sizes=(16,), max_iter=3, random_state=0)
+K = 9
+QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
 N = 70
 EQUAL = [7, 40, 41, 42]  # rows that are equal
 LEVELS = [0.9, 0.0, 0.25, 1.0, 0.5]
@@ -123,15 +125,15 @@ class Oracle:
             numbering.row_of[present], weights=numbering.weight_of[present], minlength=n_rows
         )
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
-        self.share = model.estimator_weights_
-        rows = np.arange(n_rows)
-        self.residuals = self.y - self.predict(self.bank.z_n, rows)
+        rows, z = torch.arange(n_rows), self.bank.z_n
+        y_hat = self.bank.predict(z, K, other=self.bank.other, own=rows).numpy()
+        self.residuals = self.y - self.fitted.y_scaler.inverse_transform(y_hat)
         if held_out is None and self.bank.held_out is None:
-            size, weight, z, own = self.residuals, self.weight, self.bank.z_n, rows
+            size, weight, own = self.residuals, self.weight, rows
         elif held_out is None:
-            own, weight = self.bank.held_out.rows.numpy(), self.bank.held_out.weight.numpy()
+            own, weight = self.bank.held_out.rows, self.bank.held_out.weight.numpy()
             size = self.bank.held_out.residuals.numpy() * self.fitted.y_scaler.scale
-            z = self.bank.z_n[:, own]
+            z = z[own]
         else:
             X, size, weight = held_out
             z, own = self.embed(model, X), None
@@ -149,29 +151,14 @@ class Oracle:
     def median(values, weight):
         return np.quantile(expand(values, weight), 0.5, axis=0, method="inverted_cdf")
 
-    def keywords(self, own):
-        own = None if own is None else torch.from_numpy(own)
-        weight = None if (self.weight == 1).all() else torch.from_numpy(self.weight)
-        return dict(self_index=own, sample_weight=weight)
-
-    def predict(self, z, own=None):
-        """What the networks predict on average, kept near the range."""
-        y = torch.from_numpy(self.fitted.y_scaler.transform(self.y))
-        by_member = self.bank.network.head(z, self.bank.z_n, y, **self.keywords(own)).numpy()
-        low, high = self.y.min(0), self.y.max(0)
-        by_member = self.fitted.y_scaler.inverse_transform(by_member)
-        by_member = by_member.clip(low - 0.1 * (high - low), high + 0.1 * (high - low))
-        return np.average(by_member, axis=0, weights=self.share)
-
-    @torch.no_grad()
     def probabilities(self, z, own=None):
         """Probabilities (n, N) of the rows' residuals."""
-        weights = self.bank.network.head.weights(z, self.bank.z_n, **self.keywords(own)).numpy()
-        mean = np.average(weights, axis=0, weights=self.share)
-        weight = np.tile(self.weight, (len(mean), 1))
-        if own is not None:
-            weight[np.arange(len(own)), own] -= 1
-        n_local = 1 / (mean**2 / np.where(weight > 0, weight, 1)).sum(1, keepdims=True)
+        mean, begin = np.zeros((len(z), len(self.bank))), 0
+        for near in self.bank.attend(z, lambda near: near, K, own=own):
+            own_rows = np.arange(begin, begin + len(near.rows))[:, None]
+            mean[own_rows, near.rows] = near.total_weights
+            begin += len(near.rows)
+        n_local = 1 / (mean**2 / self.weight).sum(1, keepdims=True)
         any_row = self.weight / self.weight.sum()
         return (n_local * mean + 10 * any_row) / (n_local + 10)
 
@@ -353,7 +340,7 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
     X, y = noisy_where_positive
     # Short trainings, whose residuals vary with the seed.
     seed = 0 if estimator_class is NONARegressor else 2
-    params = QUICK | dict(max_iter=15, random_state=seed)
+    params = QUICK | dict(n_neighbors=50, max_iter=15, random_state=seed)
     model = estimator_class(trend="linear", n_estimators=2, **params)
     model.fit(X[:400], y[:400])
     queries, is_noisy = X[400:], X[400:, 0] > 0
@@ -415,16 +402,17 @@ def test_so_many_rows_must_be_held_out(estimator_class):
 METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
 
 
-def novelty_of(metric, Z, weight, queries):
+def novelty_of(metric, Z, weight, row_of, queries):
     """Share of rows, as often as they weigh, that are nearer to five others than queries."""
 
     def distances(a, b):
         return -a @ b.T / b.shape[1] if metric == "dot" else cdist(a, b, METRICS[metric])
 
-    Z = expand(Z, weight)
-    own = np.where(np.eye(len(Z)) > 0, np.inf, distances(Z, Z))
+    Z, row_of = expand(Z, weight), expand(row_of, weight)
+    # A row with all that equals it.
+    own = np.where(row_of[:, None] == row_of, np.inf, distances(Z, Z))
     own, others = (np.sort(d, axis=1)[:, :5].mean(1) for d in (own, distances(queries, Z)))
-    return (own < others[:, None]).mean(1)
+    return (own < others[:, None] - 1e-12).mean(1)
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
@@ -435,7 +423,9 @@ def test_rows_far_from_their_neighbors_are_new(estimator_class, metric, weighted
     weight = weight if weighted else np.ones(N)
     X_more, y_more, weight_more = make_data(seed=1)
     for _ in range(2):
-        expected = novelty_of(metric, model.transform(X), weight, model.transform(queries))
+        row_of = model._fitted.numbering.row_of
+        Z = model.transform(X)
+        expected = novelty_of(metric, Z, weight, row_of, model.transform(queries))
         novelty = model.novelty(queries)
         assert novelty.shape == (len(queries),)
         assert novelty.dtype == np.float64
@@ -483,7 +473,7 @@ def answers(model, X):
         model.predict_interval(X, 0.8),
         model.novelty(X),
         model.effective_n_neighbors(X),
-        model.explain(X, 1).trend,
+        model.explain(X).adjusted_targets[:, 0],
     ]
 
 
@@ -493,41 +483,61 @@ def assert_same_answers(model, other, rtol=1e-9):
         assert_allclose(answer, value, rtol=rtol, atol=rtol * np.abs(value).max())
 
 
-def rebuilt(model, X, y, weight, held_out):
-    """Estimator of the same networks with other neighbours, of which equal ones are not merged."""
+def merged(X, y, weight):
+    """First samples of the rows that they are, and the row of each sample; as fit and append do."""
     left = np.flatnonzero(weight > 0)
-    fitted = model._fitted
-    rows = (
-        fitted.encoder.transform(X[left]),
-        fitted.y_scaler.transform(y.reshape(len(y), -1)[left]),
-        weight[left],
+    fitted = left[left < N]
+    flat = np.column_stack([X, y.reshape(len(y), -1)])
+    _, first, row_of_fitted = np.unique(
+        flat[fitted], axis=0, return_index=True, return_inverse=True
     )
-    rows = map(torch.from_numpy, rows)
-    bank = NeighborBank.build(fitted.bank.network, *rows, fitted.bank.member_weight)
     row_of = np.full(len(X), -1)
-    row_of[left] = np.arange(len(left))
+    row_of[fitted] = row_of_fitted.ravel()
+    row_of[left[left >= N]] = len(first) + np.arange(len(left) - len(fitted))
+    return np.concatenate([fitted[first], left[left >= N]]), row_of
+
+
+def rebuilt(model, X, y, weight, held_out):
+    """Estimator of the same networks with other neighbours."""
+    samples, row_of = merged(X, y, weight)
+    fitted, present = model._fitted, row_of >= 0
+    matrix = fitted.reader.read(Table.of(X[samples]))
+    rows = (
+        fitted.encoder.transform(matrix),
+        fitted.y_scaler.transform(y.reshape(len(y), -1)[samples]),
+        np.bincount(row_of[present], weights=weight[present]),
+    )
+    other = None
+    if fitted.trend is not None:
+        other = torch.from_numpy(fitted.trend.predict(X[samples], matrix, fitted.y_scaler))
+    old = fitted.bank
+    parts = old.member_weight, other, old.other_share
+    bank = NeighborBank.build(old.network, *map(torch.from_numpy, rows), *parts)
     twin = copy.copy(model)
     twin._fitted = replace(
         fitted,
         bank=replace(bank, held_out=held_out),
+        matrix=matrix,
         numbering=SampleNumbering(row_of, weight.copy()),
     )
     return twin
 
 
-def held_out_of(model, weight):
-    """What is held out, at the rows of a bank of all samples that weigh anything."""
+def held_out_of(model, row_of):
+    """What is held out, at the rows of another bank."""
     held_out = model._fitted.bank.held_out
     if held_out is None:
         return None
     samples = model._fitted.samples[held_out.rows.numpy()]
-    if held_out.z is not None:
-        rows = np.where(held_out.rows >= 0, (np.cumsum(weight > 0) - 1)[samples], -1)
+    if isinstance(held_out, HeldOutQueries):
+        rows = np.where(held_out.rows >= 0, row_of[samples], -1)
         return replace(held_out, rows=torch.from_numpy(rows))
-    stays = weight[samples] > 0
-    rows = (np.cumsum(weight > 0) - 1)[samples[stays]]
+    rows = row_of[samples]
+    stays = rows >= 0
     residuals, own_weight = held_out.residuals[stays], held_out.weight[stays]
-    return replace(held_out, residuals=residuals, weight=own_weight, rows=torch.from_numpy(rows))
+    return replace(
+        held_out, residuals=residuals, weight=own_weight, rows=torch.from_numpy(rows[stays])
+    )
 
 
 GONE = [*EQUAL, 0, 3, 20, 21, N + 40, N + 5]
@@ -550,9 +560,9 @@ def updated(estimator_class, any_case):
 
 def test_answers_are_those_of_the_neighbors_there_are(updated):
     model, before, X, y, weight = updated
-    given = before._fitted.bank.held_out
-    joined = given is not None and given.z is not None  # they have been appended
-    twin = rebuilt(model, X, y, weight, held_out_of(model if joined else before, weight))
+    given = isinstance(before._fitted.bank.held_out, HeldOutQueries)  # they have been appended
+    held_out = held_out_of(model if given else before, merged(X, y, weight)[1])
+    twin = rebuilt(model, X, y, weight, held_out)
     assert_same_answers(model, twin)
     queries = make_queries()
     assert_allclose(model.kneighbors(queries)[0], twin.kneighbors(queries)[0], atol=1e-7)
@@ -572,17 +582,18 @@ def test_append_and_forget_undo_each_other(estimator_class, any_case):
 def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
     model, before, X, y, weight = updated
     everything = np.where(weight > 0, weight, 1)
-    held_out = before._fitted.bank.held_out
-    if held_out is not None and held_out.z is None:
-        held_out = held_out_of(before, everything[:N])
+    given = isinstance(before._fitted.bank.held_out, HeldOutQueries)
     models = []
     for size in (0, 1e3):
-        y_changed, own = y.copy(), held_out
+        y_changed = y.copy()
         y_changed[GONE] += size
-        if held_out is not None and held_out.z is None:
-            residuals = held_out.residuals.clone()
-            residuals[np.isin(held_out.rows.numpy(), GONE)] += size
-            own = replace(held_out, residuals=residuals)
+        own = before._fitted.bank.held_out
+        if own is not None and not given:
+            row_of = merged(X, y_changed, everything)[1]
+            own = held_out_of(before, row_of)
+            residuals = own.residuals.clone()
+            residuals[np.isin(own.rows.numpy(), row_of[GONE])] += size
+            own = replace(own, residuals=residuals)
         models.append(rebuilt(model, X, y_changed, everything, own))
     changed = [own.predict(make_queries(), return_std=True) for own in models]
     assert not any(np.allclose(*pair) for pair in zip(*changed, strict=True))
@@ -625,11 +636,6 @@ def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
     models[0].fit(X, y, sample_weight=weight, **given)
     models[1].fit(expand(X, weight), expand(y, weight), **given)
     assert_same_answers(*models)
-    # Rows that are appended are not merged.
-    more, y_more, _ = make_data()
-    models[0].append(more, y_more, weight)
-    models[1].append(expand(more, weight), expand(y_more, weight))
-    assert_same_answers(*models)
 
 
 def test_copies_answer_alike(estimator_class, any_case):
@@ -642,18 +648,13 @@ def test_copies_answer_alike(estimator_class, any_case):
             assert_array_equal(answer, value)
 
 
-def test_candidates_move_the_middle_alone(estimator_class):
-    model, queries = fit(estimator_class), make_queries()
-    few = copy.deepcopy(model).set_params(n_candidates=8, algorithm="brute")
-    y, std = model.predict(queries, return_std=True)
-    y_few, std_few = few.predict(queries, return_std=True)
-    assert not np.array_equal(y_few, y)
-    assert_array_equal(y_few, few.predict(queries))
-    assert_array_equal(std_few, std)
-    for function, argument in (("predict_quantiles", LEVELS), ("predict_interval", 0.5)):
-        own, all_rows = (getattr(m, function)(queries, argument) for m in (few, model))
-        assert_allclose(own - y_few[:, None], all_rows - y[:, None], atol=1e-12 * np.abs(y).max())
-    assert_array_equal(few.novelty(queries), model.novelty(queries))
+def test_the_number_of_neighbors_may_change(estimator_class):
+    model, queries = copy.deepcopy(fit(estimator_class)), make_queries()
+    for k in (3, None, K):
+        model.set_params(n_neighbors=k)
+        fresh = copy.deepcopy(fit(estimator_class)).set_params(n_neighbors=k)
+        for answer, value in zip(answers(model, queries), answers(fresh, queries), strict=True):
+            assert_array_equal(answer, value)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -23,17 +23,23 @@ def data(request):
 
 
 def fitted(estimator_class, X, y, weight, **params):
-    model = estimator_class(hidden_layer_sizes=(16,), max_iter=5, random_state=0, **params)
+    params = dict(n_neighbors=9, hidden_layer_sizes=(16,), max_iter=5, random_state=0) | params
+    model = estimator_class(**params)
     return model.fit(X, y, sample_weight=weight)
 
 
 def expected(model, X, y, weight, queries):
     """Predictions of the model's network with a bank of these rows from the start."""
-    X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-    y = model._fitted.y_scaler.transform(y.reshape(len(y), -1))
-    rows = (torch.from_numpy(a) for a in (model._fitted.encoder.transform(X), y, weight))
+    X, y, weight = X[weight > 0], y[weight > 0].reshape((weight > 0).sum(), -1), weight[weight > 0]
+    _, first, inverse = np.unique(
+        np.column_stack([X, y]), axis=0, return_index=True, return_inverse=True
+    )
+    weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
+    y = model._fitted.y_scaler.transform(y[first])
+    rows = (torch.from_numpy(a) for a in (model._fitted.encoder.transform(X[first]), y, weight))
     bank = NeighborBank.build(model._fitted.bank.network, *rows, model._fitted.bank.member_weight)
-    y_hat = bank.predict(torch.from_numpy(model._fitted.encoder.transform(queries))).numpy()
+    z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(queries)))
+    y_hat = bank.predict(z, model.n_neighbors).numpy()
     y_hat = model._fitted.y_scaler.inverse_transform(y_hat)
     return y_hat.ravel() if model.n_outputs_ == 1 else y_hat
 
@@ -121,13 +127,12 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     X, y, _, _ = data
     model = fitted(estimator_class, X[:40], y[:40], None)
     model.append(X[40:], y[40:]).forget([7, 20, 45])
-    rows = model.explain(X, n_neighbors=55).samples
+    rows = model.set_params(n_neighbors=None).explain(X).samples
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
-    embedded = np.hstack(model._fitted.bank.z_n.numpy())
+    embedded = model._fitted.bank.z_n.flatten(1).numpy()
     assert_allclose(embedded, model.transform(X)[model._fitted.samples])
-    with pytest.raises(ValueError, match="from 1 to 55"):
-        model.explain(X, n_neighbors=56)
+    assert_array_equal(model._fitted.matrix, X[model._fitted.samples])
 
 
 def test_updates_are_kept(estimator_class, data):

@@ -69,11 +69,7 @@ class WeightedHead(NONA):
         """Weights depend on all similarities of a row."""
         return True
 
-    def last_rank(self, z, total, depth):
-        """No neighbour can be left out unseen."""
-        return torch.full_like(z[..., :1], torch.inf)
-
-    def weights_of(self, z, s, self_index=None, sample_weight=None):
+    def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):
         """See :meth:`skneighbors.nn.NONA.weights_of`."""
         absent = torch.zeros_like(s, dtype=torch.bool)
         if self_index is not None:

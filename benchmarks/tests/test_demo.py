@@ -232,15 +232,21 @@ def test_explanation_names_the_training_rows_of_largest_weight(demo):
     entrant = demo.contestants(**TINY)["NONA + SoftStep"]
     model = clone(demo.make_search(entrant).estimator).fit(X.iloc[train], y.iloc[train])
     lines = demo.explain_row(model, X, y, train, test[2], n_neighbors=2)
-    explanation = model[-1].explain(model[:-1].transform(X.iloc[[2]]), 2)
+    explanation = model[-1].explain(model[:-1].transform(X.iloc[[2]]))
     assert f"Test row 1002: predicted {model.predict(X.iloc[[2]])[0]:.5g}" in lines[0]
-    for line, weight, row in zip(
-        lines[3:5], explanation.weights[0], explanation.samples[0], strict=True
+    for line, weight, row, own in zip(
+        lines[3:5],
+        *(part[0, :2] for part in (explanation.weights, explanation.samples)),
+        explanation.adjusted_targets[0, :2],
+        strict=True,
     ):
-        label, shown, target, *_ = line.removeprefix("row ").split()
+        label, shown, target, adjusted, *_ = line.removeprefix("row ").split()
         assert int(label) == 1010 + row
         assert shown == f"{weight:.3f}"
         assert target == f"{y.loc[1010 + row]:.5g}"
+        assert adjusted == f"{own:.5g}"
+    share = explanation.weights[0, :2].sum()
+    assert f"They hold {share:.0%} of the weight" in lines[-1]
 
 
 def test_explanation_of_few_distinct_rows_names_each_once(demo):
@@ -249,7 +255,7 @@ def test_explanation_of_few_distinct_rows_names_each_once(demo):
     train = np.arange(20, 60)
     model = demo.make_search(demo.contestants(**TINY)["SoftStep k-NN"]).estimator
     lines = demo.explain_row(model.fit(X.iloc[train], y.iloc[train]), X, y, train, 0)
-    assert lines[1].split() == ["weight", "price", "weight", "kind"]
+    assert lines[1].split() == ["weight", "price", "adjusted", "weight", "kind"]
     neighbors = [line.split()[1:3] for line in lines if line.startswith("row ")]
     assert sorted(int(row) for row, _ in neighbors) == [20, 21, 22, 23]
     assert sum(float(weight) for _, weight in neighbors) == pytest.approx(1, abs=0.002)

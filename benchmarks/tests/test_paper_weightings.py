@@ -93,6 +93,12 @@ def test_own_entry_and_rows_without_weight_have_none(embeddings, name):
     np.testing.assert_allclose(weights[0, kept], alone[0], atol=1e-12)
 
 
+def test_every_weighting_looks_at_all_rows():
+    from paper._weightings import WEIGHTINGS, make_model
+
+    assert {make_model(name).n_neighbors for name in WEIGHTINGS} == {None}
+
+
 def test_a_weighted_regressor_learns_grows_and_forgets():
     from paper._weightings import make_model
     from sklearn.datasets import make_friedman1

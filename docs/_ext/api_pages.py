@@ -7,6 +7,7 @@ import skneighbors
 # The estimators' parameters, in the order and under the headings of their pages.
 GROUPS = {
     "Try first": [
+        "n_neighbors",
         "n_estimators",
         "hidden_layer_sizes",
         "trend",
@@ -33,7 +34,7 @@ GROUPS = {
         "device",
         "verbose",
     ],
-    "Prediction": ["n_candidates", "algorithm"],
+    "Prediction": ["algorithm"],
 }
 ESTIMATORS = [skneighbors.NONARegressor, skneighbors.SoftStepKNNRegressor]
 # What classes have from these packages is shown, what they have from torch is not.

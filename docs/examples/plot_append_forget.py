@@ -10,17 +10,21 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
 
 from skneighbors import NONARegressor
 
 X, y = make_friedman1(n_samples=1500, n_features=5, noise=0.5, random_state=0)
+sensors = np.random.default_rng(0).choice(["sensor A", "sensor B"], len(X))
+X = pd.DataFrame(X, columns=[*"abcde"], index=sensors)
 
 # %%
-# The model is trained where the third feature is below 0.6. Then rows beyond come in.
+# The model is trained where column c is below 0.6. Then rows beyond come in. The index of the table
+# says which sensor each row is from.
 
-is_new = X[:, 2] > 0.6
+is_new = (X["c"] > 0.6).to_numpy()
 X_old, y_old = X[~is_new][:300], y[~is_new][:300]
 X_new, y_new = X[is_new][:160], y[is_new][:160]
 X_test, y_test = X[is_new][160:], y[is_new][160:]
@@ -39,7 +43,7 @@ for begin, end in pairwise(counts):
 # %%
 # How good would a model be that is trained on all of them?
 
-X_all, y_all = np.concatenate([X_old, X_new]), np.concatenate([y_old, y_new])
+X_all, y_all = pd.concat([X_old, X_new]), np.concatenate([y_old, y_new])
 anew = rmse(NONARegressor(trend="linear", random_state=0).fit(X_all, y_all))
 
 fig, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
@@ -53,13 +57,13 @@ _ = ax.legend()
 #
 # Rows that should not count
 # --------------------------
-# A sensor was broken: 20 rows with wrong targets were appended. Once that is known,
-# :meth:`~skneighbors.NONARegressor.forget` takes them out by their numbers, which count on from
-# the rows given to ``fit``.
+# A third sensor was broken, whose 20 rows with wrong targets were appended. Once that is known,
+# :meth:`~skneighbors.NONARegressor.forget` takes out all rows with its label in the index. (Rows
+# can be named by their numbers, too, which count on from those given to ``fit``.)
 
 rng = np.random.default_rng(0)
 print(f"RMSE before: {rmse(model):.3f}")
-model.append(X_new[:20] + 0.01, rng.uniform(0, 30, 20))
+model.append((X_new[:20] + 0.01).set_axis(["sensor C"] * 20), rng.uniform(0, 30, 20))
 print(f"RMSE with the wrong rows: {rmse(model):.3f}")
-model.forget(np.arange(460, 480))
+model.forget(labels=["sensor C"])
 print(f"RMSE after they are forgotten: {rmse(model):.3f}")

@@ -2,49 +2,80 @@
 How do I explain a prediction to a colleague?
 =============================================
 
-A prediction is made from labelled rows. Name them: here, the patients behind the expected
-progression of another patient's diabetes.
+As an appraiser does: a flat is worth what similar ones were sold for, adjusted for what is
+different about them. Here 600 flats, made up, were sold, and a model says what others are worth.
 """
 
-from sklearn.datasets import load_diabetes
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from skneighbors import SoftStepKNNRegressor
+from skneighbors import NONARegressor
 from skneighbors.inspection import NeighborsDisplay
 
-X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-
-# %%
-# :class:`~skneighbors.SoftStepKNNRegressor` rests on few rows, which makes for short explanations.
-# With ``trend=None`` a prediction is the weighted mean of their targets, and nothing else.
-
-model = SoftStepKNNRegressor(trend=None, random_state=0).fit(X_train, y_train)
-print(f"R2 on the test rows: {model.score(X_test, y_test):.2f}")
-print(f"rows behind a prediction: {model.effective_n_neighbors(X_test).mean():.0f}")
-
-# %%
-# :meth:`~skneighbors.SoftStepKNNRegressor.explain` takes the prediction apart. The contributions
-# and the trend, here the mean of all targets, sum to it.
-
-query = X_test.iloc[[0]]
-explanation = model.explain(query, n_neighbors=10)
-print(explanation)
-
-# %%
-# The same as a picture. Most of these patients did worse than the mean, and so will this one,
-# says the model.
-
-_ = NeighborsDisplay.from_estimator(model, query)
-
-# %%
-# Who are they? The numbers are those of the rows given to ``fit``. A colleague can judge now
-# whether these patients are good company for the one in question, at the top.
-
-columns = ["age", "bmi", "bp", "s5"]
-neighbours = X_train.iloc[explanation.samples[0]][columns].assign(
-    weight=explanation.weights[0].round(3), target=explanation.targets[0]
+rng = np.random.default_rng(0)
+n_flats = 800
+per_square_metre = {"Harbour": 5.2, "Old Town": 4.6, "Mill Hill": 3.4, "Station": 2.8}
+flats = pd.DataFrame(
+    {
+        "district": rng.choice(list(per_square_metre), n_flats),
+        "area": rng.gamma(9, 8, n_flats).clip(25, 180).round(),
+        "built": rng.integers(1900, 2021, n_flats),
+        "floor": rng.integers(0, 7, n_flats),
+        "lift": rng.choice(["yes", "no"], n_flats),
+        "balcony": rng.choice(["yes", "no"], n_flats, p=[0.6, 0.4]),
+    }
 )
-print(query[columns].to_string(index=False))
-print()
-print(neighbours.to_string(index=False))
+flats.index = flats["district"] + " " + (flats.groupby("district").cumcount() + 1).astype(str)
+price = (
+    flats["district"].map(per_square_metre).astype(float)
+    * flats["area"]
+    * np.where(flats["balcony"] == "yes", 1.06, 1)
+    * np.where(flats["lift"] == "yes", 1 + 0.01 * flats["floor"], 1 - 0.03 * flats["floor"])
+    * np.exp(0.004 * (flats["built"] - 1960))
+    * rng.lognormal(0, 0.06, n_flats)
+).rename("price")
+X_train, X_test, y_train, y_test = train_test_split(flats, price, train_size=600, random_state=0)
+print(X_train.assign(price=y_train.round(1)).head().to_string())
+
+# %%
+# With ``n_neighbors=6`` each prediction rests on six of these flats, and no others have a say.
+# Prices are in thousands.
+
+model = NONARegressor(n_neighbors=6, random_state=0).fit(X_train, y_train)
+print(f"R2 on the test rows: {model.score(X_test, y_test):.2f}")
+
+# %%
+# What is this flat worth? The picture shows the six, how much each counts, and what they were
+# sold for, before and after their prices are adjusted to this flat. Adjusted, they agree better.
+
+flat = X_test.loc[["Station 140"]]
+_ = NeighborsDisplay.from_estimator(model, flat)
+print(flat.to_string())
+
+# %%
+# :meth:`~skneighbors.NONARegressor.explain` has the numbers, and says for each of the six which
+# columns are behind its adjustment.
+
+print(model.explain(flat, by_column=True))
+
+# %%
+# A colleague can check by hand that the prediction is the mean of the last column of the table,
+# by weight, and judge whether these six are good company for the flat.
+#
+# Over many flats, which columns adjust prices most? On average, and in thousands:
+
+explanation = model.explain(X_test, by_column=True)
+importances = pd.Series(explanation.importances(), explanation.by_column.columns)
+fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
+importances.sort_values().plot.barh(ax=ax, color="tab:blue")
+_ = ax.set_xlabel("mean absolute adjustment")
+
+# %%
+# Bars are long for columns in which neighbours differ. The district's is short because they mostly
+# share it. It matters all the same: it makes them neighbours.
+
+own = X_test[["district"]].to_numpy()
+theirs = X_train["district"].to_numpy()[explanation.samples]
+print(f"neighbours in the same district: {(theirs == own).mean():.0%}")

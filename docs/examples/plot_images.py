@@ -27,7 +27,8 @@ X = X[:, None].astype(np.float32)  # one channel
 X_train, X_test, y_train, y_test = train_test_split(X, angle, random_state=0)
 
 # %%
-# The module maps images to features, one row for each; a perceptron and the head follow.
+# The module maps images to features, one row for each; a perceptron and the head follow. Each
+# prediction rests on ten images.
 
 
 def make_convolutions():
@@ -44,6 +45,7 @@ def make_convolutions():
 model = NONARegressor(
     feature_extractor=make_convolutions,
     hidden_layer_sizes=64,
+    n_neighbors=10,
     n_estimators=1,
     max_iter=30,
     random_state=0,
@@ -58,17 +60,18 @@ print(f"median error: {np.median(np.abs(y_hat - y_test)):.1f} degrees of 120")
 _ = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
 
 # %%
-# And the images behind some predictions, with their weights:
+# And the images behind some predictions, those four of the ten that weigh most. A prediction is the
+# mean of their angles, each adjusted by what the model's linear trend differs between the images.
 
-explanation = model.explain(X_test[:3], n_neighbors=4)
-fig, axes = plt.subplots(3, 5, figsize=(7, 4.6), layout="constrained")
+explanation = model.explain(X_test[:3])
+fig, axes = plt.subplots(3, 5, figsize=(7.5, 4.8), layout="constrained")
 for i, row in enumerate(axes):
     row[0].imshow(X_test[i, 0], cmap="gray_r")
     row[0].set_title(f"{y_test[i]:.0f}°, predicted {y_hat[i]:.0f}°", fontsize=9)
-    for ax, sample, weight in zip(
-        row[1:], explanation.samples[i], explanation.weights[i], strict=True
-    ):
+    parts = (explanation.samples, explanation.weights, explanation.adjusted_targets)
+    for ax, sample, weight, adjusted in zip(row[1:], *(part[i, :4] for part in parts), strict=True):
         ax.imshow(X_train[sample, 0], cmap="Blues")
-        ax.set_title(f"{y_train[sample]:.0f}° (weight {weight:.2f})", fontsize=9)
+        title = f"{y_train[sample]:.0f}°, adjusted {adjusted:.0f}°\n(weight {weight:.2f})"
+        ax.set_title(title, fontsize=8)
 for ax in axes.flat:
     ax.set_axis_off()

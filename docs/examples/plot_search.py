@@ -2,8 +2,9 @@
 Which head, and which mask?
 ===========================
 
-Search over them as over any other parameter. A mask, SoftStep, is learnt: ``"s1"`` rejects far
-neighbours, ``"s2"`` fades them, and ``None`` leaves them to the softmax.
+Search over them as over any other parameter. A mask, SoftStep, is learnt: of the nearest rows, on
+which a prediction rests, ``"s1"`` rejects the far ones, ``"s2"`` fades them, and ``None`` leaves
+them to the softmax.
 """
 
 import pandas as pd
@@ -32,7 +33,7 @@ search = GridSearchCV(Pipeline([("model", nona)]), grid, cv=3).fit(X_train, y_tr
 results = pd.DataFrame(
     {
         "estimator": [type(params["model"]).__name__ for params in search.cv_results_["params"]],
-        "softstep": [params["model__softstep"] for params in search.cv_results_["params"]],
+        "softstep": [str(params["model__softstep"]) for params in search.cv_results_["params"]],
         "R2": search.cv_results_["mean_test_score"].round(3),
         "of folds": search.cv_results_["std_test_score"].round(3),
     }

@@ -1,37 +1,38 @@
-"""The labelled neighbours of a fitted network, and what they predict.
+"""The labelled rows of a fitted network, and what the nearest of them predict.
 
 ::
 
-    X -> embed -> choose_engine -> weighted averages of values -> + trend -> y_hat
+    X -> embed -> the k nearest rows -> attend among them -> weighted means, + trend -> y_hat
 
-    exact        every row, in double precision, block by block
-    prefiltered  the same where few rows matter: scores in single precision tell which
-      prefilter  (they come with a bound of their error)
-    ranked       the same for ranks: the nearest alone are put in order
-      sparse     what these two share: the few rows that matter to each query
-    candidates   the nearest rows, found through an index, when the user asks for it
-      index      FAISS's or scikit-learn's
-      far_field  a sample in single precision that stands for all other rows
-
+    spaces       the joint learnt space: what is near, by the embeddings of all members
+    engines      who finds the nearest: scikit-learn, torch on a GPU, FAISS if it is asked for
+    search       their order, from differences; ties go to the row of lower number
+    bank         the rows; attention among the nearest, or among all
     residuals    how far predictions miss: quantiles, spread, intervals
-    nearest      which rows are near in the learnt space, and how near rows usually are
+    held_out     what was not trained on
+    nearness     how near rows usually are
+    numbering    which row each sample is part of
 
-A bank is immutable: rows that join or leave make a new one, with a numbering of its samples.
+A bank is immutable: rows that join or leave make a new one.
 """
 
 from .bank import NeighborBank
-from .index import ALGORITHMS, check_algorithm
-from .nearest import find_nearest, novelty
+from .engines import ALGORITHMS, check_algorithm
+from .held_out import HeldOutQueries, HeldOutRows
+from .nearness import novelty
 from .numbering import SampleNumbering
-from .residuals import HeldOutResiduals, ResidualDistribution
+from .residuals import ResidualDistribution, effective_number
+from .search import find_nearest
 
 __all__ = [
     "ALGORITHMS",
-    "HeldOutResiduals",
+    "HeldOutQueries",
+    "HeldOutRows",
     "NeighborBank",
     "ResidualDistribution",
     "SampleNumbering",
     "check_algorithm",
+    "effective_number",
     "find_nearest",
     "novelty",
 ]

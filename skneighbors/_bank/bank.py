@@ -3,128 +3,225 @@
 import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from sklearn.utils import gen_batches
 
 from .._columns import none_if_ones
 from .._network import NeighborNetwork, embed_in_batches
-from .._utils.blocks import gather_rows
-from ..nn import take_member
-from .engines import ExactEngine, IndexCache, choose_engine
-from .exact import ExactAttention, effective_number
-from .residuals import Derived, HeldOutResiduals
+from .._utils.blocks import CACHED_BYTES, bounded_length, gather_rows, keep_freed_memory
+from .._utils.locks import ForkSafeLock
+from .._utils.threads import map_batches
+from .engines import EngineCache
+from .held_out import HeldOutQueries, HeldOutRows
+from .residuals import LeftOut, measure
+from .search import find_nearest
+from .spaces import SPACES
 
-# Of the targets' range: how far beyond it a member's prediction may lie.
+# Of the targets' range: how far beyond it a prediction may lie.
 _MARGIN = 0.1
+# Queries whose neighbours are looked for at a time, and attended to at a time.
+_SEARCHED, _ATTENDED = 4096, 512
+# Tensors of the size of the weights that attention needs at a time.
+_TEMPORARIES = 8
+# Held while something is derived, so that threads that ask at once share it.
+_deriving = ForkSafeLock()
 
 
-class Contributions(NamedTuple):
-    """What predictions y_hat (n, k) are made of; they are sums over the members, by their shares.
+class Derived:
+    """Whatever is computed from a whole bank, once, when first asked for."""
 
-    `averages` (n, k) is what all neighbours contribute, `largest` (n, c, k) what those `rows`
-    (n, c) do that have the largest `weights` (n, c). Values count as they differ from each
-    member's mean value.
+    def __init__(self):
+        self._kept = {}
+
+    def get(self, compute, bank, *arguments):
+        """Find what ``compute(bank, *arguments)`` gives; of each function the last is kept."""
+        name = compute.__name__
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != arguments:
+            with _deriving:
+                kept = self._kept.get(name)
+                if kept is None or kept[0] != arguments:
+                    kept = self._kept[name] = arguments, compute(bank, *arguments)
+        return kept[1]
+
+    def peek(self, compute):
+        """Find what is kept of a function, whatever its arguments; None if nothing is."""
+        return self._kept.get(compute.__name__, (None, None))[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The rows that predict b queries, and how much each weighs.
+
+    Attributes
+    ----------
+    queries : slice
+        Which of all queries these are.
+    rows : int Tensor of shape (b, K) or None
+        The nearest first; None for all rows of the bank.
+    weights : Tensor of shape (m, b, K)
+        Weights by each member times its share: they sum to 1 over members and rows.
+    reach : Tensor of shape (b,)
+        Distance of the furthest of the rows: those beyond have no say. inf if all have.
     """
 
-    y_hat: torch.Tensor
-    averages: torch.Tensor
+    queries: slice
+    rows: torch.Tensor | None
     weights: torch.Tensor
-    rows: torch.Tensor
-    largest: torch.Tensor
+    reach: torch.Tensor
+
+    @property
+    def total_weights(self):
+        """Weights (b, K) of the rows."""
+        return self.weights.sum(0)
+
+    def take(self, values):
+        """Values (N, ...) of the rows, to (b, K, ...)."""
+        if self.rows is None:
+            return values.expand(self.weights.shape[1], *values.shape)
+        return gather_rows(values, self.rows)
+
+    def average(self, values):
+        """Weighted means (b, k) of values (N, m, k)."""
+        if self.rows is None:
+            return torch.einsum("mbn,nmk->bk", self.weights, values)
+        return torch.einsum("mbn,bnmk->bk", self.weights, gather_rows(values, self.rows))
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborBank:
     """Embedded, labelled neighbours of a trained network. Immutable; see :meth:`build`.
 
+    With the trend `T` of a member, its own and that of another model in their shares, a
+    prediction is ``T(query) + sum of weights x (target - T(row))``.
+
     Attributes
     ----------
     network : NeighborNetwork
         In float64: then a row predicted alone equals the same row predicted in a batch.
-    z_n : Tensor of shape (m, n_rows, d)
+    z_n : Tensor of shape (N, m, d)
         Embeddings by the m members of the ensemble.
-    values : Tensor of shape (m, n_rows, k)
-        What to average: scaled targets, or their residuals from the members' trends.
-    y_range : Tensor of shape (2, k)
-        Smallest and largest scaled targets.
-    sample_weight : Tensor of shape (n_rows,) or None
+    targets : Tensor of shape (N, k)
+        Scaled targets.
+    values : Tensor of shape (N, m, k)
+        What to average: targets less the members' trends.
+    sample_weight : Tensor of shape (N,) or None
         Positive weights; None for ones, which is faster.
     member_weight : Tensor of shape (m,)
         The members' shares of a prediction, which sum to 1.
-    group : int Tensor of shape (n_rows,) or None
+    other : Tensor of shape (N, k) or None
+        What another model predicts of the rows, scaled; part of their trends.
+    other_share : float
+        Its share in these.
+    group : int Tensor of shape (N,) or None
         Rows of one group are no neighbours of each other where rows are left out; -1 for none.
-    held_out : HeldOutResiduals or None
-        Of samples that networks had held out.
-    indices : IndexCache
+    held_out : HeldOutRows, HeldOutQueries or None
+        Samples that networks had held out.
+    left_out : LeftOut or None
+        Of the bank as it was before rows joined it.
+    engines : EngineCache
     derived : Derived
-        What is computed from all rows when first asked for, and kept.
     """
 
     network: NeighborNetwork
     z_n: torch.Tensor
+    targets: torch.Tensor
     values: torch.Tensor
-    y_range: torch.Tensor
     sample_weight: torch.Tensor | None
     member_weight: torch.Tensor
+    other: torch.Tensor | None = None
+    other_share: float = 0.0
     group: torch.Tensor | None = None
-    held_out: HeldOutResiduals | None = None
-    indices: IndexCache = field(default_factory=IndexCache)
+    held_out: HeldOutRows | HeldOutQueries | None = None
+    left_out: LeftOut | None = None
+    engines: EngineCache = field(default_factory=EngineCache)
     derived: Derived = field(default_factory=Derived)
 
     @classmethod
     @torch.no_grad()
-    def build(cls, network, X, y, sample_weight, member_weight, group=None):
+    def build(
+        cls, network, X, y, sample_weight, member_weight, other=None, other_share=0.0, group=None
+    ):
         """Embed rows as the neighbours of a copy of a network.
 
         Parameters
         ----------
         network : NeighborNetwork
-        X : Tensor of shape (n_rows, ...)
+        X : Tensor of shape (N, ...)
             Scaled features, float64.
-        y : Tensor of shape (n_rows, k)
+        y : Tensor of shape (N, k)
             Scaled targets, float64.
-        sample_weight : Tensor of shape (n_rows,) or None
+        sample_weight : Tensor of shape (N,) or None
         member_weight : Tensor of shape (m,)
-        group : int Tensor of shape (n_rows,) or None, default=None
+        other : Tensor of shape (N, k) or None, default=None
+        other_share : float, default=0.0
+        group : int Tensor of shape (N,) or None, default=None
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
-        z_n = embed_in_batches(network, X)
-        values = _leave_residuals(network, z_n, y)
-        return cls(network, z_n, values, _range_of(y), sample_weight, member_weight, group)
+        z_n = _embed(network, X)
+        values = y.unsqueeze(1) - _trends(network, z_n, y.shape[1], other, other_share)
+        return cls(network, z_n, y, values, sample_weight, member_weight, other, other_share, group)
 
     def __len__(self):
-        return self.z_n.shape[1]
+        return len(self.z_n)
+
+    @property
+    def space(self):
+        """Joint learnt space of the network's similarity."""
+        return SPACES[self.network.head.similarity]
+
+    @cached_property
+    def radius(self):
+        """Size of the largest embedding."""
+        return self.space.norms(self.z_n).max()
+
+    @cached_property
+    def limits(self):
+        """Smallest and largest prediction there may be, (2, k)."""
+        low, high = self.targets.aminmax(dim=0)
+        margin = _MARGIN * (high - low)
+        return torch.stack([low - margin, high + margin])
+
+    @property
+    def has_trend(self):
+        """Whether anything but the neighbours has a say."""
+        trend = self.network.head.trend
+        return self.other is not None or (trend is not None and bool(trend.on.any()))
 
     @property
     def has_held_out(self):
         """Whether anything is left of what was held out."""
-        return self.held_out is not None and len(self.held_out.residuals) > 0
+        return self.held_out is not None and len(self.held_out) > 0
 
     def to(self, device):
         """Bank whose tensors lie on `device`: itself, or a copy."""
         if self.z_n.device == device:
             return self
-        names = ("z_n", "values", "y_range", "sample_weight", "member_weight", "group")
-        moved = {name: getattr(self, name) for name in names}
-        moved = {name: None if own is None else own.to(device) for name, own in moved.items()}
+        tensors = {
+            name: own for name, own in self.__dict__.items() if isinstance(own, torch.Tensor)
+        }
+        fields = self.__dataclass_fields__
+        moved = {name: own.to(device) for name, own in tensors.items() if name in fields}
         return replace(self, network=copy.deepcopy(self.network).to(device), **moved)
 
     @torch.no_grad()
-    def extend(self, X, y, sample_weight):
+    def extend(self, X, y, sample_weight, other=None):
         """Bank with further rows, given as to :meth:`build`, all with weights."""
-        z_n = embed_in_batches(self.network, X)
-        values = _leave_residuals(self.network, z_n, y)
+        z_n = self.embed(X)
+        values = y.unsqueeze(1) - self.trends(z_n, other)
         return replace(
             self,
-            z_n=torch.cat([self.z_n, z_n], 1),
-            values=torch.cat([self.values, values], 1),
-            y_range=_range_of(torch.cat([self.y_range, y])),
+            z_n=torch.cat([self.z_n, z_n]),
+            targets=torch.cat([self.targets, y]),
+            values=torch.cat([self.values, values]),
             sample_weight=none_if_ones(torch.cat([self.weights(), sample_weight])),
+            other=None if self.other is None else torch.cat([self.other, other]),
             group=None if self.group is None else F.pad(self.group, (0, len(y)), value=-1),
             held_out=None if self.held_out is None else self.held_out.extend(z_n, len(self)),
-            indices=IndexCache(),
+            engines=EngineCache(),
+            left_out=(self.derived.peek(measure) or self).left_out,
             derived=Derived(),
         )
 
@@ -133,129 +230,165 @@ class NeighborBank:
         """Bank of the rows of a mask, with new weights."""
         return replace(
             self,
-            z_n=self.z_n[:, keep],
-            values=self.values[:, keep],
-            y_range=_range_of(self.targets()[keep]),
+            z_n=self.z_n[keep],
+            targets=self.targets[keep],
+            values=self.values[keep],
             sample_weight=none_if_ones(sample_weight),
+            other=None if self.other is None else self.other[keep],
             group=None if self.group is None else self.group[keep],
             held_out=None if self.held_out is None else self.held_out.select(keep, sample_weight),
-            indices=IndexCache(),
+            engines=EngineCache(),
+            left_out=None,
             derived=Derived(),
         )
 
-    def members(self):
-        """Head, embeddings, values and weights of every member."""
-        parts = zip(self._heads, self.z_n, self.values, strict=True)
-        return [(*own, self.sample_weight) for own in parts]
-
-    @cached_property
-    def exact(self):
-        """Attention of every member, kept for small predictions."""
-        return [ExactAttention(*member) for member in self.members()]
-
-    @cached_property
-    def _heads(self):
-        return [take_member(self.network.head, i) for i in range(len(self.z_n))]
-
     def __getstate__(self):
-        kept = ("_heads", "exact")
+        kept = ("radius", "limits")
         return {name: value for name, value in self.__dict__.items() if name not in kept}
 
-    @torch.no_grad()
     def embed(self, X):
-        """Embed X (n, ...) for every member, to (m, n, d)."""
-        return embed_in_batches(self.network, X)
+        """Embed X (n, ...) for every member, to (n, m, d)."""
+        return _embed(self.network, X)
 
-    def predict(self, X, n_candidates=None, algorithm="auto"):
-        """Predict X (n, ...), to (n, k), each member kept near the targets' range."""
-        return self.predict_embedded(self.embed(X), n_candidates, algorithm)
-
-    @torch.no_grad()
-    def predict_embedded(self, z, n_candidates=None, algorithm="auto"):
-        """Predict embeddings (m, n, d)."""
-        averages = choose_engine(self, n_candidates, algorithm).compute(z)
-        return self.mean(self.complete(z, averages))
-
-    def complete(self, z, averages):
-        """Make averages (m, n, k) for queries (m, n, d) the members' predictions (m, n, k)."""
-        low, high = self.y_range
-        margin = _MARGIN * (high - low)
-        return self.network.head.add_trend(z, averages).clamp(low - margin, high + margin)
-
-    def mean(self, by_member):
-        """Sum (m, n, k) over the members by their shares."""
-        return (by_member * self.member_weight[:, None, None]).sum(0)
-
-    def targets(self):
-        """Scaled targets (N, k) of the rows, up to rounding."""
-        return self.network.head.add_trend(self.z_n, self.values)[0]
+    def trends(self, z, other=None):
+        """Trends (n, m, k) of embeddings (n, m, d); `other` (n, k) is another model's."""
+        return _trends(self.network, z, self.targets.shape[1], other, self.other_share)
 
     def weights(self):
         """Sample weights of the rows (N,)."""
-        if self.sample_weight is None:
-            return torch.ones_like(self.z_n[0, :, 0])
-        return self.sample_weight
-
-    def weights_outside_groups(self, rows):
-        """Sample weights (b, N) for rows (b,), 0 within their groups; None without groups."""
-        if self.group is None:
-            return None
-        group = torch.where(rows >= 0, self.group[rows], -1).unsqueeze(1)
-        return self.weights() * ((group != self.group) | (group < 0))
-
-    def mean_weights(self, weights):
-        """Sum weights (b, N), one tensor for each member, by the members' shares."""
-        shares = self.member_weight.tolist()
-        mean = weights[0] * shares[0]
-        for own, share in zip(weights[1:], shares[1:], strict=True):
-            mean.add_(own, alpha=share)
-        return mean
-
-    def averages(self, weights):
-        """Averages (m, b, k) of the values by weights (b, N), one tensor for each member."""
-        return torch.stack([own @ values for own, values in zip(weights, self.values, strict=True)])
-
-    def attend(self, X, function):
-        """Results of a function of weights for batches of X, in order; see ExactEngine."""
-        return ExactEngine(self).attend(self.embed(X), function)
-
-    def effective_n_neighbors(self, X):
-        """Count the neighbours of X (n, ...), to (n,); see :func:`effective_number`."""
-
-        def count(weights):
-            return effective_number(self.mean_weights(weights), self.sample_weight)
-
-        return torch.cat(self.attend(X, count)).squeeze(1)
+        return (
+            torch.ones_like(self.z_n[:, 0, 0]) if self.sample_weight is None else self.sample_weight
+        )
 
     @torch.no_grad()
-    def explain(self, X, n_neighbors):
-        """Take predictions of X (n, ...) apart, to :class:`Contributions`."""
-        sample_weight = self.weights()
-        center = (sample_weight @ self.values / sample_weight.sum()).unsqueeze(1)  # (m, 1, k)
-        centered = self.values - center
+    def predict(self, z, n_neighbors=None, algorithm="auto", other=None, own=None):
+        """Predict embeddings (n, m, d), to (n, k); see :meth:`attend`.
 
-        def explain_batch(weights):
-            top = self.mean_weights(weights).topk(n_neighbors)
-            largest = torch.stack(
-                [
-                    own.gather(1, top.indices).unsqueeze(2) * gather_rows(values, top.indices)
-                    for own, values in zip(weights, centered, strict=True)
-                ],
-                3,
+        Parameters
+        ----------
+        z : Tensor of shape (n, m, d)
+        n_neighbors : int or None
+        algorithm : {"auto", "ivf", "hnsw"}
+        other : Tensor of shape (n, k) or None
+            What another model predicts.
+        own : int Tensor of shape (n,) or None
+        """
+        means = self.attend(z, lambda near: near.average(self.values), n_neighbors, algorithm, own)
+        return self.complete(z, torch.cat(means), other).clamp(*self.limits)
+
+    def complete(self, z, means, other=None):
+        """Make means (n, k) of values predictions: add the trends, by the members' shares."""
+        return means + torch.einsum("nmk,m->nk", self.trends(z, other), self.member_weight)
+
+    @torch.no_grad()
+    def attend(self, z, function, n_neighbors=None, algorithm="auto", own=None):
+        """Results of a function of :class:`Neighbors`, for batches of queries in their order.
+
+        Parameters
+        ----------
+        z : Tensor of shape (n, m, d)
+            Queries.
+        function : callable
+            Called in several threads at once.
+        n_neighbors : int or None
+            Number of rows, those nearest in the joint space, to attend to; None for all.
+        algorithm : {"auto", "ivf", "hnsw"}
+        own : int Tensor of shape (n,) or None
+            Rows that the queries themselves are, -1 for none. Each is left out, with its whole
+            weight and its group.
+
+        Returns
+        -------
+        results : list
+        """
+        keep_freed_memory()
+        if n_neighbors is None or n_neighbors >= len(self):
+            return self._attend_to_all(z, function, own)
+        results = []
+        for part in gen_batches(len(z), _SEARCHED):
+            own_part = None if own is None else own[part]
+            results += self._attend_to_few(
+                z[part], function, n_neighbors, algorithm, own_part, part
             )
-            return self.averages(weights), top.values, top.indices, largest @ self.member_weight
+        return results
 
-        z = self.embed(X)
-        averages, *top = zip(*ExactEngine(self).attend(z, explain_batch), strict=True)
-        averages = torch.cat(averages, 1)
-        y_hat = self.mean(self.complete(z, averages))
-        return Contributions(y_hat, self.mean(averages - center), *map(torch.cat, top))
+    def _attend_to_few(self, z, function, n_neighbors, algorithm, own, part):
+        is_excluded = None
+        if own is not None:
+            is_excluded = lambda queries, rows: self._excludes(own[queries], rows)  # noqa: E731
+        rows, distances, s = find_nearest(self, z, n_neighbors, algorithm, is_excluded)
+        total = self._total_weight(own)
+        found = None
+        if own is not None or self.sample_weight is not None or algorithm != "auto":
+            found = (distances < torch.inf).to(z) * self.weights()[rows]
+
+        def attend(batch):
+            weights = self.network.head.weights_of(
+                z[batch].transpose(0, 1),
+                s[:, batch],
+                sample_weight=None if found is None else found[batch],
+                total=total if len(total) == 1 else total[batch],
+            )
+            queries = slice(part.start + batch.start, part.start + batch.stop)
+            near = rows[batch], self._by_share(weights), distances[batch, -1]
+            return function(Neighbors(queries, *near))
+
+        return map_batches(attend, gen_batches(len(z), _ATTENDED))
+
+    def _attend_to_all(self, z, function, own):
+        z_n, every = self.z_n.transpose(0, 1), torch.arange(len(self), device=self.z_n.device)
+
+        def attend(batch):
+            weight = self.sample_weight
+            if own is not None:
+                excluded = self._excludes(own[batch], every.expand(batch.stop - batch.start, -1))
+                weight = self.weights() * ~excluded
+            q = z[batch].transpose(0, 1)
+            weights = self.network.head.weights(q, z_n, sample_weight=weight)
+            reach = z.new_full((batch.stop - batch.start,), torch.inf)
+            return function(Neighbors(batch, None, self._by_share(weights), reach))
+
+        cached = CACHED_BYTES * _TEMPORARIES if z.is_cpu else None
+        length = bounded_length(8 * _TEMPORARIES * z_n.shape[:2].numel(), cached)
+        return map_batches(attend, gen_batches(len(z), length))
+
+    def _by_share(self, weights):
+        return weights * self.member_weight[:, None, None]
+
+    def _excludes(self, own, rows):
+        """Whether rows (b, K) are the queries' own (b,), or of their groups."""
+        own = own.unsqueeze(1)
+        excludes = rows == own
+        if self.group is not None:
+            group = torch.where(own >= 0, self.group[own], -1)
+            excludes |= (self.group[rows] == group) & (group >= 0)
+        return excludes
+
+    def _total_weight(self, own):
+        """Weight (1, 1) of all rows, or (n, 1) of those that the queries leave."""
+        weight = self.weights()
+        total = weight.sum().view(1, 1)
+        if own is None:
+            return total
+        left_out = torch.where(own >= 0, weight[own], 0.0)
+        if self.group is not None:
+            grouped = self.group >= 0
+            by_group = weight.new_zeros(int(self.group.max()) + 1 if grouped.any() else 1)
+            by_group.index_add_(0, self.group[grouped], weight[grouped])
+            group = torch.where(own >= 0, self.group[own], -1)
+            left_out = torch.where(group >= 0, by_group[group], left_out)
+        return total - left_out.unsqueeze(1)
 
 
-def _leave_residuals(network, z_n, y):
-    return network.head.subtract_trend(z_n, y.expand(len(z_n), -1, -1)).contiguous()
+@torch.no_grad()
+def _embed(network, X):
+    return embed_in_batches(network, X).transpose(0, 1).contiguous()
 
 
-def _range_of(y):
-    """Smallest and largest targets of rows (n, k), to (2, k)."""
-    return torch.stack(y.aminmax(dim=0))
+def _trends(network, z, n_targets, other, other_share):
+    """Trends (n, m, k) of embeddings (n, m, d), with another model's predictions (n, k)."""
+    own = network.head.add_trend(z.transpose(0, 1), z.new_zeros(z.shape[1], len(z), n_targets))
+    own = own.transpose(0, 1)
+    if other is None:
+        return own
+    return (1 - other_share) * own + other_share * other.unsqueeze(1)

@@ -1,153 +1,156 @@
-"""The engines that predict from a bank, and the one place where they are chosen."""
+"""The engines that find the nearest points, and the one place where they are chosen."""
 
+import math
+from contextlib import nullcontext
+
+import numpy as np
 import torch
+from sklearn import config_context
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
-from .._utils.blocks import CACHED_BYTES, keep_freed_memory
+from .._utils.blocks import bounded_length
 from .._utils.locks import ForkSafeLock
-from .._utils.threads import map_batches
-from ..nn._neighbor_mask import average
-from .candidates import CandidateAttention
-from .exact import block_length
-from .prefiltered import PrefilteredAttention
-from .ranked import RankedAttention
+from .._utils.threads import one_openmp_thread
 
-# Held while indices are built, so that threads that predict at once share them.
-_building = ForkSafeLock()
+ALGORITHMS = ("auto", "ivf", "hnsw")
 
-
-def choose_engine(bank, n_candidates, algorithm):
-    """Engine for the queries to come.
-
-    Candidates are looked at alone where the user asks for fewer than there are rows: the
-    one engine that is not exact. All others look at every row; which attention
-    does that fastest, each member tells by some of the queries.
-
-    Parameters
-    ----------
-    bank : NeighborBank
-    n_candidates : int or None
-    algorithm : {"auto", "brute", "ivf", "hnsw"}
-
-    Returns
-    -------
-    engine : CandidateEngine or ExactEngine
-        ``engine.compute(z)`` averages the bank's values for queries (m, n, d), to (m, n, k).
-    """
-    if CandidateEngine.usable_for(bank, n_candidates):
-        return CandidateEngine(bank, n_candidates, algorithm)
-    return ExactEngine(bank)
+# Multiplications of a search that one thread does as fast as several.
+_FEW_PRODUCTS = 2**22
+# Points that torch compares with queries at a time.
+_CHUNK = 2**16
+# Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
+_LISTS_PER_ROOT, _MIN_PROBES = 4, 32
+_MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
+# Rows looked through for every neighbour.
+_SEARCHED_PER_NEIGHBOR = 8
+_HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
+# Held while engines are made, so that threads that predict at once share them.
+_making = ForkSafeLock()
 
 
-class ExactEngine:
-    """All rows, a block of queries at a time."""
+class ScikitLearnEngine:
+    """Exact search on a CPU, in double precision, by scikit-learn's compiled loops."""
 
-    def __init__(self, bank):
-        self._bank = bank
+    is_exact = True
 
-    def compute(self, z):
-        """Averages (m, n, k) of the bank's values for queries (m, n, d)."""
-        if 8 * len(self._bank) * z.shape[:2].numel() <= CACHED_BYTES:
-            # Of few, all members at once; threads would not pay.
-            return map_batches(self._average_all, [z])[0]
-        with torch.inference_mode(False):  # in which the threads that fill it are not
-            averages = z.new_empty(*z.shape[:2], self._bank.values.shape[2])
-
-        def average_each(members, batch):
-            for member, own, out in zip(members, z, averages, strict=True):
-                out[batch] = member.average(own[batch])
-
-        self._map(average_each, z)
-        return averages
-
-    def _average_all(self, z):
-        weights = self._bank.network.head.weights(
-            z, self._bank.z_n, sample_weight=self._bank.sample_weight
-        )
-        return average(weights, self._bank.values)
-
-    def attend(self, z, function):
-        """Results of a function of weights, for batches of queries (m, n, d) in their order.
-
-        Parameters
-        ----------
-        z : Tensor of shape (m, n, d)
-        function : callable
-            Gets the weights (b, N) of all neighbours for b queries, as a list of one tensor
-            for each member. Called in several threads at once.
-
-        Returns
-        -------
-        results : list
-        """
-
-        def attend(members, batch):
-            return function(
-                [member.weights(own[batch]) for member, own in zip(members, z, strict=True)]
-            )
-
-        return self._map(attend, z)
-
-    def attend_to_others(self, z, own, function):
-        """Do the same for queries (m, n, d) that are rows `own` (n,) of the bank; -1 for none.
-
-        Each is left out itself, with all of its group. The function gets `own` (b,), too.
-        """
-        keep_freed_memory()
-        members = self._bank.exact
-
-        def attend(batch):
-            rows, weight = own[batch], self._bank.weights_outside_groups(own[batch])
-            pairs = zip(members, z, strict=True)
-            return function([m.weights_of_others(q[batch], rows, weight) for m, q in pairs], rows)
-
-        return map_batches(attend, gen_batches(len(own), block_length(len(self._bank))))
-
-    def _map(self, function, z):
-        """Results of a function of the members' attentions and a batch, for all batches of z."""
-        keep_freed_memory()
-        members = zip(self._bank.members(), self._bank.exact, z, strict=True)
-        attentions = [_choose_attention(*member) for member in members]
-        n_queries = min(attention.n_queries for attention in attentions)
-        batches = gen_batches(z.shape[1], n_queries)
-        return map_batches(lambda batch: function(attentions, batch), batches)
-
-
-def _choose_attention(member, exact, z):
-    """Attention of one member that is fastest for queries (n, d): the first that pays.
-
-    Each tells by some of the queries; otherwise it is the exact one.
-    """
-    head, z_n, *_ = member
-    for kind in (PrefilteredAttention, RankedAttention):
-        if kind.usable_for(head, len(z_n), len(z)):
-            attention = kind(*member)
-            if attention.pays_for(z):
-                return attention
-            del attention  # before the next one is made: both may hold a copy of the bank
-    return exact
-
-
-class CandidateEngine:
-    """The rows nearest to a query, found through an index, and a sample of the others."""
-
-    def __init__(self, bank, n_candidates, algorithm):
-        self._n_candidates = n_candidates
-        self._members = bank.indices.get(bank, algorithm)
+    def __init__(self, points, p, algorithm):
+        self._neighbors = NearestNeighbors(p=p).fit(points.numpy())
+        self._size = points.numel()
 
     @staticmethod
-    def usable_for(bank, n_candidates):
-        """Whether fewer candidates are asked for than there are rows."""
-        return n_candidates is not None and n_candidates < len(bank)
+    def usable_for(device, algorithm):
+        """Whether it serves points on a device."""
+        return device.type == "cpu" and algorithm == "auto"
 
-    def compute(self, z):
-        """Averages (m, n, k) of the bank's values for queries (m, n, d)."""
-        pairs = zip(self._members, z, strict=True)
-        return torch.stack([member.average(own, self._n_candidates) for member, own in pairs])
+    def nearest(self, queries, k):
+        """Rows (n, k) of the nearest points of queries (n, D), in any order."""
+        few = len(queries) * self._size <= _FEW_PRODUCTS
+        with config_context(assume_finite=True), one_openmp_thread() if few else nullcontext():
+            return torch.from_numpy(
+                self._neighbors.kneighbors(queries.numpy(), k, return_distance=False)
+            )
 
 
-class IndexCache:
-    """Indices of one bank, built when first asked for: on each device, the last used.
+class TorchEngine:
+    """Exact search on a GPU: products in blocks, and the smallest of each."""
+
+    is_exact = True
+
+    def __init__(self, points, p, algorithm):
+        self._points, self._p = points, p
+
+    @staticmethod
+    def usable_for(device, algorithm):
+        """Whether it serves points on a device."""
+        return algorithm == "auto"
+
+    def nearest(self, queries, k):
+        """Rows (n, k) of the nearest points of queries (n, D), in any order."""
+        chunk = max(k, _CHUNK)
+        length = bounded_length(8 * 3 * min(chunk, len(self._points)))
+        parts = [self._search(queries[b], k, chunk) for b in gen_batches(len(queries), length)]
+        return torch.cat(parts)
+
+    def _search(self, queries, k, chunk):
+        values = queries.new_empty(len(queries), 0)
+        rows = torch.empty_like(values, dtype=torch.int64)
+        for start in range(0, len(self._points), chunk):
+            part = self._points[start : start + chunk]
+            if self._p == 1:
+                found = torch.cdist(queries, part, p=1)
+            else:
+                found = torch.addmm(part.square().sum(1), queries, part.T, alpha=-2)
+            found = found.topk(min(k, len(part)), largest=False)
+            values = torch.cat([values, found.values], 1)
+            rows = torch.cat([rows, found.indices + start], 1)
+            best = values.topk(min(k, values.shape[1]), largest=False)
+            values, rows = best.values, rows.gather(1, best.indices)
+        return rows
+
+
+class FaissEngine:
+    """Search through an index of FAISS, in single precision, which may miss rows."""
+
+    is_exact = False
+
+    def __init__(self, points, p, algorithm):
+        self._faiss, self._algorithm, self._n_rows = _import_faiss(), algorithm, len(points)
+        points = points.float().contiguous().cpu().numpy()
+        if algorithm == "ivf":
+            self._index = self._make_lists(points)
+        else:
+            metric = self._faiss.METRIC_L1 if p == 1 else self._faiss.METRIC_L2
+            self._index = self._faiss.IndexHNSWFlat(points.shape[1], _HNSW_LINKS, metric)
+        self._index.add(points)
+
+    @staticmethod
+    def usable_for(device, algorithm):
+        """Whether it is asked for."""
+        return algorithm != "auto"
+
+    def _make_lists(self, points):
+        """Trained inverted file, whose lists have centres that differ."""
+        dim = points.shape[1]
+        n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(points))))
+        stride = max(1, len(points) // (_ROWS_PER_LIST_TO_TRAIN * n_lists))
+        distinct = np.unique(points[::stride], axis=0)
+        n_lists = max(1, min(n_lists, len(distinct) // _MIN_ROWS_PER_LIST))
+        index = self._faiss.IndexIVFFlat(self._faiss.IndexFlatL2(dim), dim, n_lists)
+        index.cp.max_points_per_centroid = _ROWS_PER_LIST_TO_TRAIN
+        # Equal rows would draw several lists to one place, all but one empty.
+        index.train(distinct)
+        return index
+
+    def nearest(self, queries, k):
+        """Rows (n, k) of near points of queries (n, D), in any order; -1 where none is found."""
+        points = queries.float().contiguous().cpu().numpy()
+        rows = self._search(points, k, self._parameters(k))
+        short = (rows < 0).any(1)
+        if self._algorithm == "ivf" and short.any():
+            everywhere = self._faiss.SearchParametersIVF(nprobe=self._index.nlist)
+            rows[short] = self._search(points[short], k, everywhere)
+        return torch.from_numpy(rows).to(queries.device)
+
+    def _search(self, points, k, parameters):
+        return self._index.search(points, k, params=parameters)[1]
+
+    def _parameters(self, k):
+        """How much of the index to look through."""
+        if self._algorithm == "ivf":
+            n_lists = self._index.nlist
+            n_probes = math.ceil(_SEARCHED_PER_NEIGHBOR * k / self._n_rows * n_lists)
+            n_probes = min(max(_MIN_PROBES, n_probes), n_lists)
+            return self._faiss.SearchParametersIVF(nprobe=n_probes)
+        return self._faiss.SearchParametersHNSW(efSearch=max(_MIN_HNSW_DEPTH, 2 * k))
+
+
+# The first that serves is taken.
+ENGINES = (FaissEngine, ScikitLearnEngine, TorchEngine)
+
+
+class EngineCache:
+    """Engines of one bank, made when first asked for: on each device, the last used.
 
     A copy or a pickle of it is empty.
     """
@@ -156,20 +159,45 @@ class IndexCache:
         self._kept = {}
 
     def get(self, bank, algorithm):
-        """Attention of each of the bank's members to candidates."""
+        """Engine for the points of a bank, on the device where they lie."""
         device = bank.z_n.device
         kept = self._kept.get(device)
         if kept is None or kept[0] != algorithm:
-            with _building:
+            with _making:
                 kept = self._kept.get(device)
                 if kept is None or kept[0] != algorithm:
-                    # Samples of their own, so that the members' errors differ.
-                    members = [
-                        CandidateAttention(*own, algorithm, seed)
-                        for seed, own in enumerate(bank.members())
-                    ]
-                    kept = self._kept[device] = algorithm, members
+                    kind = next(kind for kind in ENGINES if kind.usable_for(device, algorithm))
+                    points = bank.space.row_points(bank.z_n)
+                    kept = self._kept[device] = algorithm, kind(points, bank.space.p, algorithm)
         return kept[1]
 
     def __reduce__(self):
-        return IndexCache, ()
+        return EngineCache, ()
+
+
+def _import_faiss():
+    try:
+        import faiss
+    except ImportError:
+        return None
+    return faiss
+
+
+def check_algorithm(algorithm, metric):
+    """Check that an algorithm can search by a similarity here.
+
+    Raises
+    ------
+    ValueError
+        If FAISS's inverted file is asked for, which cannot search by ``"l1"``.
+    ImportError
+        If FAISS is asked for and missing.
+    """
+    if algorithm == "auto":
+        return
+    if algorithm == "ivf" and metric == "l1":
+        raise ValueError("algorithm='ivf' cannot search by similarity='l1'; use 'auto' or 'hnsw'.")
+    if _import_faiss() is None:
+        raise ImportError(
+            f"algorithm={algorithm!r} needs FAISS: pip install 'skneighbors[ann]', or use 'auto'."
+        )

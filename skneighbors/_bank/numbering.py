@@ -18,10 +18,14 @@ class SampleNumbering:
         The bank's row of each sample; -1 for those of weight 0 and those forgotten.
     weight_of : ndarray of shape (n_samples,)
         Their weights; NaN for those forgotten.
+    labels : ndarray of shape (n_samples,) or None
+        Their labels in the index of the frames they came in; numbers for those that came
+        without, None if all did.
     """
 
     row_of: np.ndarray
     weight_of: np.ndarray
+    labels: np.ndarray | None = None
 
     def __len__(self):
         return len(self.row_of)
@@ -31,15 +35,22 @@ class SampleNumbering:
         """Weights of the samples that are not forgotten."""
         return self.weight_of[~np.isnan(self.weight_of)]
 
-    def append(self, weight, n_rows):
+    def append(self, weight, n_rows, labels=None):
         """Add further samples, each of a row of its own after the `n_rows` there are.
 
         Those of weight 0 have no row.
         """
+        if labels is not None or self.labels is not None:
+            old, new = np.arange(len(self)), np.arange(len(self), len(self) + len(weight))
+            old = old if self.labels is None else self.labels
+            new = new if labels is None else labels
+            if old.dtype != new.dtype:  # which NumPy would convert to one
+                old, new = old.astype(object), new.astype(object)
+            labels = np.concatenate([old, new])
         present = weight > 0
         row_of = np.where(present, n_rows + np.cumsum(present) - 1, -1)
         return SampleNumbering(
-            np.concatenate([self.row_of, row_of]), np.concatenate([self.weight_of, weight])
+            np.concatenate([self.row_of, row_of]), np.concatenate([self.weight_of, weight]), labels
         )
 
     def forget(self, indices, n_rows):
@@ -59,7 +70,8 @@ class SampleNumbering:
         keep = np.bincount(row_of[left], minlength=n_rows) > 0
         weight = np.bincount(row_of[left], weights=weight_of[left], minlength=n_rows)[keep]
         place = np.where(keep, np.cumsum(keep) - 1, -1)
-        return SampleNumbering(np.where(left, place[row_of], -1), weight_of), keep, weight
+        row_of = np.where(left, place[row_of], -1)
+        return SampleNumbering(row_of, weight_of, self.labels), keep, weight
 
     def first_samples(self, n_rows):
         """First sample that each row of the bank stands for."""
@@ -97,6 +109,26 @@ class SampleNumbering:
         rows, weight = self.row_of[samples], self.weight_of[samples]
         share = weight / np.bincount(rows, weights=weight)[rows]
         return sparse.csr_array((share, (rows, samples)), shape=(rows.max() + 1, len(self)))
+
+    def name(self, samples):
+        """Labels of samples; their numbers if they have none."""
+        return samples if self.labels is None else self.labels[samples]
+
+    def find(self, labels):
+        """Numbers of the samples of labels, but those forgotten; ValueError if one has none."""
+        if self.labels is None:
+            raise ValueError("labels: no X given so far had an index; name rows by number.")
+        numbers = {}
+        for sample in np.flatnonzero(~np.isnan(self.weight_of)):
+            numbers.setdefault(self.labels[sample], []).append(sample)
+        found = []
+        for label in (
+            [labels] if isinstance(labels, str | tuple) or np.ndim(labels) == 0 else labels
+        ):
+            if label not in numbers:
+                raise ValueError(f"labels holds {label!r}, which no row has that is not forgotten.")
+            found += numbers.pop(label)
+        return np.array(found, dtype=np.int64)
 
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""

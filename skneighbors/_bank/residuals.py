@@ -1,15 +1,12 @@
 """How far predictions miss: residuals of rows left out, and of rows held out."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
 
-from .._network import concat_members
-from .._utils.locks import ForkSafeLock
-from .engines import ExactEngine
-from .exact import effective_number
+from .._utils.blocks import bounded_length
 
 # A prediction's distribution counts, beside its own neighbours, this many of any rows: few
 # neighbours alone say little of tails.
@@ -18,105 +15,38 @@ _N_ANY = 10
 _MAX_ROWS = 10_000
 # Of the targets' standard deviation: no spread is taken to be smaller.
 _MIN_SPREAD = 1e-12
-# Held while something is derived, so that threads that ask at once share it.
-_deriving = ForkSafeLock()
 
 
 def sample_rows(n_rows, n_most):
-    """Rows of a bank, all, or some at random, always the same ones; in their order."""
+    """Rows of a bank, all, or some at random; in their order. More rows change few of them."""
     if n_rows <= n_most:
         return torch.arange(n_rows)
-    order = torch.randperm(n_rows, generator=torch.Generator().manual_seed(0))
-    return order[:n_most].sort().values
-
-
-class Derived:
-    """Whatever is computed from a whole bank, once, when first asked for."""
-
-    def __init__(self):
-        self._kept = {}
-
-    def get(self, compute, bank):
-        """Find what ``compute(bank)`` gives, kept under the function's name."""
-        name = compute.__name__
-        if name not in self._kept:
-            with _deriving:
-                if name not in self._kept:
-                    self._kept[name] = compute(bank)
-        return self._kept[name]
+    numbers = np.random.Generator(np.random.Philox(0)).random(n_rows)
+    return torch.from_numpy(np.sort(np.argpartition(numbers, n_most)[:n_most]))
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutResiduals:
-    """Residuals of samples that networks have predicted without having trained on them.
+class LeftOut:
+    """Predictions of rows of a bank, each left out of its own neighbours.
 
     Attributes
     ----------
-    residuals : Tensor of shape (n, k)
-        Scaled targets less predictions; less only what a regressor beside the networks says,
-        if `network_share` is not 0.
-    weight : Tensor of shape (n,)
-    rows : int Tensor of shape (n,)
-        Their rows of the bank; -1 for those that are not among its neighbours.
-    z : Tensor of shape (m, n, d) or None
-        Their embeddings; None for those of their rows.
-    network_share : float
-        Share of what the networks predict of them, with the neighbours there are, that is
-        still to be subtracted.
+    n_rows : int
+        Number of rows of the bank.
+    n_neighbors : int or None
+    rows : int Tensor of shape (c,)
+        Those predicted, ascending.
+    y_hat : Tensor of shape (c, k)
+        Scaled, and not cut off at the limits.
+    reach : Tensor of shape (c,)
+        Distance of the furthest neighbour of each.
     """
 
-    residuals: torch.Tensor
-    weight: torch.Tensor
+    n_rows: int
+    n_neighbors: int | None
     rows: torch.Tensor
-    z: torch.Tensor | None = None
-    network_share: float = 0.0
-
-    @classmethod
-    def of_queries(cls, residuals, network_share, weight, z):
-        """Residuals of samples that are not among the neighbours."""
-        rows = torch.full((len(weight),), -1)
-        return cls(residuals, weight, rows, z, network_share)
-
-    @classmethod
-    def of_members(cls, residuals, weight, rows):
-        """Mean residuals of the bank's rows over the members that held them out.
-
-        Parameters
-        ----------
-        residuals : Tensor of shape (m, n, k)
-        weight : Tensor of shape (m, n) or None
-        rows : int Tensor of shape (m, n)
-        """
-        residuals, rows = residuals.double().flatten(0, 1).cpu(), rows.flatten().cpu()
-        weight = torch.ones_like(residuals[:, 0]) if weight is None else weight.flatten().cpu()
-        unique, place, counts = rows.unique(return_inverse=True, return_counts=True)
-        sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
-        own_weight = torch.empty_like(sums[:, 0])
-        own_weight[place] = weight.double()
-        return cls(sums / counts.unsqueeze(1), own_weight, unique)
-
-    def extend(self, z_new, n_rows):
-        """Find those that join the bank, of `n_rows` so far, with new rows (m, n_new, d)."""
-        if self.z is None:
-            return self
-        own, new = (concat_members(part).cpu().numpy() for part in (self.z, z_new))
-        distances, nearest = NearestNeighbors(n_neighbors=1).fit(new).kneighbors(own)
-        joins = torch.from_numpy(distances[:, 0] <= 1e-9 * (1 + np.abs(own).max(axis=1)))
-        joins &= self.rows < 0
-        return replace(
-            self, rows=torch.where(joins, torch.from_numpy(nearest[:, 0]) + n_rows, self.rows)
-        )
-
-    def select(self, keep, sample_weight):
-        """Residuals of those that stay when the bank keeps the rows of a mask."""
-        place = keep.cumsum(0) - 1
-        is_kept = (self.rows >= 0) & keep[self.rows]
-        rows = torch.where(is_kept, place[self.rows], -1)
-        if self.z is not None:
-            return replace(self, rows=rows)
-        rows = rows[is_kept]
-        residuals = self.residuals[is_kept]
-        return replace(self, residuals=residuals, weight=sample_weight[rows], rows=rows)
+    y_hat: torch.Tensor
+    reach: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,38 +58,47 @@ class ResidualDistribution:
 
     Attributes
     ----------
-    rows : int Tensor of shape (c,)
-        Rows of the bank whose residuals are known: all, or as many as are enough.
+    known : NeighborBank
+        Of the rows whose residuals are known: all, or as many as are enough.
+    n_neighbors : int or None
+        How many of these a query takes.
     residuals : Tensor of shape (c, k)
         Their leave-one-out residuals, scaled targets less predictions.
     scale : Tensor of shape (k,)
     scores : Tensor of shape (n, k), sorted along n
-        Absolute residuals held out, relative to the spread where they are; those of `rows`
+        Absolute residuals held out, relative to the spread where they are; those of `known`
         where there are none.
     cumulative : Tensor of shape (n, k)
         Total weights of these, up to each.
+    left_out : LeftOut
+        Where the residuals come from.
     """
 
-    rows: torch.Tensor
+    known: object
+    n_neighbors: int | None
     residuals: torch.Tensor
     scale: torch.Tensor
     scores: torch.Tensor
     cumulative: torch.Tensor
+    left_out: LeftOut
 
     @classmethod
-    def of(cls, bank):
+    def of(cls, bank, n_neighbors):
         """Distribution for a bank, kept with it."""
-        return bank.derived.get(_measure, bank)
+        return bank.derived.get(measure, bank, n_neighbors)
 
-    def quantiles(self, bank, z, levels):
-        """Quantiles (n, l, k) at levels (l,) for queries (m, n, d)."""
-        near = _Nearby(bank, self.rows)
+    def quantiles(self, z, levels):
+        """Quantiles (n, l, k) at levels (l,) for queries (n, m, d)."""
+        known = self.known.to(z.device)
+        weight = known.weights()
         values, order = (self.residuals * self.scale).to(z.device).sort(0)
-        any_row = _N_ANY * near.weight[order].cumsum(0) / near.weight.sum()  # (c, k)
+        any_row = _N_ANY * weight[order].cumsum(0) / weight.sum()  # (c, k)
         levels = levels.to(z.device) - 1e-12
 
-        def quantiles_of(weights):
-            (share, n_near), out = near.weigh(weights), []
+        def quantiles_of(near):
+            share, n_near, out = near.total_weights, effective_number(near, known), []
+            if near.rows is not None:
+                share = share.new_zeros(len(share), len(values)).scatter_(1, near.rows, share)
             for own, rows, own_any in zip(values.T, order.T, any_row.T, strict=True):
                 cumulative = share[:, rows].cumsum_(1)
                 torch.addcmul(own_any, cumulative, n_near, out=cumulative)
@@ -167,16 +106,14 @@ class ResidualDistribution:
                 out.append(own[found.clamp_(max=len(own) - 1)])
             return torch.stack(out, 2)
 
-        return torch.cat(ExactEngine(bank).attend(z, quantiles_of))
+        return torch.cat(known.attend(z, quantiles_of, self.n_neighbors))
 
-    def std(self, bank, z):
-        """Root mean squares (n, k) for queries (m, n, d)."""
-        squares = _Nearby(bank, self.rows).expect(self.residuals.square())
-        variance = torch.cat(ExactEngine(bank).attend(z, squares))
-        return variance.sqrt() * self.scale.to(z.device)
+    def std(self, z):
+        """Root mean squares (n, k) for queries (n, m, d)."""
+        return self._expect(z, self.residuals.square()).sqrt() * self.scale.to(z.device)
 
-    def half_widths(self, bank, z, confidence):
-        """Half widths (n, k) of split-conformal intervals for queries (m, n, d).
+    def half_widths(self, z, confidence):
+        """Half widths (n, k) of split-conformal intervals for queries (n, m, d).
 
         Raises
         ------
@@ -184,8 +121,10 @@ class ResidualDistribution:
             If residuals held out are too few for such a confidence.
         """
         factor = self._factor(confidence).to(z.device)
-        spread = _Nearby(bank, self.rows).expect(self.residuals.abs())
-        return factor * torch.cat(ExactEngine(bank).attend(z, spread)).clamp(min=_MIN_SPREAD)
+        return factor * self._expect(z, self.residuals.abs()).clamp(min=_MIN_SPREAD)
+
+    def _expect(self, z, values):
+        return expect(self.known.to(z.device), z, values.to(z.device), self.n_neighbors)
 
     def _factor(self, confidence):
         """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
@@ -201,73 +140,97 @@ class ResidualDistribution:
         return self.scores.gather(0, place)[0]
 
 
-def _measure(bank):
+def expect(known, z, values, n_neighbors, own=None):
+    """Average values (c, k) of a bank's rows over the neighbours of queries, and over any rows."""
+    any_row = (known.weights() @ values) / known.weights().sum()
+
+    def average(near):
+        n_near = effective_number(near, known)
+        means = (near.total_weights.unsqueeze(2) * near.take(values)).sum(1)
+        return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
+
+    return torch.cat(known.attend(z, average, n_neighbors, own=own))
+
+
+def effective_number(near, bank):
+    """How many neighbours of equal weight would spread the weights as far, (b, 1).
+
+    A neighbour of sample weight c counts as c of them.
+    """
+    weights = near.total_weights
+    if bank.sample_weight is not None:
+        weights = weights * near.take(bank.sample_weight).rsqrt()
+    # Without any neighbour there is no weight.
+    return weights.square().sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
+
+
+def _leave_out(bank, n_neighbors):
+    """Predict the rows whose residuals are known; of those known before, what changes."""
+    rows, device = sample_rows(len(bank), _MAX_ROWS), bank.z_n.device
+    y_hat = torch.empty(len(rows), bank.targets.shape[1], dtype=torch.float64)
+    reach = torch.empty(len(rows), dtype=torch.float64)
+    is_open = torch.ones(len(rows), dtype=torch.bool)
+    before = bank.left_out
+    # A rank is a share of all rows, whose number has changed.
+    if before and before.n_neighbors == n_neighbors and not bank.network.head.ranked:
+        place = _places(rows, before.rows)
+        kept = torch.nonzero(place >= 0).squeeze(1)
+        y_hat[kept], reach[kept] = before.y_hat[place[kept]], before.reach[place[kept]]
+        is_open[kept] = _is_reached(bank, rows[kept], reach[kept], before.n_rows)
+    own = rows[is_open].to(device)
+    z, other = bank.z_n[own], None if bank.other is None else bank.other[own]
+    parts = bank.attend(
+        z, lambda near: (near.average(bank.values), near.reach), n_neighbors, own=own
+    )
+    if parts:
+        means, reached = map(torch.cat, zip(*parts, strict=True))
+        y_hat[is_open], reach[is_open] = bank.complete(z, means, other).cpu(), reached.cpu()
+    return LeftOut(len(bank), n_neighbors, rows, y_hat, reach)
+
+
+def _is_reached(bank, rows, reach, n_before):
+    """Whether any row from number `n_before` on is among the neighbours of `rows` (c,)."""
+    new, device = bank.z_n[n_before:], bank.z_n.device
+    length = bounded_length(3 * 8 * new.numel(), 2**24)
+    reached = []
+    for batch in gen_batches(len(rows), length):
+        z = bank.z_n[rows[batch].to(device)]
+        distances = bank.space.compare(z, new.expand(len(z), *new.shape))[1].amin(1)
+        unit = bank.space.tolerance(bank.space.norms(z), bank.radius)
+        reached.append((distances <= reach[batch].to(device) + 2 * unit).cpu())
+    return torch.cat(reached)
+
+
+@torch.no_grad()
+def measure(bank, n_neighbors):
     """Residuals of a bank's rows left out, and scores of what was held out."""
-    engine, rows = ExactEngine(bank), sample_rows(len(bank), _MAX_ROWS).to(bank.z_n.device)
-    near = _Nearby(bank, rows)
-    z = bank.z_n[:, rows]
-    residuals = bank.targets()[rows] - _predict_left_out(bank, z, rows)
-    spread_of = near.expect(residuals.abs())
-    held_out = bank.held_out
-    if not bank.has_held_out:
-        own, size, weight = rows, residuals.abs(), near.weight
+    left_out, known = _leave_out(bank, n_neighbors), bank
+    rows = left_out.rows.to(bank.z_n.device)
+    residuals = bank.targets[rows] - left_out.y_hat.to(rows.device).clamp(*bank.limits)
+    if len(rows) < len(bank):
+        is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
+        is_known[rows] = True
+        known = bank.select(is_known, bank.weights()[rows])
+    if bank.has_held_out:
+        z, own, missed, weight = bank.held_out.look_up(bank, n_neighbors)
+        own = _places(own, rows)
     else:
-        parts = held_out.rows, held_out.residuals, held_out.weight
-        own, size, weight = (part.to(rows.device) for part in parts)
-        z = bank.z_n[:, own] if held_out.z is None else held_out.z.to(rows.device)
-        if held_out.network_share:
-            size = size - held_out.network_share * _predict_left_out(bank, z, own)
-        size = size.abs()
-    spread = torch.cat(engine.attend_to_others(z, own, spread_of))
+        z, missed, weight = known.z_n, residuals, known.weights()
+        own = torch.arange(len(rows), device=rows.device)
+    spread = expect(known, z, residuals.abs(), n_neighbors, own)
+    size = missed.abs()
     scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)
-    left_out, missed = _median(residuals.abs(), near.weight), _median(size, weight)
-    scale = torch.where((left_out > 0) & (missed > 0), missed / left_out, 1.0)
-    found = rows, residuals, scale, scores, weight[order].cumsum(0)
-    return ResidualDistribution(*(part.cpu() for part in found))
+    usual, missed = _median(residuals.abs(), known.weights()), _median(size, weight)
+    scale = torch.where((usual > 0) & (missed > 0), missed / usual, 1.0)
+    found = residuals, scale, scores, weight[order].cumsum(0)
+    known = known.to(torch.device("cpu"))
+    return ResidualDistribution(known, n_neighbors, *(part.cpu() for part in found), left_out)
 
 
-def _predict_left_out(bank, z, own):
-    """Predictions (n, k) of queries (m, n, d), their own rows (n,) left out."""
-    parts = ExactEngine(bank).attend_to_others(z, own, lambda weights, _: bank.averages(weights))
-    return bank.mean(bank.complete(z, torch.cat(parts, 1)))
-
-
-class _Nearby:
-    """Some rows of a bank as neighbours, beside any of them."""
-
-    def __init__(self, bank, rows):
-        self._bank, self._rows = bank, rows.to(bank.z_n.device)
-        self.weight = bank.weights()[self._rows]
-
-    def weigh(self, weights, own=None):
-        """Shares (b, c) of the rows in their weights, and how many spread them as far, (b, 1).
-
-        `weights` are those (b, N) of all rows, a tensor for each member; `own` (b,) are the
-        queries' own rows, if these are left out.
-        """
-        share = self._bank.mean_weights(weights)
-        if len(self._rows) < len(self._bank):
-            share = share[:, self._rows]
-            total = share.sum(1, keepdim=True)
-            share /= total.masked_fill(total == 0, 1)
-        if self._bank.sample_weight is None:
-            return share, effective_number(share, None)
-        weight = self.weight
-        if own is not None:
-            is_own = self._rows == own.unsqueeze(1)
-            weight = (weight - is_own.to(weight)).clamp_(min=torch.finfo(weight.dtype).tiny)
-        return share, effective_number(share, weight)
-
-    def expect(self, values):
-        """Make a function of weights that averages values (c, k) of the rows, to (b, k)."""
-        values = values.to(self.weight.device)
-        any_row = (self.weight @ values) / self.weight.sum()
-
-        def average(weights, own=None):
-            share, n_near = self.weigh(weights, own)
-            return (n_near * (share @ values) + _N_ANY * any_row) / (n_near + _N_ANY)
-
-        return average
+def _places(own, rows):
+    """Where each of `own` (n,) stands in the sorted `rows` (c,), -1 where it does not."""
+    place = torch.searchsorted(rows, own).clamp_(max=len(rows) - 1)
+    return torch.where(rows[place] == own, place, -1)
 
 
 def _median(values, weight):

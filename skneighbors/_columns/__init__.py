@@ -24,12 +24,14 @@ from .reader import TableReader
 from .samples import TrainingSamples
 from .scaling import TargetScaler
 from .splits import EnsembleSplit, draw_groups
+from .table import Table, find_labels
 from .tensors import LabelledRows, none_if_ones
 
 __all__ = [
     "EnsembleSplit",
     "FeatureEncoder",
     "LabelledRows",
+    "Table",
     "TableReader",
     "TargetScaler",
     "TrainingSamples",
@@ -37,5 +39,6 @@ __all__ = [
     "check_features",
     "check_total_weight",
     "draw_groups",
+    "find_labels",
     "none_if_ones",
 ]

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .table import CATEGORIES, DURATIONS, NOTHING, NUMBERS, TIMES, check_levels, is_missing
+from .table import CATEGORIES, DURATIONS, EPOCH, NOTHING, NUMBERS, TIMES, check_levels, is_missing
+
+_MICROSECONDS_A_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +22,14 @@ class TableReader:
     order : list of int
         The matrix's columns, by their numbers in the table: those with values, in the order
         of their names, so that another order changes nothing.
+    names : list or None
+        Of the table's columns.
     """
 
     kinds: list
     codes: list
     order: list
+    names: list | None = None
 
     @classmethod
     def of(cls, table, categorical_features):
@@ -58,7 +63,7 @@ class TableReader:
         order, names = range(len(kinds)), table.names
         if names is not None and all(isinstance(name, str) for name in names):
             order = sorted(order, key=names.__getitem__)
-        return cls(kinds, codes, list(order))
+        return cls(kinds, codes, list(order), names)
 
     @property
     def n_levels(self):
@@ -114,6 +119,34 @@ class TableReader:
             )
         return True
 
+    @property
+    def columns(self):
+        """Names of the matrix's columns; ``x0`` and so on where the table has none."""
+        return [f"x{j}" if self.names is None else self.names[j] for j in self.order]
+
+    def decode(self, X, table=None):
+        """Undo :meth:`read`: numbers, levels, times; None for gaps and unknown levels.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        table : Table, default=None
+            What X was read from, if unknown levels are to be named, too.
+
+        Returns
+        -------
+        values : object ndarray of shape (n_samples, n_features)
+        """
+        values = np.empty(X.shape, dtype=object)
+        for i, j in enumerate(self.order):
+            present = ~np.isnan(X[:, i])
+            values[present, i] = _decode(X[present, i], self.kinds[j], self.codes[j])
+            if table is not None and self.kinds[j] == CATEGORIES:
+                given = table.values(j)
+                for row in np.flatnonzero(~present):
+                    values[row, i] = None if is_missing(given[row]) else given[row]
+        return values
+
     def settle(self, X, y, sample_weight):
         """Leave columns without values out, and number levels so that names don't matter.
 
@@ -161,7 +194,7 @@ class TableReader:
             X[known, i] = new[X[known, i].astype(int)]
             levels = zip(codes[j], new, strict=True)
             codes[j] = {level: int(code) for level, code in levels if not np.isnan(code)}
-        return TableReader(kinds, codes, order), X
+        return TableReader(kinds, codes, order, self.names), X
 
 
 def find_categorical(categorical_features, table):
@@ -225,6 +258,17 @@ def _encode(values, codes, name):
                 f"fit they were {was}."
             )
     return np.fromiter((codes.get(value, np.nan) for value in values), np.float64, len(values))
+
+
+def _decode(column, kind, codes):
+    if kind == CATEGORIES:
+        levels = np.empty(len(codes), dtype=object)
+        levels[list(codes.values())] = list(codes)
+        return levels[column.astype(int)]
+    if kind in (TIMES, DURATIONS):
+        microseconds = np.rint(column * _MICROSECONDS_A_DAY).astype("timedelta64[us]")
+        return (microseconds if kind == DURATIONS else EPOCH + microseconds).astype(object)
+    return column
 
 
 def _rank_levels(column, rank, weight, levels):

@@ -15,7 +15,7 @@ TIMES = "dates"
 DURATIONS = "durations"
 NOTHING = "nothing"
 
-_EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
+EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class Table:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             times = times.to_numpy()
         try:
-            return (times - _EPOCH if times.dtype.kind == "M" else times) / _DAY
+            return (times - EPOCH if times.dtype.kind == "M" else times) / _DAY
         except TypeError as error:  # months and years
             raise ValueError(f"{self.describe(j)} holds no days: {error}") from error
 
@@ -135,6 +135,16 @@ def refuse_lazy(data, name):
     """Raise TypeError for a frame that holds no values yet."""
     if hasattr(data, "collect") and not hasattr(data, "__array__"):
         raise TypeError(f"{name} is a {type(data).__name__}: collect it first.")
+
+
+def find_labels(X):
+    """Labels of the rows of X, an ndarray, if it is a frame with an index; else None."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
+    if index is None:
+        return None
+    labels = index.to_numpy()
+    return labels if labels.dtype.kind in "iu" else index.astype(object).to_numpy()
 
 
 # Types of values that stand for none.

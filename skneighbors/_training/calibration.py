@@ -7,7 +7,7 @@ from .validation import mean_over_rows, predict_held_out
 
 
 @torch.no_grad()
-def sharpen(network, data, split, sharpnesses):
+def sharpen(network, data, split, n_neighbors, sharpnesses):
     """Give each head the first sharpness that predicts validation rows as well as the best.
 
     As well: with an error that does not exceed the lowest by more than a standard error. A
@@ -15,7 +15,7 @@ def sharpen(network, data, split, sharpnesses):
     """
     if split.validation.shape[1] == 1:
         return
-    held_out = predict_held_out(network, data, split, sharpnesses)
+    held_out = predict_held_out(network, data, split, n_neighbors, sharpnesses)
     errors, weight = held_out.errors, held_out.weight
     for member, best in enumerate(mean_over_rows(errors, weight).argmin(0)):
         own, own_weight = errors[:, member], None if weight is None else weight[member]

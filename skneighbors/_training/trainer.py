@@ -72,7 +72,8 @@ class Trainer:
         if not self.recipe.sharpnesses:
             return
         if self.split.validation is not None:
-            sharpen(network, self.data, self.split, self.recipe.sharpnesses)
+            recipe = self.recipe
+            sharpen(network, self.data, self.split, recipe.n_neighbors, recipe.sharpnesses)
             self._sharpness = network.head.sharpness.clone()
         elif self._sharpness is not None:  # chosen before all rows were trained on
             network.head.sharpness.copy_(self._sharpness)
@@ -103,7 +104,9 @@ class Trainer:
         if not validated:
             return EpochResult(loss, math.inf)
         sharpnesses = self._nearest_sharpnesses() if self.recipe.sharpen_when_validated else ()
-        held_out, mse, r2 = validate(self.result, self.data, self.split, sharpnesses)
+        held_out, mse, r2 = validate(
+            self.result, self.data, self.split, self.recipe.n_neighbors, sharpnesses
+        )
         if sharpnesses:
             self._share_sharpness()
         error = mse.mean().item()

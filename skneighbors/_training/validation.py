@@ -55,13 +55,13 @@ def mean_over_rows(values, weight):
 
 
 @torch.no_grad()
-def validate(network, data, split, sharpnesses=()):
+def validate(network, data, split, n_neighbors, sharpnesses=()):
     """Predict the validation rows; each member's error and R2, (m,).
 
-    A member's training rows are the neighbours. If there are `sharpnesses` to try, its
-    head is left with the one of lowest error.
+    Its neighbours are those of its training rows that are nearest to it. If there are
+    `sharpnesses` to try, its head is left with the one of lowest error.
     """
-    held_out = predict_held_out(network, data, split, sharpnesses)
+    held_out = predict_held_out(network, data, split, n_neighbors, sharpnesses)
     if sharpnesses:
         best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
         network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.y.dtype)[best])
@@ -71,14 +71,14 @@ def validate(network, data, split, sharpnesses=()):
     return held_out, mse, _r2(mse, held_out.y, held_out.weight)
 
 
-def predict_held_out(network, data, split, sharpnesses):
+def predict_held_out(network, data, split, n_neighbors, sharpnesses):
     """Predict the validation rows; (l, m, n, k) if there are l sharpnesses to try."""
     set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
     queries, z_n = take_rows(z, split.validation), take_rows(z, split.train)
     y, weight = data.take_labels(split.validation)
     y_n, weight_n = data.take_labels(split.train)
-    neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2)
+    neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2), n_neighbors
     head = network.head
     if not sharpnesses:
         return HeldOut(y, attend_in_batches(head, queries, *neighbors), weight)

@@ -1,6 +1,7 @@
 """Blocks that fit a cache, and memory that is used again."""
 
 import torch
+from sklearn import get_config
 
 # Of a block that a CPU's cache can hold.
 CACHED_BYTES = 2**21
@@ -19,17 +20,12 @@ def keep_freed_memory():
     torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
 
+def bounded_length(row_bytes, n_bytes=None):
+    """Count the rows whose work fits scikit-learn's ``working_memory``, and `n_bytes` if given."""
+    allowed = get_config()["working_memory"] * 2**20 / 8
+    return int(max(1, (allowed if n_bytes is None else min(allowed, n_bytes)) // row_bytes))
+
+
 def gather_rows(array, rows):
-    """array[rows] of shape (b, c, ...) for rows (b, c); on the CPU three times faster."""
-    if array.shape[1:].numel() == 1:
-        return torch.take(array, rows).unsqueeze(-1)
-    return array.index_select(0, rows.flatten()).view(*rows.shape, -1)
-
-
-def cached_chunks(rows, n_queries, multiple=1):
-    """Slices of rows (N, d), a multiple long, whose similarities to queries fit a CPU's cache."""
-    length = max(1, len(rows))
-    if rows.is_cpu:
-        length = CACHED_BYTES // (rows.element_size() * n_queries)
-        length = max(1, length // multiple) * multiple
-    return [slice(start, start + length) for start in range(0, len(rows), length)]
+    """array[rows] of shape (b, K, ...) for rows (b, K); on the CPU three times faster."""
+    return array.index_select(0, rows.flatten()).view(*rows.shape, *array.shape[1:])

@@ -136,8 +136,7 @@ class EmbeddingDisplay:
         if umap is None:
             coordinates = _principal_components(Z, random_state)
         else:
-            metric = _METRICS[estimator._fitted.bank.network.head.similarity]
-            coordinates = _reduce_by_umap(umap, Z, metric, random_state)
+            coordinates = _reduce_by_umap(umap, Z, _METRICS[estimator.similarity], random_state)
         display = cls(coordinates=coordinates, y=y, method="pca" if umap is None else "umap")
         return display.plot(ax, scatter_kwargs=scatter_kwargs)
 

@@ -1,35 +1,39 @@
-"""The neighbours behind one prediction."""
+"""The comparables behind one prediction."""
 
 import numpy as np
 
 from .._utils.checks import check_int
+from .._utils.sklearn_private import counts_from, validate_parameter_constraints
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
 
 
 class NeighborsDisplay:
-    """The neighbours of one query: their weights, and their targets beside the prediction.
+    """The rows behind one prediction: their weights, targets and adjusted targets.
 
-    Make it by :meth:`from_estimator`. On the left is a bar for the weight of each neighbour,
-    the largest first, and one for all others together; on the right a dot for its target.
+    Make it by :meth:`from_estimator`. On the left is a bar for the weight of each row, the
+    heaviest first, and one for all others together. On the right is a dot for its target and,
+    where the estimator has a trend, a line from there to the adjusted target. The prediction is
+    the mean of the adjusted targets, by weight.
 
     Parameters
     ----------
     explanation : Explanation
         Of a single query, as ``estimator.explain`` returns it.
+    n_neighbors : int, default=10
+        Number of rows to show, the heaviest; fewer if fewer have any weight.
     target : int, default=0
         Number of the target to show, if there are several.
 
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        The weights.
+        The weights, that of all other rows last, if they have any.
     points_ : matplotlib PathCollection
         The targets.
+    adjusted_points_ : matplotlib PathCollection or None
+        The adjusted targets; None without a trend.
     prediction_line_ : matplotlib Line2D
         The prediction.
-    trend_line_ : matplotlib Line2D
-        The part of the prediction that no neighbour contributes. With ``trend=None`` it is the
-        mean of the neighbours' targets.
     axes_ : ndarray of two matplotlib Axes
         Those of the weights and of the targets.
     figure_ : matplotlib Figure
@@ -47,28 +51,38 @@ class NeighborsDisplay:
     >>> X, y = make_friedman1(n_samples=120, random_state=0)
     >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
     >>> display = NeighborsDisplay.from_estimator(model, X[[100]], n_neighbors=5)
-    >>> len(display.bars_)  # five neighbours, and all others
+    >>> len(display.bars_)  # five rows, and all others
     6
     """
 
-    def __init__(self, *, explanation, target=0):
+    def __init__(self, *, explanation, n_neighbors=10, target=0):
         self.explanation = explanation
+        self.n_neighbors = n_neighbors
         self.target = target
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, n_neighbors=10, *, target=0, ax=None, bar_kwargs=None, point_kwargs=None
+        cls,
+        estimator,
+        X,
+        n_neighbors=10,
+        *,
+        target=0,
+        ax=None,
+        bar_kwargs=None,
+        point_kwargs=None,
+        adjusted_point_kwargs=None,
     ):
-        """Show the neighbours behind the prediction of a row.
+        """Show the rows behind the prediction of another one.
 
         Parameters
         ----------
         estimator : NONARegressor or SoftStepKNNRegressor
             Fitted.
         X : array-like of shape (1, n_features)
-            Features of the row.
+            Features of the row to predict.
         n_neighbors : int, default=10
-            Number of neighbours to show, those of largest weight.
+            Number of rows to show, the heaviest; fewer if fewer have any weight.
         target : int, default=0
             Number of the target to show, if there are several.
         ax : matplotlib Axes or array of two, default=None
@@ -76,7 +90,9 @@ class NeighborsDisplay:
         bar_kwargs : dict, default=None
             Keywords for matplotlib's ``barh``.
         point_kwargs : dict, default=None
-            Keywords for matplotlib's ``scatter``.
+            Keywords for matplotlib's ``scatter`` of the targets.
+        adjusted_point_kwargs : dict, default=None
+            Keywords for matplotlib's ``scatter`` of the adjusted targets.
 
         Returns
         -------
@@ -106,14 +122,24 @@ class NeighborsDisplay:
         (2,)
         """
         check_plottable(cls, estimator)
-        explanation = estimator.explain(X, n_neighbors)
+        validate_parameter_constraints(
+            {"n_neighbors": [counts_from(1)]},
+            {"n_neighbors": n_neighbors},
+            caller_name=f"{cls.__name__}.from_estimator",
+        )
+        check_int("target", target, 0, estimator.n_outputs_ - 1)
+        explanation = estimator.explain(X)
         if len(explanation) != 1:
             raise ValueError(f"X must be a single row; got {len(explanation)} rows.")
-        check_int("target", target, 0, estimator.n_outputs_ - 1)
-        display = cls(explanation=explanation, target=target)
-        return display.plot(ax, bar_kwargs=bar_kwargs, point_kwargs=point_kwargs)
+        display = cls(explanation=explanation, n_neighbors=n_neighbors, target=target)
+        return display.plot(
+            ax,
+            bar_kwargs=bar_kwargs,
+            point_kwargs=point_kwargs,
+            adjusted_point_kwargs=adjusted_point_kwargs,
+        )
 
-    def plot(self, ax=None, *, bar_kwargs=None, point_kwargs=None):
+    def plot(self, ax=None, *, bar_kwargs=None, point_kwargs=None, adjusted_point_kwargs=None):
         """Draw.
 
         Parameters
@@ -123,7 +149,9 @@ class NeighborsDisplay:
         bar_kwargs : dict, default=None
             Keywords for matplotlib's ``barh``.
         point_kwargs : dict, default=None
-            Keywords for matplotlib's ``scatter``.
+            Keywords for matplotlib's ``scatter`` of the targets.
+        adjusted_point_kwargs : dict, default=None
+            Keywords for matplotlib's ``scatter`` of the adjusted targets.
 
         Returns
         -------
@@ -144,50 +172,80 @@ class NeighborsDisplay:
         >>> from skneighbors.inspection import NeighborsDisplay
         >>> X, y = make_friedman1(n_samples=120, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> explanation = model.explain(X[[100]], n_neighbors=3)
-        >>> display = NeighborsDisplay(explanation=explanation).plot()
+        >>> explanation = model.explain(X[[100]])
+        >>> display = NeighborsDisplay(explanation=explanation, n_neighbors=3).plot()
         >>> len(display.bars_)
         4
         """
         own = self.explanation
         if len(own) != 1:
             raise ValueError(f"explanation must be of a single query; got {len(own)}.")
-        names = [f"row {sample}" for sample in own.samples[0]]
         weights = own.weights[0]
-        if own.n_others:
-            names.append(f"{own.n_others} others")
-            weights = np.append(weights, own.others_weight[0])
-        figsize = (8, 1.4 + 0.28 * len(names))
+        n_shown = min(self.n_neighbors, np.count_nonzero(weights))
+        figsize = (8, 1.7 + 0.28 * n_shown)
         axes = make_two_axes(self, ax, figsize, stacked=False, ratios=(2, 3))
-        self._draw_weights(axes[0], names, weights, bar_kwargs or {})
-        self._draw_targets(axes[1], point_kwargs or {})
+        self._draw_weights(axes[0], weights[:n_shown], weights[n_shown:], bar_kwargs or {})
+        self._draw_targets(axes[1], n_shown, point_kwargs or {}, adjusted_point_kwargs or {})
+        for own_axes in axes:
+            own_axes.set_ylim(len(self.bars_) - 0.5, -0.5)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
-    def _draw_weights(self, ax, names, weights, kwargs):
-        """Draw a bar for each name, from top to bottom, the last in grey if it is the others'."""
-        n_neighbors = self.explanation.weights.shape[1]
-        colors = [BLUE if i < n_neighbors else "0.8" for i in range(len(names))]
+    def _draw_weights(self, ax, weights, others, kwargs):
+        """Draw a bar for each row, from top to bottom, and a grey one for the others."""
+        names = [str(label) for label in self.explanation.labels[0, : len(weights)]]
+        colors = [BLUE] * len(weights)
+        if others.any():
+            names.append("1 other" if len(others) == 1 else f"{len(others)} others")
+            colors.append("0.8")
+            weights = np.append(weights, others.sum())
         self.bars_ = ax.barh(range(len(names)), weights, **{"color": colors, **kwargs})
         ax.bar_label(self.bars_, fmt="%.3f", padding=3, fontsize="small")
         ax.set_yticks(range(len(names)), names)
-        ax.margins(x=0.2)
-        ax.set(xlabel="weight", xlim=(0, None), ylim=(len(names) - 0.5, -0.5))
+        ax.margins(x=0.25)
+        ax.set(xlabel="weight", ylabel="row", xlim=(0, None))
 
-    def _draw_targets(self, ax, kwargs):
-        """Draw the neighbours' targets, and lines for prediction and trend."""
-        own = self.explanation
+    def _draw_targets(self, ax, n_shown, kwargs, adjusted_kwargs):
+        """Draw the rows' targets, how they are adjusted, and a line for the prediction."""
+        own, places = self.explanation, range(n_shown)
+        targets, adjusted = (
+            part[0, :n_shown].reshape(n_shown, -1)[:, self.target]
+            for part in (own.targets, own.adjusted_targets)
+        )
         prediction = own.prediction.reshape(-1)[self.target]
-        trend = own.trend.reshape(-1)[self.target]
-        targets = own.targets[0].reshape(own.weights.shape[1], -1)[:, self.target]
-        self.trend_line_ = ax.axvline(trend, color=GREY, linestyle="--", label=f"trend {trend:.5g}")
+        self.adjusted_points_ = None
+        if own.has_trend:
+            ax.hlines(places, targets, adjusted, color=GREY, linewidth=1.2)
+            adjusted_kwargs = {
+                "color": BLUE,
+                "marker": "D",
+                "s": 24,
+                "zorder": 4,
+                "label": "adjusted",
+                **adjusted_kwargs,
+            }
+            self.adjusted_points_ = ax.scatter(adjusted, places, **adjusted_kwargs)
+        kwargs = {
+            "color": GREY if own.has_trend else BLUE,
+            "zorder": 3,
+            "label": "target",
+            **kwargs,
+        }
+        self.points_ = ax.scatter(targets, places, **kwargs)
         self.prediction_line_ = ax.axvline(
             prediction, color=ORANGE, label=f"prediction {prediction:.5g}"
         )
-        kwargs = {"color": BLUE, "zorder": 3, **kwargs}
-        self.points_ = ax.scatter(targets, range(len(targets)), **kwargs)
         ax.tick_params(axis="y", left=False, labelleft=False)
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)
-        ax.set_xlabel("target of the neighbour")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+        ax.set_xlabel("target")
+        artists = [self.points_, self.adjusted_points_, self.prediction_line_]
+        ax.legend(
+            handles=[artist for artist in artists if artist is not None],
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1),
+            ncols=3,
+            columnspacing=1.2,
+            handlelength=1.2,
+            frameon=False,
+        )

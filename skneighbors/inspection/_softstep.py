@@ -16,15 +16,15 @@ class SoftStepDisplay:
     """The masks of some queries: how much a neighbour counts, by how near it is.
 
     Make it by :meth:`from_estimator`. Each line is a query's mask. With
-    :class:`~skneighbors.NONARegressor` the nearness is the similarity scaled to [0, 1], 1 being
-    the nearest neighbour, and the mask multiplies the neighbour's softmax weight; with
-    :class:`~skneighbors.SoftStepKNNRegressor` it is the neighbour's rank, 1 being the nearest,
-    and the mask is the weight up to a factor.
+    :class:`~skneighbors.NONARegressor` the nearness is the similarity, scaled to [0, 1] over the
+    rows that predict, 1 being the nearest neighbour, and the mask multiplies the neighbour's
+    softmax weight. With :class:`~skneighbors.SoftStepKNNRegressor` it is the neighbour's rank
+    among these rows, 1 being the nearest, and the mask is the weight up to a factor.
 
     Parameters
     ----------
     x : ndarray of shape (n_points,)
-        Ranks or scaled similarities.
+        Ranks, from 1 to the number of rows that predict, or scaled similarities.
     masks : ndarray of shape (n_queries, n_points)
         Values of the masks there, as prediction uses them.
     ranked : bool
@@ -45,6 +45,11 @@ class SoftStepDisplay:
     --------
     skneighbors.nn.SoftStep : The mask.
     skneighbors.NONARegressor.effective_n_neighbors : How many neighbours make each prediction.
+
+    Notes
+    -----
+    Masks of ranks are those of queries whose nearest neighbour has weight 1 and thus rank 1. A
+    row of weight `w`, or one that stands for `w` equal ones, takes `w` ranks and has their mean.
 
     Examples
     --------
@@ -130,14 +135,17 @@ class SoftStepDisplay:
             {"subsample": subsample},
             caller_name=f"{cls.__name__}.from_estimator",
         )
-        if estimator._fitted.bank.network.head.softstep is None:
-            raise ValueError("The estimator was fitted with softstep=None: it has no mask to show.")
+        n_neighbors = estimator._check_search()
         if subsample is not None and subsample < len(X):
             rows = check_random_state(random_state).choice(len(X), subsample, replace=False)
             X = take_samples(X, np.sort(rows))
         _, bank, X = estimator._check_queries(X)
-        head, z = take_member(bank.network.head, member), bank.embed(X)[[member]]
-        x, masks, ranked = _masks_of(head, z, bank.weights().sum())
+        if bank.network.head.softstep is None:
+            raise ValueError("The estimator was fitted with softstep=None: it has no mask to show.")
+        head, z = take_member(bank.network.head, member), bank.embed(X)[:, member]
+        total, n_rows = bank.weights().sum(), len(bank)
+        share = 1 if n_neighbors is None else min(1, n_neighbors / n_rows)
+        x, masks, ranked = _masks_of(head, z.unsqueeze(0), total, share * total)
         display = cls(x=x.cpu().numpy(), masks=masks.cpu().numpy(), ranked=ranked)
         return display.plot(ax, line_kwargs=line_kwargs, median_kwargs=median_kwargs)
 
@@ -174,8 +182,12 @@ class SoftStepDisplay:
         self.lines_[0].set_label("a query")
         self.median_line_ = ax.plot(self.x, np.median(self.masks, axis=0), **strong)[0]
         if self.ranked:
+            from matplotlib.ticker import LogLocator
+
             ax.set(xscale="log", xlabel="rank of the neighbour (1 is the nearest)")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if self.x[-1] <= 100 else (1,)))
             ax.xaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_formatter("")
         else:
             ax.set_xlabel("scaled similarity (1 is the nearest neighbour)")
         ax.set(ylabel="mask", ylim=(-0.03, 1.03))
@@ -185,14 +197,14 @@ class SoftStepDisplay:
 
 
 @torch.no_grad()
-def _masks_of(head, z, total):
+def _masks_of(head, z, total, last):
     """Grid x (n_points,), masks (b, n_points) on it for embeddings (1, b, d), and whether x ranks.
 
-    `total` is the number of neighbours, equal rows counted.
+    `total` is the number of all neighbours, equal rows counted, and `last` the last rank.
     """
     grid = torch.linspace(0, 1, _N_POINTS, dtype=z.dtype, device=z.device)
     if head.ranked:
-        x = (grid * total.log().clamp(min=0)).exp()
+        x = (grid * last.log().clamp(min=0)).exp()
         scaled = head._from_rank(x, total)
     else:
         x = scaled = grid

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from ._autocast import without_autocast
-from ._cutoff import last_below
 from ._neighbor_mask import MaskedSoftmax, NeighborMask, average
 from ._numpy import argmax
 from ._options import check_option
@@ -114,7 +113,7 @@ class NeighborHead(nn.Module):
             )
         return self.weights_of(z, similarity(z, z_n, self.similarity), self_index, sample_weight)
 
-    def weights_of(self, z, s, self_index=None, sample_weight=None):
+    def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):
         """Weight of neighbours whose similarities are known.
 
         Parameters
@@ -127,6 +126,9 @@ class NeighborHead(nn.Module):
             See :meth:`forward`.
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             See :meth:`forward`.
+        total : Tensor that broadcasts against (..., b, 1), default=None
+            Number, or total weight, of all neighbours, where these are the most similar ones:
+            what a rank is a share of. None: there are no others.
 
         Returns
         -------
@@ -144,13 +146,24 @@ class NeighborHead(nn.Module):
         [[0.5, 0.5]]
         """
         if torch.is_autocast_enabled(z.device.type):
-            return without_autocast(self.weights_of, (z, s), self_index, sample_weight)
-        return self._weights(z, s, NeighborMask.of(s, self_index, sample_weight))
+            return without_autocast(self.weights_of, (z, s), self_index, sample_weight, total)
+        return self._weights(z, s, NeighborMask.of(s, self_index, sample_weight), total)
 
-    def _weights(self, z, s, neighbor_mask):
+    def _weights(self, z, s, neighbor_mask, total):
         return MaskedSoftmax.apply(self._logits(z, s, neighbor_mask), neighbor_mask.log_weight)
 
-    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None):
+    def _weigh_nearest(self, z, s, neighbor_mask, n_neighbors):
+        """Columns (..., b, K) of the most similar neighbours, and their weights."""
+        total, present = neighbor_mask.total(s), s.detach()
+        if neighbor_mask.absence is not None:
+            present = present + neighbor_mask.absence
+        columns, weight = present.topk(n_neighbors, sorted=False).indices, None
+        if neighbor_mask.weight is not None:
+            weight = neighbor_mask.weight.expand_as(s).gather(-1, columns)
+        s = s.gather(-1, columns)
+        return columns, self._weights(z, s, NeighborMask.of(s, None, weight), total)
+
+    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
         """Predict the queries' targets.
 
         Parameters
@@ -167,6 +180,8 @@ class NeighborHead(nn.Module):
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             Non-negative weights of the neighbours: weight 2 is a neighbour
             that stands there twice. No gradient flows to them.
+        n_neighbors : int, default=None
+            Predict from this many most similar neighbours alone; None: from all.
 
         Returns
         -------
@@ -185,15 +200,24 @@ class NeighborHead(nn.Module):
         [5.0, 1.0]
         """
         if torch.is_autocast_enabled(z.device.type):
-            return without_autocast(self.forward, (z, z_n, y_n), self_index, sample_weight)
+            return without_autocast(
+                self.forward, (z, z_n, y_n), self_index, sample_weight, n_neighbors
+            )
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
         if self.trend is not None and targets.shape[-1] != self.trend.out_features:
             raise ValueError(
                 f"y_n must have n_targets={self.trend.out_features} columns for the trend; "
                 f"got {tuple(y_n.shape)}."
             )
-        weights = self.weights(z, z_n, self_index, sample_weight)
-        y_hat = self.add_trend(z, average(weights, self.subtract_trend(z_n, targets)))
+        values = self.subtract_trend(z_n, targets)
+        if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
+            means = average(self.weights(z, z_n, self_index, sample_weight), values)
+        else:
+            s = similarity(z, z_n, self.similarity)
+            mask = NeighborMask.of(s, self_index, sample_weight)
+            columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
+            means = (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
+        y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
     @property
@@ -207,65 +231,6 @@ class NeighborHead(nn.Module):
         (False, True)
         """
         return False
-
-    def log_weights(self, z, low, high):
-        """Log weights of neighbours as a function of their similarities.
-
-        In evaluation mode; not for a :attr:`ranked` head, nor for queries among their neighbours.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        low, high : Tensor of shape (..., b, 1)
-            Extremes of the similarities to all neighbours.
-
-        Returns
-        -------
-        log_weights : LogWeights
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import NONA
-        >>> head = NONA(embedding_dim=2, softstep=None).eval()
-        >>> z, s = torch.zeros(1, 2), torch.tensor([[-3.0, -2.0, -1.0]])
-        >>> log_weights = head.log_weights(z, s.amin(-1, keepdim=True), s.amax(-1, keepdim=True))
-        >>> log_weights(s).diff().tolist()
-        [[1.0, 1.0]]
-        """
-        return self._log_weights(z, low, high)
-
-    def _log_weights(self, z, low, high):
-        raise NotImplementedError
-
-    def cutoff(self, z, low, high, depth):
-        """Similarity at which a weight is at most ``exp(-depth)`` of the nearest one's.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        low, high : Tensor of shape (..., b, 1)
-            Extremes of the similarities to all neighbours.
-        depth : float
-            Positive.
-
-        Returns
-        -------
-        cutoff : Tensor of shape (..., b, 1)
-            The largest that is found on a grid; -inf where there is none.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import NONA
-        >>> head = NONA(embedding_dim=2, softstep=None).eval()
-        >>> z, low, high = torch.zeros(1, 2), torch.tensor([[-9.0]]), torch.tensor([[-1.0]])
-        >>> head.cutoff(z, low, high, depth=4.0).round().tolist()
-        [[-5.0]]
-        """
-        return last_below(self.log_weights(z, low, high), low, high, depth)
 
     def turn_off_trend(self):
         """Average targets as if there were no trend; if there is one, it learns nothing.
@@ -330,3 +295,9 @@ class NeighborHead(nn.Module):
         [[1.0]]
         """
         return y_hat if self.trend is None else self.trend(z) + y_hat
+
+
+def _take(values, columns):
+    """Values (..., N, k) of columns (..., b, K), to (..., b, K, k)."""
+    values = values.unsqueeze(-3).expand(*columns.shape[:-1], *values.shape[-2:])
+    return values.gather(-2, columns.unsqueeze(-1).expand(*columns.shape, values.shape[-1]))

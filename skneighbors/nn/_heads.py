@@ -6,10 +6,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from ._cutoff import last_below
 from ._head import NeighborHead
-from ._log_weights import LogWeights, sharpen
-from ._neighbor_mask import MaskedSoftmax, NeighborMask
+from ._neighbor_mask import MaskedSoftmax
 from ._numpy import log_
 from ._options import check_option
 from ._softrank import sorted_hard_rank, sorted_soft_rank
@@ -108,10 +106,6 @@ class NONA(NeighborHead):
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
 
-    def _log_weights(self, z, low, high):
-        mask = None if self.softstep is None else self.softstep.masks(z)
-        return LogWeights(low, high, self._rate(low), mask)
-
 
 class SoftStepKNN(NeighborHead):
     r"""k-nearest neighbours whose mask ``rank <= k`` is a learnt SoftStep.
@@ -200,11 +194,13 @@ class SoftStepKNN(NeighborHead):
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
 
-    def _weights(self, z, s, neighbor_mask):
+    def _weights(self, z, s, neighbor_mask, total):
         if self.rank is None:
-            return super()._weights(z, s, neighbor_mask)
-        order, weights = self._sorted_weights(z, s, neighbor_mask)
-        return _put_back(order, weights, s.shape[-1])
+            return super()._weights(z, s, neighbor_mask, total)
+        total = neighbor_mask.total(s) if total is None else total
+        order, weights = self._sorted_weights(z, s, neighbor_mask, total)
+        out = weights.new_zeros(*weights.shape[:-1], s.shape[-1])
+        return out.scatter(-1, order, weights)
 
     def _logits(self, z, s, neighbor_mask):
         x, x_top = self._scaled_similarity(s, neighbor_mask), 1.0
@@ -212,19 +208,17 @@ class SoftStepKNN(NeighborHead):
             x_top = self._largest(x, neighbor_mask)
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
-    def _sorted_weights(self, z, s, neighbor_mask, total=None, furthest=None):
+    def _sorted_weights(self, z, s, neighbor_mask, total):
         """Neighbours (..., b, N) in the order of their ranks, and their weights.
 
         Without those absent, if each query has as many.
         """
-        if total is None:
-            total = self._total(s, neighbor_mask)
         order, weight, log_weight = neighbor_mask.sort(s)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
             rank = sorted_soft_rank(s, order, weight, self._tempered(total))
         else:
-            rank = sorted_hard_rank(s.detach().gather(-1, order), weight, furthest)
+            rank = sorted_hard_rank(s.detach().gather(-1, order), weight)
             if torch.is_grad_enabled():
                 rank = rank.expand_as(order)
         x = self._from_rank(rank, total)
@@ -235,81 +229,11 @@ class SoftStepKNN(NeighborHead):
         shape = np.broadcast_shapes(order.shape, weights.shape)
         return order.expand(shape), weights.expand(shape)
 
-    def sorted_weights_of(self, z, s, sample_weight=None):
-        """Weights of neighbours whose similarities are known, in the order of their ranks.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        s : Tensor of shape (..., b, N)
-            Their similarities to the neighbours.
-        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
-            See :meth:`forward`.
-
-        Returns
-        -------
-        order : int Tensor of shape (..., b, N)
-            The most similar neighbour first.
-        weights : Tensor of shape (..., b, N)
-            Of the neighbours in this order.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import SoftStepKNN
-        >>> head = SoftStepKNN(embedding_dim=2).eval()
-        >>> order, weights = head.sorted_weights_of(torch.zeros(1, 2), torch.tensor([[-2.0, -1.0]]))
-        >>> order.tolist()
-        [[1, 0]]
-        """
-        return self._sorted_weights(z, s, NeighborMask.of(s, None, sample_weight))
-
-    def weights_of_nearest(self, z, s, total, furthest, sample_weight=None):
-        """Weights of each query's nearest neighbours, by hard ranks, as if there were no others.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        s : Tensor of shape (..., b, K)
-            Similarities to the neighbours nearest to each query, in any order; -inf for none.
-        total : Tensor of shape (1, 1)
-            Number, or total weight, of all neighbours.
-        furthest : Tensor of shape (..., b, 1)
-            The lowest similarity to any neighbour.
-        sample_weight : Tensor of shape (..., b, K), default=None
-            Non-negative; 0 for none.
-
-        Returns
-        -------
-        weights : Tensor of shape (..., b, K)
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import SoftStepKNN
-        >>> head = SoftStepKNN(embedding_dim=2, softstep="s2").eval()
-        >>> s, total = torch.tensor([[-1.0, -2.0]]), torch.tensor([[10.0]])
-        >>> z, furthest = torch.zeros(1, 2), torch.tensor([[-9.0]])
-        >>> nearest, second = head.weights_of_nearest(z, s, total, furthest)[0]
-        >>> bool(nearest >= second)
-        True
-        """
-        if sample_weight is None:
-            sample_weight = s.isfinite().to(s.dtype)
-        mask = NeighborMask.of(s, None, sample_weight)
-        return _put_back(*self._sorted_weights(z, s, mask, total, furthest), s.shape[-1])
-
     def _sharpened(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""
-        return x if self.training else sharpen(x, x_top, self.sharpness[..., None, None])
-
-    def _total(self, s, neighbor_mask):
-        """Count each query's neighbours, by their weights."""
-        if neighbor_mask.weight is None:
-            return s.new_full((1, 1), s.shape[-1])
-        return neighbor_mask.weight.sum(-1, keepdim=True)
+        if self.training:
+            return x
+        return ((x_top - x) * (1 - self.sharpness[..., None, None])).add_(x).clamp_(0, 1)
 
     def _from_rank(self, rank, total):
         """Rank 1 to 1, the last to 0."""
@@ -332,47 +256,3 @@ class SoftStepKNN(NeighborHead):
         (True, False)
         """
         return self.rank is not None
-
-    def _log_weights(self, z, low, high):
-        return LogWeights(low, high, None, self.softstep.masks(z), self.sharpness[..., None, None])
-
-    def last_rank(self, z, total, depth):
-        """Rank at which a weight is at most ``exp(-depth)`` of the largest possible.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        total : Tensor of shape (1, 1)
-            Number, or total weight, of the neighbours.
-        depth : float
-
-        Returns
-        -------
-        rank : Tensor of shape (..., b, 1)
-            The smallest that is found on a grid; inf where there is none.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import SoftStepKNN
-        >>> head = SoftStepKNN(embedding_dim=2, softstep_parameters="global").eval()
-        >>> rank = head.last_rank(torch.zeros(1, 2), torch.tensor([[1000.0]]), depth=20.0)
-        >>> bool(1 < rank < 1000)
-        True
-        """
-        nearest = total.new_zeros(*z.shape[:-1], 1)
-        furthest = nearest - total.clamp(min=1).log()
-        minus_log_rank = last_below(
-            lambda s: self.softstep(self._sharpened(self._from_rank(torch.exp(-s), total), 1.0), z),
-            furthest,
-            nearest,
-            depth,
-        )
-        return torch.exp(-minus_log_rank)
-
-
-def _put_back(order, weights, n_neighbors):
-    """Weights of all neighbours, from the weights of those in order; others have none."""
-    out = weights.new_zeros(*weights.shape[:-1], n_neighbors)
-    return out.scatter(-1, order, weights)

@@ -67,6 +67,12 @@ class NeighborMask(NamedTuple):
         n_present = (s.shape[-1] - 1 or None) if is_numpys(s) and left_out.all() else None
         return cls(own, 1 - own, absence, absence, n_present)
 
+    def total(self, s):
+        """Count each query's neighbours, by their weights; broadcasts against (..., b, 1)."""
+        if self.weight is None:
+            return s.new_full((1, 1), s.shape[-1])
+        return self.weight.sum(-1, keepdim=True)
+
     def sort(self, s):
         """Order of neighbours by their similarities s, without those absent if all have as many.
 

@@ -28,13 +28,6 @@ def sort_descending(x):
     return x.sort(-1, descending=True).values
 
 
-def exceeds(x, bound):
-    """Where x > bound, which broadcasts against x."""
-    if is_numpys(x) and x.dtype == bound.dtype:
-        return torch.from_numpy(x.numpy() > bound.numpy())
-    return x > bound
-
-
 def flat_at_most(x, bound):
     """Flat indices of the entries where x <= bound, which broadcasts against x."""
     if is_numpys(x):
@@ -57,11 +50,6 @@ def _in_place(x, of_numpy, of_torch, faster=True):
     with np.errstate(all="ignore"):  # log 0 is -inf; NaN is for the caller to find
         of_numpy(entries, out=entries)
     return x
-
-
-def sqrt_(x):
-    """Take the square root of a fresh tensor in place."""
-    return _in_place(x, np.sqrt, torch.Tensor.sqrt_)
 
 
 def log_(x):

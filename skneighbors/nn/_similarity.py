@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ._numpy import argmax, flat_at_most, is_numpys, sqrt_, zero_at_most
+from ._numpy import argmax, flat_at_most, is_numpys, zero_at_most
 from ._options import check_option
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
@@ -17,7 +17,7 @@ def rounding_tolerance(s):
     return torch.finfo(s.dtype).eps ** 0.75 * s.abs()
 
 
-def _coincidence(dtype):
+def coincidence(dtype):
     """Relative distance up to which two embeddings of one row differ by rounding."""
     return 16 * torch.finfo(dtype).eps
 
@@ -27,7 +27,7 @@ def absent(dtype):
     return 0.75 * torch.finfo(dtype).min
 
 
-def _euclidean_distances(z, z_n, sq_norms):
+def _euclidean_distances(z, z_n):
     """Euclidean distances whose relative error is small for near pairs too.
 
     ``|z|^2 + |z_n|^2 - 2 z.z_n`` costs one matrix product but loses all digits
@@ -37,20 +37,9 @@ def _euclidean_distances(z, z_n, sq_norms):
     if z.shape[-2] == 1:
         # A product would not pay.
         return _distances_one_by_one(z, z_n)
-    sq_z = z.square().sum(-1).unsqueeze(-1)
-    sq_n = (z_n.square().sum(-1) if sq_norms is None else sq_norms).unsqueeze(-2)
-    sq_distances = torch.matmul(-2 * z, z_n.mT)
+    scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
+    sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
     share = torch.finfo(z.dtype).eps ** 0.5
-    if sq_norms is not None and sq_norms.numel():
-        sq_distances.add_(sq_n).add_(sq_z)
-        bound = share * (sq_z + sq_n.amax(-1, keepdim=True))
-        if (sq_distances.amin(-1, keepdim=True) > bound).all():
-            # NumPy's square root pays for many entries alone.
-            return sqrt_(sq_distances), sq_distances.new_empty(0, dtype=torch.long)
-        scale = sq_z + sq_n
-    else:
-        scale = sq_z + sq_n
-        sq_distances.add_(scale)
     near = flat_at_most(sq_distances, scale * share)
     if near.numel() > _MAX_NEAR_SHARE * scale.numel():
         return _distances_one_by_one(z, z_n)
@@ -59,7 +48,7 @@ def _euclidean_distances(z, z_n, sq_norms):
     cols = rows // z.shape[-2] * n_cols + near % n_cols
     sq_near = (z.flatten(0, -2)[rows] - z_n.flatten(0, -2)[cols]).square().sum(-1)
     sq_distances.view(-1)[near] = sq_near
-    coincide = sq_near <= _coincidence(z.dtype) ** 2 * scale.view(-1)[near]
+    coincide = sq_near <= coincidence(z.dtype) ** 2 * scale.view(-1)[near]
     return sq_distances.sqrt_(), near[coincide]
 
 
@@ -67,7 +56,7 @@ def _distances_one_by_one(z, z_n):
     """Compute the same from the differences of all pairs."""
     distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
     # Rows that coincide have equal norms: |z|^2 + |z_n|^2 = 2 |z|^2.
-    bound = _coincidence(z.dtype) * (2 * z.square().sum(-1, keepdim=True)).sqrt()
+    bound = coincidence(z.dtype) * (2 * z.square().sum(-1, keepdim=True)).sqrt()
     return distances, flat_at_most(distances, bound.expand_as(distances))
 
 
@@ -76,7 +65,7 @@ def _manhattan_distances(z, z_n):
     distances = torch.cdist(z, z_n, p=1)
     with torch.no_grad():
         scale = z.abs().sum(-1).unsqueeze(-1) + z_n.abs().sum(-1).unsqueeze(-2)
-        coincide = distances <= _coincidence(z.dtype) * scale
+        coincide = distances <= coincidence(z.dtype) * scale
     return distances.masked_fill(coincide, 0)
 
 
@@ -84,8 +73,8 @@ class _EuclideanSimilarity(torch.autograd.Function):
     """Minus the pairwise Euclidean distance; its gradient where two rows coincide is 0."""
 
     @staticmethod
-    def forward(ctx, z, z_n, sq_norms):
-        distances, coincide = _euclidean_distances(z, z_n, sq_norms)
+    def forward(ctx, z, z_n):
+        distances, coincide = _euclidean_distances(z, z_n)
         distances.view(-1)[coincide] = 0
         s = distances.neg_()
         ctx.save_for_backward(z, z_n, s, coincide)
@@ -102,10 +91,10 @@ class _EuclideanSimilarity(torch.autograd.Function):
             grad_z = z * ratio.sum(-1).unsqueeze(-1) - ratio @ z_n
         if ctx.needs_input_grad[1]:
             grad_z_n = z_n * ratio.sum(-2).unsqueeze(-1) - ratio.mT @ z
-        return grad_z, grad_z_n, None
+        return grad_z, grad_z_n
 
 
-def similarity(z, z_n, metric="l2", sq_norms=None):
+def similarity(z, z_n, metric="l2"):
     """Similarity of every query to every neighbour; larger is more similar.
 
     Parameters
@@ -117,9 +106,6 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
     metric : {"l2", "l1", "dot", "cosine"}, default="l2"
         ``-||z - z_n||_2``, ``-||z - z_n||_1``, ``z . z_n / d`` or the cosine of
         the angle.
-    sq_norms : Tensor of shape (..., N), default=None
-        The neighbours' squared Euclidean norms, if they are known, which saves
-        time. No gradient flows to them. Used with ``"l2"``.
 
     Returns
     -------
@@ -149,7 +135,7 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
     if metric == "l2" and torch.compiler.is_compiling():
         return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
     if metric == "l2":
-        return _EuclideanSimilarity.apply(z, z_n, sq_norms)
+        return _EuclideanSimilarity.apply(z, z_n)
     if metric == "l1":
         return -_manhattan_distances(z, z_n)
     if metric == "dot":
@@ -157,22 +143,16 @@ def similarity(z, z_n, metric="l2", sq_norms=None):
     return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
 
 
-def _range(low, high):
-    """Width of ranges, inf where they are constant; what is as low as the lowest; and which are."""
-    tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
-    # Not above: constant, or without any entry that counts.
-    constant = ~(high - low > tolerance)
-    return (high - low).masked_fill_(constant, torch.inf), tolerance, constant
-
-
 def _scale(s, low, high):
     """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
 
     Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
     """
-    width, tolerance, constant = _range(low, high)
-    low = low.masked_fill(constant, 0)
-    x = s - low
+    tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
+    # Not above: constant, or without any entry that counts.
+    constant = ~(high - low > tolerance)
+    width = (high - low).masked_fill_(constant, torch.inf)
+    x = s - low.masked_fill(constant, 0)
     zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
     x.div_(width)
@@ -180,20 +160,6 @@ def _scale(s, low, high):
     if not is_numpys(s) or constant.any():
         x.add_(constant)
     return x, width
-
-
-def scale_to_range(s, low, high):
-    """Like :func:`minmax_scale`, for some of the entries of rows of known extremes (..., b, 1).
-
-    The largest may exceed 1 by rounding.
-    """
-    width, unit, constant = _range(low, high)
-    unit.masked_fill_(constant, 1)
-    # In units of what is taken for the lowest, which is 0.
-    x = F.threshold_((s - low).div_(unit), 1, 0).mul_(unit / width)
-    if not is_numpys(s) or constant.any():
-        x = x.masked_fill_(constant, 1)
-    return x
 
 
 class _MinMaxScale(torch.autograd.Function):

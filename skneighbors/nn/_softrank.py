@@ -105,7 +105,7 @@ def hard_rank(s, sample_weight=None):
     return torch.empty_like(s).scatter_(-1, order, rank.expand_as(s))
 
 
-def sorted_hard_rank(s, weight, furthest=None):
+def sorted_hard_rank(s, weight):
     """Hard ranks of entries in order.
 
     Parameters
@@ -113,9 +113,6 @@ def sorted_hard_rank(s, weight, furthest=None):
     s : Tensor of shape (..., b, N)
         Each row in descending order, entries without weight last.
     weight : Tensor of shape (..., b, N) or None
-    furthest : Tensor of shape (..., b, 1), default=None
-        The lowest similarity, if it is not among these. Those differences count as none that
-        are no larger than rounding of the largest similarity in size.
 
     Returns
     -------
@@ -128,7 +125,7 @@ def sorted_hard_rank(s, weight, furthest=None):
         if low.isinf().any():
             low = s.masked_fill(s.isinf(), torch.inf).amin(1, keepdim=True)
         size = torch.maximum(s[:, :1].abs(), low.abs())
-        tied = _differ_by_rounding(s, size, furthest)
+        tied = _differ_by_rounding(s, size)
         if not tied.any():
             rank = _mid_ranks(s.new_empty(1, s.shape[1]), None)
             return rank.view(*[1] * (len(shape) - 1), -1)
@@ -136,7 +133,7 @@ def sorted_hard_rank(s, weight, furthest=None):
     else:
         present = weight > 0
         size = s.abs().masked_fill(~present, 0).amax(1, keepdim=True)
-        tied = _differ_by_rounding(s, size, furthest)
+        tied = _differ_by_rounding(s, size)
         tied &= present[:, 1:] == present[:, :-1]
         rank, weight = _mid_ranks(s, weight), torch.where(present, weight, 1)
     if tied.any():
@@ -146,10 +143,8 @@ def sorted_hard_rank(s, weight, furthest=None):
     return rank.view(shape)
 
 
-def _differ_by_rounding(s, size, furthest):
+def _differ_by_rounding(s, size):
     """Whether neighbouring entries of rows (b, N) are equal but for rounding, (b, N - 1)."""
-    if furthest is not None:
-        size = torch.maximum(size, furthest.flatten(0, -2).abs())
     return s[:, :-1] - s[:, 1:] <= rounding_tolerance(size)
 
 

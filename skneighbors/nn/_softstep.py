@@ -339,30 +339,6 @@ class SoftStep(nn.Module):
         a = a.clamp(max=x_top) - margin
         return a, a + b * (1 - a), t
 
-    def masks(self, z):
-        """Masks of queries as a function of scaled similarities, without gradients.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-
-        Returns
-        -------
-        masks : S1Mask or S2Mask
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import SoftStep
-        >>> softstep = SoftStep(8, function="s1", parameters="global").eval()
-        >>> masks = softstep.masks(torch.zeros(1, 8))
-        >>> masks.log_(torch.tensor([[0.2, 0.9]])).exp().tolist()
-        [[0.0, 1.0]]
-        """
-        a, b, t = self.thresholds(z)
-        return S2Mask.of(b, t) if a is None else S1Mask(a, b, t)
-
     def forward(self, x, z, x_top=1.0):
         """Logarithm of the mask.
 

@@ -1,11 +1,12 @@
-"""Heads and banks that attention of all kinds is tried on."""
+"""Heads and banks that are tried."""
 
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
 
-from skneighbors.nn import NONA, SoftStepKNN, stack_modules
+from skneighbors._bank.bank import NeighborBank
+from skneighbors._network import NeighborNetwork
+from skneighbors.nn import NONA, SoftStepKNN
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
 HEADS = [
@@ -32,65 +33,63 @@ def kind_and_params(request):
     return request.param
 
 
-@pytest.fixture(scope="session")
-def any_head_and_metric():
-    return HEADS, SIMILARITIES
+class Identity(torch.nn.Module):
+    """An embedder whose embeddings are its features."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.eye(dim))
+
+    def forward(self, X, sample_weight=None):
+        weight = self.weight if self.weight.ndim == 2 else self.weight.mT
+        return X @ weight
 
 
 @pytest.fixture(scope="session")
-def make_head():
-    """Maker of a stack of one head, its masks far from their initial ones."""
+def make_bank():
+    """Maker of a bank of two members whose embeddings are given, (n, 2 d), side by side."""
 
-    def make(kind, params, dim, seed=0, temperature=0.05):
-        torch.manual_seed(seed)
-        params = {"temperature": temperature, "trend": "linear"} | params
-        head = kind(dim, 2, **params)
+    def make(Z, kind=NONA, metric="l2", weight=None, group=None, other=None, share=0.0, **params):
+        torch.manual_seed(0)
+        Z = torch.as_tensor(np.asarray(Z, dtype=np.float64))
+        dim = Z.shape[1] // 2
+        params = {"temperature": 0.3, "trend": "linear"} | params
+        heads = [kind(dim, 2, similarity=metric, **params) for _ in range(2)]
         with torch.no_grad():
-            for parameter in head.softstep.parameters() if head.softstep else ():
-                parameter.add_(2 * torch.randn_like(parameter))
-        return stack_modules([head]).double().eval().requires_grad_(False)
+            for head in heads:
+                for parameter in head.softstep.parameters() if head.softstep else ():
+                    parameter.add_(2 * torch.randn_like(parameter))
+        network = NeighborNetwork(None, [Identity(dim) for _ in heads], heads)
+        rng = np.random.default_rng(5)
+        y = torch.from_numpy(rng.normal(size=(len(Z), 2)))
+        other = None if other is None else torch.as_tensor(other)
+        weight = None if weight is None else torch.as_tensor(np.asarray(weight, dtype=np.float64))
+        group = None if group is None else torch.as_tensor(group)
+        shares = torch.tensor([0.7, 0.3]).double()
+        bank = NeighborBank.build(network, Z[:, :dim], y, weight, shares, other, share, group)
+        z_n = Z.unflatten(1, (2, dim)).contiguous()
+        own = bank.trends(z_n, other)
+        object.__setattr__(bank, "z_n", z_n)
+        object.__setattr__(bank, "values", y.unsqueeze(1) - own)
+        bank.__dict__.pop("radius", None)
+        return bank
 
     return make
 
 
-def average_densely(head, z, z_n, values, weight):
-    return head.weights(z[None], z_n[None], sample_weight=weight)[0] @ values
+@pytest.fixture(scope="session")
+def points():
+    """Maker of embeddings (n, 6), some of which coincide."""
+
+    def make(n=60, seed=0):
+        Z = np.random.RandomState(seed).normal(size=(n, 6))
+        Z[n // 2 : n // 2 + 3] = Z[0]
+        return Z
+
+    return make
 
 
 @pytest.fixture(scope="session")
-def dense():
-    """The formula, of all neighbours at once."""
-    return average_densely
-
-
-def banks(n, dim):
-    """Neighbours of several kinds."""
-    rng = np.random.default_rng(0)
-    spread = rng.normal(size=(n, dim))
-    clusters = rng.normal(size=(20, dim))[rng.integers(20, size=n)] * 5
-    far = spread + 100
-    few = np.round(spread)  # many duplicates
-    yield from (spread, clusters + 0.01 * spread, clusters, far, few, np.ones((n, dim)))
-    yield np.vstack([np.zeros((n // 2, dim)), 1e-4 * spread[n // 2 :]])
-
-
-@pytest.fixture(scope="session")
-def assert_averages():
-    """Checker of what averages are, for queries among and beside neighbours of five dimensions.
-
-    ``average(member, z)`` is compared with the formula.
-    """
-
-    def check(average, head, weighted, atol=1e-8):
-        n, dim = 600, 5
-        rng = np.random.default_rng(1)
-        values = torch.from_numpy(rng.normal(size=(n, 2)))
-        weight = torch.from_numpy(rng.integers(1, 5, n) / 2.0) if weighted else None
-        for z_n in banks(n, dim):
-            z = np.vstack([z_n[:10], z_n[:5] + rng.normal(size=(5, dim)), np.zeros((1, dim))])
-            z, z_n = torch.from_numpy(z), torch.from_numpy(z_n)
-            expected = average_densely(head, z, z_n, values, weight)
-            y_hat = average((head, z_n, values, weight), z)
-            assert_allclose(y_hat, expected, rtol=1e-8, atol=atol)
-
-    return check
+def by_member():
+    """Embeddings (n, 6) as (n, 2, 3)."""
+    return lambda Z: torch.from_numpy(np.asarray(Z)).unflatten(1, (2, 3)).contiguous()

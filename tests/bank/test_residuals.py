@@ -16,18 +16,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from skneighbors._bank import residuals
-from skneighbors._bank.bank import NeighborBank
-from skneighbors._bank.residuals import (
-    Derived,
-    HeldOutResiduals,
-    ResidualDistribution,
-    _median,
-)
+from skneighbors._bank.bank import Derived, NeighborBank
+from skneighbors._bank.held_out import HeldOutQueries, HeldOutRows
+from skneighbors._bank.residuals import ResidualDistribution, _median
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 LEVELS = torch.tensor([0.5, 0.0, 1.0, 0.1, 0.93]).double()
 SHARES = torch.tensor([0.7, 0.3]).double()
+K = 9
 
 
 def make_rows(n=60, seed=0):
@@ -49,22 +46,20 @@ def bank(request, network):
     return NeighborBank.build(network, X, y, weight if request.param else None, SHARES)
 
 
-def hold_out(bank, n=40):
-    """Bank with residuals of rows that are not among its own."""
-    X, y, weight = make_rows(n, seed=1)
-    held_out = HeldOutResiduals.of_queries(y, 0.0, weight, bank.embed(X))
+def hold_out(bank, n=40, scale=1.0, k=K):
+    """Bank with samples that are not among its rows, whose residuals are given."""
+    X, residuals, weight = make_rows(n, seed=1)
+    z = bank.embed(X)
+    y = bank.predict(z, k) + scale * residuals
+    held_out = HeldOutQueries(z, y, None, weight, torch.full((n,), -1))
     return replace(bank, held_out=held_out, derived=Derived())
 
 
-def all_of(bank, X, confidence=0.6):
+def all_of(bank, X, confidence=0.6, k=K):
     """Everything that is told of X."""
-    own, z = ResidualDistribution.of(bank), bank.embed(X)
+    own, z = ResidualDistribution.of(bank, k), bank.embed(X)
     with torch.no_grad():
-        return (
-            own.quantiles(bank, z, LEVELS),
-            own.std(bank, z),
-            own.half_widths(bank, z, confidence),
-        )
+        return own.quantiles(z, LEVELS), own.std(z), own.half_widths(z, confidence)
 
 
 def assert_alike(pairs, rtol=1e-9):
@@ -87,10 +82,9 @@ def test_residuals_are_means_over_the_members_that_held_a_row_out(members):
     rows, weight, weighted = members
     residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
     own_weight = torch.from_numpy(weight[rows]).float() if weighted else None
-    held_out = HeldOutResiduals.of_members(
+    held_out = HeldOutRows.of_members(
         torch.from_numpy(residuals), own_weight, torch.from_numpy(rows)
     )
-    assert held_out.z is None
     assert_array_equal(held_out.rows, np.unique(rows))
     assert held_out.residuals.dtype == held_out.weight.dtype == torch.float64
     for row, own, own_weight in zip(
@@ -108,12 +102,10 @@ def _parts(held_out):
 def test_those_stay_whose_rows_do(bank, kept):
     rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
     keep[kept] = True
-    held_out = HeldOutResiduals(torch.randn(4, 2).double(), bank.weights()[rows], rows)
+    held_out = HeldOutRows(torch.randn(4, 2).double(), bank.weights()[rows], rows)
     shorter = replace(bank, held_out=held_out).select(keep, torch.arange(1, 1 + len(kept)).double())
     stays = np.isin(rows, kept)
-    if not stays.any():  # then none are held out
-        assert shorter.held_out is None or not len(shorter.held_out.residuals)
-        return
+    assert shorter.has_held_out == stays.any()
     left = shorter.held_out
     assert_array_equal(np.array(kept)[left.rows], rows[stays])
     assert_array_equal(left.residuals, held_out.residuals[stays])
@@ -125,7 +117,7 @@ def test_those_stay_whose_rows_do(bank, kept):
 def test_a_bank_keeps_what_is_held_out(bank):
     X, y, weight = make_rows(20, seed=2)
     rows = torch.arange(0, 60, 2)
-    held_out = HeldOutResiduals(make_rows()[1][rows], bank.weights()[rows], rows)
+    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows)
     longer = replace(bank, held_out=held_out).extend(X, y, weight)
     assert longer.held_out is held_out
     keep = torch.arange(80) >= 20
@@ -135,35 +127,38 @@ def test_a_bank_keeps_what_is_held_out(bank):
     assert_array_equal(shorter.held_out.weight, held_out.weight[10:])
     beside = hold_out(bank)  # rows that are none of its own
     shorter = beside.select(keep[:60], bank.weights()[20:])
-    assert_array_equal(shorter.held_out.residuals, beside.held_out.residuals)
+    assert_array_equal(shorter.held_out.y, beside.held_out.y)
     assert (shorter.held_out.rows == -1).all()
 
 
 def test_what_is_held_out_is_left_out_once_it_joins(bank):
     X, y, weight = make_rows(20, seed=2)
-    held_out = HeldOutResiduals.of_queries(y, 1.0, weight, bank.embed(X))
+    z = bank.embed(X)
+    held_out = HeldOutQueries(z, y, None, weight, torch.full((20,), -1))
     beside = replace(bank, held_out=held_out, derived=Derived())
-    before = ResidualDistribution.of(beside)
+    before = ResidualDistribution.of(beside, K)
     longer = beside.extend(X[:5], y[:5], weight[:5])
     assert_array_equal(longer.held_out.rows, [*range(60, 65), *[-1] * 15])
     # Each is predicted by the others that are there now.
-    scores = ResidualDistribution.of(longer).scores
-    assert not np.allclose(scores, before.scores)
+    expected = y - longer.predict(z, K, own=longer.held_out.rows)
+    assert_allclose(longer.held_out.look_up(longer, K)[2], expected)
+    scores = ResidualDistribution.of(longer, K).scores
     assert scores.min() > 1e-6
-    again = ResidualDistribution.of(longer.select(torch.arange(65) < 60, bank.weights()))
+    again = ResidualDistribution.of(longer.select(torch.arange(65) < 60, bank.weights()), K)
     assert_allclose(again.scores, before.scores, rtol=1e-9)
 
 
-def test_rows_of_a_group_are_left_out_together(network):
+@pytest.mark.parametrize("k", [K, None])
+def test_rows_of_a_group_are_left_out_together(network, k):
     X, y, _ = make_rows()
     group = torch.arange(60) // 6
-    bank = NeighborBank.build(network, X, y, None, SHARES, group)
-    own = ResidualDistribution.of(bank)
+    bank = NeighborBank.build(network, X, y, None, SHARES, group=group)
+    own = ResidualDistribution.of(bank, k)
     for row in (0, 17, 59):
         keep = group != group[row]
-        rest = replace(bank.select(keep, torch.ones(54).double()), y_range=bank.y_range)
-        expected = y[row] - rest.predict_embedded(bank.z_n[:, [row]])[0]
-        assert_allclose(own.residuals[row], expected, atol=1e-9)
+        rest = bank.select(keep, torch.ones(54).double())
+        rest.__dict__["limits"] = bank.limits
+        assert_allclose(own.residuals[row], y[row] - rest.predict(bank.z_n[[row]], k)[0], atol=1e-9)
     longer = bank.extend(*make_rows(5, seed=1)[:2], torch.ones(5).double())
     assert_array_equal(longer.group[60:], [-1] * 5)
     assert_array_equal(
@@ -203,71 +198,68 @@ def test_half_widths_are_those_of_split_conformal_prediction(rows, percent):
             own._factor(percent / 100)
 
 
-def test_rows_left_out_are_no_neighbors_of_their_own(bank):
+def without(bank, row):
+    """The bank without a row, whatever it weighs."""
+    keep = torch.arange(len(bank)) != row
+    rest = bank.select(keep, bank.weights()[keep])
+    rest.__dict__["limits"] = bank.limits
+    return rest
+
+
+@pytest.mark.parametrize("k", [K, None])
+def test_rows_left_out_are_no_neighbors_of_their_own(bank, k):
     y = make_rows()[1]
-    own, weight = ResidualDistribution.of(bank), bank.weights()
+    own = ResidualDistribution.of(bank, k)
     for row in (0, 17, 59):
-        # The bank without it, or with less of it.
-        weight_left = weight.clone()
-        weight_left[row] -= 1
-        keep = weight_left > 0
-        z = bank.z_n[:, [row]]
-        if keep.all():
-            rest = replace(bank, sample_weight=weight_left)
-        else:
-            rest = replace(bank.select(keep, weight_left[keep]), y_range=bank.y_range)
-        assert_allclose(own.residuals[row], y[row] - rest.predict_embedded(z)[0], atol=1e-9)
+        expected = y[row] - without(bank, row).predict(bank.z_n[[row]], k)[0]
+        assert_allclose(own.residuals[row], expected, atol=1e-9)
     assert_array_equal(own.scale, [1, 1])
 
 
-def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank):
-    own, weight = ResidualDistribution.of(bank), bank.weights()
+@pytest.mark.parametrize("k", [K, None])
+def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank, k):
+    own, weight = ResidualDistribution.of(bank, k), bank.weights()
     size, sizes = own.residuals.abs(), []
     for row in range(len(bank)):
-        weight_left = weight.clone()
-        weight_left[row] -= 1
-        keep = weight_left > 0
-        by_member = bank.network.head.weights(
-            bank.z_n[:, [row]], bank.z_n[:, keep], sample_weight=weight_left[keep]
-        )
-        mean = (SHARES[:, None] * by_member[:, 0]).sum(0)
-        n_local = 1 / (mean**2 / weight_left[keep]).sum()
+        rest, others = without(bank, row), torch.arange(60) != row
+        (near,) = rest.attend(bank.z_n[[row]], lambda near: near, k)
+        rows = torch.arange(59) if near.rows is None else near.rows[0]
+        mean = near.total_weights[0]
+        n_local = 1 / (mean**2 / rest.weights()[rows]).sum()
         any_row = (weight[:, None] * size).sum(0) / weight.sum()
-        sizes.append((n_local * (mean @ size[keep]) + 10 * any_row) / (n_local + 10))
+        expected = n_local * (mean @ size[others][rows])
+        sizes.append((expected + 10 * any_row) / (n_local + 10))
     scores, order = (size / torch.stack(sizes)).sort(0)
     assert_allclose(own.scores, scores, rtol=1e-9)
     assert_allclose(own.cumulative, weight[order].cumsum(0))
 
 
-def test_rows_of_weight_two_are_two_rows(network):
-    X, y, weight = make_rows()
-    place = torch.arange(60).repeat_interleave(weight.int())
-    heavy = NeighborBank.build(network, X, y, weight, SHARES)
-    copies = NeighborBank.build(network, X[place], y[place], None, SHARES)
-    own, others = map(ResidualDistribution.of, (heavy, copies))
-    assert_allclose(own.residuals[place], others.residuals, atol=1e-9)
-    scores = [
-        np.repeat(d.scores[:, 0].numpy(), np.diff(d.cumulative[:, 0], prepend=0).astype(int))
-        for d in (own, others)
+@pytest.mark.parametrize("k", [K, None])
+def test_residuals_do_not_depend_on_what_all_rows_weigh(network, k):
+    """Of NONA; SoftStep k-NN counts ranks by weights."""
+    if network.head.ranked:
+        pytest.skip("counts weights")
+    X, y, _ = make_rows()
+    banks = [
+        NeighborBank.build(network, X, y, weight, SHARES)
+        for weight in (None, torch.full((60,), 7.0).double())
     ]
-    assert_allclose(*scores, rtol=1e-7)
-    queries = make_rows(30, seed=3)[0]
-    assert_alike(zip(all_of(heavy, queries), all_of(copies, queries), strict=True), rtol=1e-7)
+    own, heavy = (ResidualDistribution.of(bank, k) for bank in banks)
+    assert_allclose(own.residuals, heavy.residuals, atol=1e-9)
 
 
 def test_scale_of_what_is_held_out(bank):
     held_out = hold_out(bank)
-    before, after = ResidualDistribution.of(bank), ResidualDistribution.of(held_out)
+    before, after = ResidualDistribution.of(bank, K), ResidualDistribution.of(held_out, K)
     assert_array_equal(after.residuals, before.residuals)
-    own = held_out.held_out
-    expected = _median(own.residuals.abs(), own.weight)
+    _, residuals, weight = make_rows(40, seed=1)
+    expected = _median(residuals.abs(), weight)
     expected /= _median(before.residuals.abs(), bank.weights())
     assert_allclose(after.scale, expected)
-    wide = replace(own, residuals=4 * own.residuals)
-    wide = replace(bank, held_out=wide, derived=Derived())
+    wide = hold_out(bank, scale=4.0)
     queries = make_rows(30, seed=3)[0]
     for answer, value in zip(all_of(wide, queries), all_of(held_out, queries), strict=True):
-        assert_allclose(answer, 4 * value)
+        assert_allclose(answer, 4 * value, atol=1e-12)
 
 
 def test_size_of_the_batches_changes_nothing(bank):
@@ -288,7 +280,7 @@ def test_shapes_and_bounds(bank):
     quantiles, std, half_widths = all_of(bank, X)
     assert quantiles.shape == (30, 5, 2)
     assert std.shape == half_widths.shape == y.shape
-    residuals = ResidualDistribution.of(bank).residuals
+    residuals = ResidualDistribution.of(bank, K).residuals
     assert_array_equal(quantiles[:, 1], residuals.amin(0).expand(30, 2))
     assert_array_equal(quantiles[:, 2], residuals.amax(0).expand(30, 2))
     assert (quantiles[:, LEVELS.argsort()].diff(dim=1) >= 0).all()
@@ -296,52 +288,78 @@ def test_shapes_and_bounds(bank):
     assert (std <= residuals.abs().amax(0)).all()
 
 
-def test_of_many_rows_a_part_is_enough(bank, monkeypatch):
-    everything = ResidualDistribution.of(bank)
+@pytest.mark.parametrize("k", [K, None])
+def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
+    everything = ResidualDistribution.of(bank, k)
     monkeypatch.setattr(residuals, "_MAX_ROWS", 25)
     bank = replace(bank, derived=Derived())
-    own, X = ResidualDistribution.of(bank), make_rows(30, seed=3)[0]
-    rows = own.rows.numpy()
-    assert_array_equal(rows, np.unique(rows))
-    assert len(rows) == 25
+    own, X = ResidualDistribution.of(bank, k), make_rows(30, seed=3)[0]
+    rows = residuals.sample_rows(60, 25)
     assert_allclose(own.residuals, everything.residuals[rows], atol=1e-12)
-    # Which share the weight that all have.
-    weight = bank.weights()[rows].numpy()
-    by_member = bank.network.head.weights(
-        bank.embed(X), bank.z_n, sample_weight=bank.sample_weight
-    ).numpy()
-    share = np.average(by_member, axis=0, weights=SHARES)[:, rows]
-    total = share.sum(1, keepdims=True)
-    share = share / np.where(total > 0, total, 1)
-    squares = (share**2 / weight).sum(1, keepdims=True)
-    n_near = np.where(total > 0, 1 / np.where(total > 0, squares, 1), 0)
+    # A query takes the nearest of those.
+    known = bank.select(torch.isin(torch.arange(60), rows), bank.weights()[rows])
+    (near,) = known.attend(known.embed(X), lambda near: near, k)
+    share = near.total_weights
+    if near.rows is not None:
+        share = torch.zeros(30, 25).double().scatter(1, near.rows, share)
+    share, weight = share.numpy(), known.weights().numpy()
+    n_near = 1 / (share**2 / weight).sum(1, keepdims=True)
     share = (n_near * share + 10 * weight / weight.sum()) / (n_near + 10)
-    quantiles, std, _ = all_of(bank, X)
+    quantiles, std, _ = all_of(bank, X, k=k)
     assert_allclose(std, np.sqrt(share @ own.residuals.numpy() ** 2))
     values = own.residuals.numpy()
-    for k in range(2):
-        order = np.argsort(values[:, k])
+    for target in range(2):
+        order = np.argsort(values[:, target])
         cumulative = np.cumsum(share[:, order], axis=1)
         found = (cumulative < 0.93 - 1e-12).sum(1)
-        assert_allclose(quantiles[:, 4, k], values[order, k][found])
+        assert_allclose(quantiles[:, 4, target], values[order, target][found])
+
+
+@pytest.mark.parametrize("k", [K, None])
+@pytest.mark.parametrize("n_most", [25, 10_000])
+def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_most):
+    monkeypatch.setattr(residuals, "_MAX_ROWS", n_most)
+    ResidualDistribution.of(bank, k)
+    X, y, weight = make_rows(4, seed=5)
+    longer = bank.extend(X, y, weight)
+    longer = longer.extend(X + 0.1, y, weight)  # of which nothing was asked between
+    asked, attend = [], type(bank).attend
+
+    def count(self, z, *arguments, own=None, **keywords):
+        if self is longer and own is not None:
+            asked.append(len(z))
+        return attend(self, z, *arguments, own=own, **keywords)
+
+    monkeypatch.setattr(type(bank), "attend", count)
+    own = ResidualDistribution.of(longer, k)
+    anew = ResidualDistribution.of(replace(longer, derived=Derived(), left_out=None), k)
+    assert_allclose(own.residuals, anew.residuals, atol=1e-9)
+    assert_allclose(own.scores, anew.scores, rtol=1e-7)
+    n_known = min(68, n_most)
+    assert asked[1 if n_most > 60 else 0] <= n_known
+    if k == K and not bank.network.head.ranked:
+        assert asked[0] < n_known
+    shorter = longer.select(torch.arange(68) < 60, bank.weights())
+    assert shorter.left_out is None
 
 
 def test_a_score_is_exceeded_as_often_as_it_says(network):
     """Each of exchangeable rows in turn, by the interval that the others make."""
     bank = NeighborBank.build(network, *make_rows()[:2], None, SHARES)
     X, y, _ = make_rows(10, seed=1)
-    y = y + bank.predict(X)
+    z = bank.embed(X)
+    y_hat = bank.predict(z, K)
+    y = y + y_hat
     for confidence in (0.5, 0.75, 0.9):
         n_inside = torch.zeros(2)
         for i in range(10):
             rest = torch.arange(10) != i
-            residuals = (y - bank.predict(X))[rest]
-            held_out = HeldOutResiduals.of_queries(
-                residuals, 0.0, torch.ones(9).double(), bank.embed(X[rest])
+            held_out = HeldOutQueries(
+                z[rest], y[rest], None, torch.ones(9).double(), torch.full((9,), -1)
             )
             own = replace(bank, held_out=held_out, derived=Derived())
             half_width = all_of(own, X[[i]], confidence)[2]
-            n_inside += ((y[i] - bank.predict(X[[i]])).abs() <= half_width)[0]
+            n_inside += ((y[i] - y_hat[i]).abs() <= half_width)[0]
         assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)
 
 
@@ -349,7 +367,7 @@ def test_targets_that_are_all_alike(network):
     X, y, weight = make_rows()
     network.head.turn_off_trend()
     bank = NeighborBank.build(network, X, torch.zeros_like(y), weight, SHARES)
-    for answer in (*all_of(bank, X), *all_of(hold_out(bank), X)[:2]):
+    for answer in (*all_of(bank, X), *all_of(hold_out(bank, scale=0.0), X)[:2]):
         assert_array_equal(answer, torch.zeros_like(answer))
     assert all_of(hold_out(bank), X)[2].isfinite().all()
 
@@ -363,16 +381,19 @@ def test_computed_once_for_each_bank(bank):
 
     assert derived.get(count, "a bank") == derived.get(count, "a bank") == 1
     assert calls == ["a bank"]
-    own = ResidualDistribution.of(bank)
-    assert ResidualDistribution.of(bank) is own
+    own = ResidualDistribution.of(bank, K)
+    assert ResidualDistribution.of(bank, K) is own
+    other = ResidualDistribution.of(bank, 3)
+    assert not np.allclose(other.residuals, own.residuals)
+    own = ResidualDistribution.of(bank, K)
     assert bank.to(torch.device("meta")).derived is bank.derived
     keep = torch.arange(60) > 0
     others = [bank.extend(*make_rows(1)), bank.select(keep, bank.weights()[keep])]
     for other in others:
-        assert ResidualDistribution.of(other) is not own
-        assert len(ResidualDistribution.of(other).residuals) == len(other)
+        assert ResidualDistribution.of(other, K) is not own
+        assert len(ResidualDistribution.of(other, K).residuals) == len(other)
     for other in (copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))):
-        assert_array_equal(ResidualDistribution.of(other).scores, own.scores)
+        assert_array_equal(ResidualDistribution.of(other, K).scores, own.scores)
 
 
 def test_threads_compute_it_once():

@@ -211,25 +211,6 @@ def test_gradcheck_of_further_options(head, params, parameters, data):
     assert gradcheck(lambda z, y: head(z, z, y, self_index=index), (z, y), atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("softstep", [None, "s1", "s2"])
-def test_log_weights_of_some_neighbours_are_those_of_all(softstep, dtype, data):
-    z, z_n, _ = data
-    for head in (
-        make(NONA, softstep=softstep),
-        make(SoftStepKNN, softstep=softstep or "s2", rank=None),
-    ):
-        head.eval()
-        s = -torch.cdist(z, z_n)
-        low, high = s.amin(1, keepdim=True), s.amax(1, keepdim=True)
-        log_weights = head.log_weights(z, low, high).map(lambda part: part.to(dtype))
-        found = log_weights(s[:, :4].to(dtype)).double().exp()
-        weights = head.weights(z, z_n)
-        expected = weights[:, :4] / weights.amax(1, keepdim=True)
-        rtol = 1e-9 if dtype == torch.float64 else 1e-4
-        assert_allclose(found, expected.detach(), rtol=rtol, atol=1e-30)
-
-
 HEADS = [
     (NONA, {"softstep": None}),
     (NONA, {"softstep": "s2"}),
@@ -461,9 +442,39 @@ def test_last_layer_of_a_plain_training_loop(head):
     assert (y_hat - y[150:]).square().mean() < 0.2 * y[150:].var()
 
 
+@heads
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("with_self", [False, True])
+def test_prediction_from_the_nearest_alone(head, params, weighted, with_self, data):
+    z, z_n, y_n = data
+    head = make(head, **params).eval()
+    z, index = (z_n, torch.arange(9)) if with_self else (z, None)
+    weight = torch.tensor([1, 2, 0, 1, 3, 1, 1, 2, 1]).double() if weighted else None
+    y_hat = head(z, z_n, y_n, self_index=index, sample_weight=weight, n_neighbors=4)
+    total = 9 if weight is None else weight.sum()
+    for i in range(len(z)):
+        own = torch.ones(9).double() if weight is None else weight.clone()
+        if with_self:
+            own[i] = (own[i] - 1).clamp(min=0)
+        distances = torch.cdist(z[[i]], z_n)[0].masked_fill(own == 0, torch.inf)
+        near = distances.argsort()[:4]
+        s = -distances[near].unsqueeze(0)
+        left = total - int(with_self and (weight is None or bool(weight[i] > 0)))
+        weights = head.weights_of(z[[i]], s, None, own[near], torch.tensor(float(left)).double())
+        values = head.subtract_trend(z_n[near], y_n[near])
+        expected = head.add_trend(z[[i]], weights @ values)[0]
+        assert_allclose(y_hat[i].detach(), expected.detach(), rtol=1e-9)
+    for enough in (9, 20, None):
+        every = head(z, z_n, y_n, self_index=index, sample_weight=weight, n_neighbors=enough)
+        assert_array_equal(
+            every.detach(), head(z, z_n, y_n, self_index=index, sample_weight=weight).detach()
+        )
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("softstep", ["s1", "s2"])
-def test_weights_of_the_nearest_are_those_among_all(softstep, weighted):
+def test_ranks_of_the_nearest_are_those_among_all(softstep, weighted):
+    """Of all neighbours the nearest have the weights that the mask gives them among all."""
     torch.manual_seed(0)
     head = SoftStepKNN(3, softstep=softstep, sharpness=2.0).double().eval()
     z, s = torch.randn(4, 3).double(), -torch.rand(4, 50).double()
@@ -471,18 +482,14 @@ def test_weights_of_the_nearest_are_those_among_all(softstep, weighted):
     expected = head.weights_of(z, s, sample_weight=weight)
     order = s.argsort(1, descending=True)[:, torch.randperm(20)]
     own = None if weight is None else weight.gather(1, order)
-    total = torch.tensor([[50.0]]).double() if weight is None else weight[:1].sum(1, keepdim=True)
-    if weight is not None:
-        expected = head.weights_of(z[:1], s[:1], sample_weight=weight[:1])
-        z, s, order, own = z[:1], s[:1], order[:1], own[:1]
-    found = head.weights_of_nearest(z, s.gather(1, order), total, s.amin(1, keepdim=True), own)
+    total = torch.tensor(50.0).double() if weight is None else weight.sum(1, keepdim=True)
+    found = head.weights_of(z, s.gather(1, order), None, own, total)
     expected = expected.gather(1, order)
     assert_allclose(found.detach(), (expected / expected.sum(1, keepdim=True)).detach(), rtol=1e-9)
-    # Nothing changes with what is none of them.
-    filled = torch.cat([s.gather(1, order), torch.full_like(s[:, :2], -torch.inf)], 1)
-    own = None if own is None else torch.cat([own, torch.zeros_like(own[:, :2])], 1)
-    filled = filled if own is None else filled.nan_to_num(neginf=-9.0)
-    furthest = s.amin(1, keepdim=True)
-    filled = head.weights_of_nearest(z, filled, total, furthest, own).detach()
+    # What is not there changes nothing.
+    filled = torch.cat([s.gather(1, order), torch.full_like(s[:, :2], -9)], 1)
+    own = torch.ones_like(s[:, :20]) if own is None else own
+    own = torch.cat([own, torch.zeros_like(own[:, :2])], 1)
+    filled = head.weights_of(z, filled, None, own, total).detach()
     assert_allclose(filled[:, :-2], found.detach(), rtol=1e-9)
     assert (filled[:, -2:] == 0).all()

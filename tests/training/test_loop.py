@@ -42,6 +42,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         [NONA(4, temperature=1.0) for _ in range(n_members)],
     )
     values = dict(
+        n_neighbors=None,
         max_iter=max_iter,
         batch_size=32,
         context_size=64,

@@ -1,0 +1,111 @@
+"""Samples that networks have predicted without having trained on them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from sklearn.neighbors import NearestNeighbors
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """Rows of the bank that single networks had held out before all were trained on.
+
+    Attributes
+    ----------
+    residuals : Tensor of shape (n, k)
+        Mean residuals over the networks that held a row out.
+    weight : Tensor of shape (n,)
+    rows : int Tensor of shape (n,)
+    """
+
+    residuals: torch.Tensor
+    weight: torch.Tensor
+    rows: torch.Tensor
+
+    @classmethod
+    def of_members(cls, residuals, weight, rows):
+        """Average over members.
+
+        Parameters
+        ----------
+        residuals : Tensor of shape (m, n, k)
+            Scaled targets less predictions.
+        weight : Tensor of shape (m, n) or None
+        rows : int Tensor of shape (m, n)
+        """
+        residuals, rows = residuals.double().flatten(0, 1).cpu(), rows.flatten().cpu()
+        weight = torch.ones_like(residuals[:, 0]) if weight is None else weight.flatten().cpu()
+        unique, place, counts = rows.unique(return_inverse=True, return_counts=True)
+        sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
+        own_weight = torch.empty_like(sums[:, 0])
+        own_weight[place] = weight.double()
+        return cls(sums / counts.unsqueeze(1), own_weight, unique)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def extend(self, z_new, n_rows):
+        """Those of a bank that rows join."""
+        return self
+
+    def select(self, keep, sample_weight):
+        """Those that stay when a bank keeps the rows of a mask, with new weights."""
+        is_kept = keep[self.rows]
+        rows = (keep.cumsum(0) - 1)[self.rows[is_kept]]
+        return HeldOutRows(self.residuals[is_kept], sample_weight[rows], rows)
+
+    def look_up(self, bank, n_neighbors):
+        """Embeddings (n, m, d), rows (n,), residuals (n, k) and weights (n,)."""
+        device = bank.z_n.device
+        rows = self.rows.to(device)
+        return bank.z_n[rows], rows, self.residuals.to(device), self.weight.to(device)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutQueries:
+    """Samples that were given for validation, which the neighbours there are predict.
+
+    Attributes
+    ----------
+    z : Tensor of shape (n, m, d)
+        Embeddings.
+    y : Tensor of shape (n, k)
+        Scaled targets.
+    other : Tensor of shape (n, k) or None
+        What another model predicts of them.
+    weight : Tensor of shape (n,)
+    rows : int Tensor of shape (n,)
+        Their rows of the bank, where they have joined it; else -1.
+    """
+
+    z: torch.Tensor
+    y: torch.Tensor
+    other: torch.Tensor | None
+    weight: torch.Tensor
+    rows: torch.Tensor
+
+    def __len__(self):
+        return len(self.rows)
+
+    def extend(self, z_new, n_rows):
+        """Find those that join a bank, of `n_rows` so far, with new rows (n_new, m, d)."""
+        own, new = (part.flatten(1).cpu().numpy() for part in (self.z, z_new))
+        distances, nearest = NearestNeighbors(n_neighbors=1).fit(new).kneighbors(own)
+        joins = torch.from_numpy(distances[:, 0] <= 1e-9 * (1 + np.abs(own).max(axis=1)))
+        joins &= self.rows < 0
+        joined = torch.from_numpy(nearest[:, 0]) + n_rows
+        return replace(self, rows=torch.where(joins, joined, self.rows))
+
+    def select(self, keep, sample_weight):
+        """Those whose rows stay when a bank keeps the rows of a mask; the others have none."""
+        is_kept = (self.rows >= 0) & keep[self.rows]
+        return replace(self, rows=torch.where(is_kept, (keep.cumsum(0) - 1)[self.rows], -1))
+
+    def look_up(self, bank, n_neighbors):
+        """Embeddings (n, m, d), rows (n,), residuals (n, k) and weights (n,)."""
+        device = bank.z_n.device
+        z, y, weight, rows = (part.to(device) for part in (self.z, self.y, self.weight, self.rows))
+        other = None if self.other is None else self.other.to(device)
+        y_hat = bank.predict(z, n_neighbors, other=other, own=rows)
+        return z, rows, y - y_hat, weight

@@ -1,0 +1,41 @@
+"""How near rows usually are in the learnt space."""
+
+import torch
+
+from .residuals import sample_rows
+from .search import find_nearest
+
+# A row is as novel as the mean distance of so many neighbours is large.
+_N_NEAREST = 5
+# Rows of the bank that a distance is compared with; more would tell little more.
+_MAX_COMPARED = 10_000
+
+
+def novelty(bank, z, algorithm="auto"):
+    """Share (n,) of a bank's rows that are nearer to their neighbours than queries (n, m, d)."""
+    compared, cumulative = bank.derived.get(_measure_nearness, bank)
+    distance = _mean_distance(bank, z, algorithm).cpu()
+    nearer = torch.searchsorted(compared, distance)
+    return cumulative[nearer] / cumulative[-1]
+
+
+def _measure_nearness(bank):
+    """Sorted distances (c,) of the bank's rows to others, and their cumulative weights (c + 1,)."""
+    own = sample_rows(len(bank), _MAX_COMPARED).to(bank.z_n.device)
+    distance, order = _mean_distance(bank, bank.z_n[own], own=own).sort()
+    cumulative = bank.weights()[own][order].cumsum(0)
+    return distance.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu()
+
+
+def _mean_distance(bank, z, algorithm="auto", own=None):
+    """Mean distance (n,) of the nearest rows, as far as their weights count, but the own (n,)."""
+    is_excluded = None
+    if own is not None:
+        is_excluded = lambda queries, rows: rows == own[queries].unsqueeze(1)  # noqa: E731
+    found = find_nearest(bank, z, min(_N_NEAREST, len(bank)), algorithm, is_excluded)
+    weight = torch.where(found.distances < torch.inf, bank.weights()[found.rows], 0.0)
+    before = weight.cumsum(1) - weight
+    counted = torch.minimum(weight, (_N_NEAREST - before).clamp_(min=0))
+    total = counted.sum(1)
+    mean = torch.where(counted > 0, counted * found.distances, 0.0).sum(1) / total
+    return mean.masked_fill(total == 0, torch.inf)  # there are no others
