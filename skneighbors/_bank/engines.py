@@ -1,7 +1,6 @@
 """The engines that find the nearest points, and the one place where they are chosen."""
 
 import math
-from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -11,12 +10,12 @@ from sklearn.utils import gen_batches
 
 from .._utils.blocks import bounded_length
 from .._utils.locks import ForkSafeLock
-from .._utils.threads import one_openmp_thread
+from .._utils.threads import map_batches
 
 ALGORITHMS = ("auto", "ivf", "hnsw")
 
-# Multiplications of a search that one thread does as fast as several.
-_FEW_PRODUCTS = 2**22
+# Multiplications of a search below which starting scikit-learn's loops takes longer.
+_FEW_PRODUCTS = 2**23
 # Points that torch compares with queries at a time.
 _CHUNK = 2**16
 # Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
@@ -29,36 +28,14 @@ _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
 _making = ForkSafeLock()
 
 
-class ScikitLearnEngine:
-    """Exact search on a CPU, in double precision, by scikit-learn's compiled loops."""
-
-    is_exact = True
-
-    def __init__(self, points, p, algorithm):
-        self._neighbors = NearestNeighbors(p=p).fit(points.numpy())
-        self._size = points.numel()
-
-    @staticmethod
-    def usable_for(device, algorithm):
-        """Whether it serves points on a device."""
-        return device.type == "cpu" and algorithm == "auto"
-
-    def nearest(self, queries, k):
-        """Rows (n, k) of the nearest points of queries (n, D), in any order."""
-        few = len(queries) * self._size <= _FEW_PRODUCTS
-        with config_context(assume_finite=True), one_openmp_thread() if few else nullcontext():
-            return torch.from_numpy(
-                self._neighbors.kneighbors(queries.numpy(), k, return_distance=False)
-            )
-
-
 class TorchEngine:
-    """Exact search on a GPU: products in blocks, and the smallest of each."""
+    """Exact search by torch: products in blocks, and the smallest of each."""
 
     is_exact = True
 
     def __init__(self, points, p, algorithm):
         self._points, self._p = points, p
+        self._squares = points.square().sum(1) if p == 2 else None
 
     @staticmethod
     def usable_for(device, algorithm):
@@ -76,17 +53,45 @@ class TorchEngine:
         values = queries.new_empty(len(queries), 0)
         rows = torch.empty_like(values, dtype=torch.int64)
         for start in range(0, len(self._points), chunk):
-            part = self._points[start : start + chunk]
+            part = slice(start, start + chunk)
             if self._p == 1:
-                found = torch.cdist(queries, part, p=1)
+                found = torch.cdist(queries, self._points[part], p=1)
             else:
-                found = torch.addmm(part.square().sum(1), queries, part.T, alpha=-2)
-            found = found.topk(min(k, len(part)), largest=False)
+                found = torch.addmm(self._squares[part], queries, self._points[part].T, alpha=-2)
+            found = found.topk(min(k, found.shape[1]), largest=False, sorted=False)
             values = torch.cat([values, found.values], 1)
             rows = torch.cat([rows, found.indices + start], 1)
-            best = values.topk(min(k, values.shape[1]), largest=False)
-            values, rows = best.values, rows.gather(1, best.indices)
+            if values.shape[1] > k:
+                best = values.topk(k, largest=False, sorted=False)
+                values, rows = best.values, rows.gather(1, best.indices)
         return rows
+
+
+class ScikitLearnEngine:
+    """Exact search on a CPU, in double precision, by scikit-learn's compiled loops.
+
+    Of few queries torch finds as many before these loops have begun.
+    """
+
+    is_exact = True
+
+    def __init__(self, points, p, algorithm):
+        self._neighbors = NearestNeighbors(p=p).fit(points.numpy())
+        self._of_few = TorchEngine(points, p, algorithm)
+        self._size = points.numel()
+
+    @staticmethod
+    def usable_for(device, algorithm):
+        """Whether it serves points on a device."""
+        return device.type == "cpu" and algorithm == "auto"
+
+    def nearest(self, queries, k):
+        """Rows (n, k) of the nearest points of queries (n, D), in any order."""
+        if len(queries) * self._size <= _FEW_PRODUCTS:
+            return map_batches(lambda q: self._of_few.nearest(q, k), [queries])[0]
+        with config_context(assume_finite=True):
+            found = self._neighbors.kneighbors(queries.numpy(), k, return_distance=False)
+        return torch.from_numpy(found)
 
 
 class FaissEngine:

@@ -39,8 +39,10 @@ def nearest_by_brute_force(points, queries, p, k):
 @pytest.mark.parametrize("kind", [ScikitLearnEngine, TorchEngine])
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("k", [1, 9, 300])
-def test_exact_engines_find_the_nearest(kind, p, k, monkeypatch):
+@pytest.mark.parametrize("few", [0, 2**23])
+def test_exact_engines_find_the_nearest(kind, p, k, few, monkeypatch):
     monkeypatch.setattr(engines, "_CHUNK", 70)
+    monkeypatch.setattr(engines, "_FEW_PRODUCTS", few)
     points, queries = points_of()
     rows = kind(points, p, "auto").nearest(queries, k)
     assert rows.dtype == torch.int64

@@ -11,6 +11,7 @@ from sklearn import config_context
 from skneighbors._bank import engines, search
 from skneighbors._bank.engines import EngineCache, TorchEngine
 from skneighbors._bank.search import find_nearest
+from skneighbors._utils.threads import one_openmp_thread
 
 from .test_spaces import distances_of
 
@@ -116,7 +117,7 @@ def test_threads_change_nothing(make_bank, by_member, thread_count, n_threads):
     bank = make_bank(Z)
     expected = in_order(distances_of("l2", queries, Z), 10)
     thread_count(n_threads)
-    with engines.one_openmp_thread() if n_threads == 1 else config_context():
+    with one_openmp_thread() if n_threads == 1 else config_context():
         assert_array_equal(find_nearest(bank, by_member(queries), 10).rows, expected)
 
 
