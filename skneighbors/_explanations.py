@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Of so many queries tables are printed, of so many rows and columns for each.
-_N_QUERIES, _N_ROWS, _N_COLUMNS = 10, 10, 5
+# Of so many queries tables are printed, with so many rows each; and by columns, of so many of
+# these rows, with so many columns each.
+_N_QUERIES, _N_ROWS = 10, 10
+_N_TAKEN_APART, _N_COLUMNS = 3, 5
 _NOTE = (
     "A prediction is the mean of the adjusted targets, by weight. The adjustment is how much more\n"
     "the trend gives for the query than for that row."
@@ -234,34 +236,38 @@ class Explanation:
         return [((..., k), f"_{k}") for k in range(self.prediction.shape[1])]
 
     def __str__(self):
-        shown = min(len(self), _N_QUERIES)
-        parts = [
-            "\n".join([title, *_align(cells), *lines]) for title, cells, lines in self._tables()
-        ]
-        rest = [f"... and {len(self) - shown} more queries"] if shown < len(self) else []
-        return "\n\n".join([*parts, *rest, _NOTE if self.has_trend else _NO_TREND])
+        tables = ["\n".join([title, *_align(cells)]) for title, cells in self._tables()]
+        return "\n\n".join([*tables, *self._notes()])
 
     __repr__ = __str__
 
     def _repr_html_(self):
         parts = []
-        for title, cells, lines in self._tables():
-            head, *body = [[html.escape(cell) for cell in row] for row in cells]
-            rows = ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body]
-            head = "<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"
-            parts.append(f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(rows)}</table>")
-            parts += [f"<p>{html.escape(line)}</p>" for line in lines]
-        if len(self) > _N_QUERIES:
-            parts.append(f"<p>... and {len(self) - _N_QUERIES} more queries</p>")
-        return "".join([*parts, f"<p>{html.escape(_NOTE if self.has_trend else _NO_TREND)}</p>"])
+        for title, cells in self._tables():
+            rows = [[html.escape(cell) for cell in row] for row in cells]
+            head, *body = ["<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows]
+            head = head.replace("td>", "th>")
+            parts.append(f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(body)}</table>")
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self._notes())])
+
+    def _notes(self):
+        n_others = len(self) - _N_QUERIES
+        rest = [f"... and {n_others} more queries"] if n_others > 0 else []
+        return [*rest, _NOTE if self.has_trend else _NO_TREND]
 
     def _tables(self):
-        """Title, cells and further lines of each query that is shown."""
-        return [self._describe(i) for i in range(min(len(self), _N_QUERIES))]
+        """Titles and cells of the tables of all queries that are shown."""
+        tables = []
+        for i in range(min(len(self), _N_QUERIES)):
+            write = _same_decimals(self.prediction[i], self.targets[i])
+            tables.append(self._describe(i, write))
+            if self.by_column is not None and self.has_trend:
+                n_rows = min(_N_TAKEN_APART, self.weights.shape[1])
+                tables += [self._describe_columns(i, place, write) for place in range(n_rows)]
+        return tables
 
-    def _describe(self, i):
-        """Title, cells and further lines of one query."""
-        write = _same_decimals(self.prediction[i], self.targets[i])
+    def _describe(self, i, write):
+        """Title and cells of one query's table."""
         shown = min(_N_ROWS, int((self.weights[i] > 0).sum()))
         n_others = self.weights.shape[1] - shown
         if n_others == 1:  # itself as short as a line for others
@@ -275,41 +281,36 @@ class Explanation:
             cells.append([str(label), f"{weight:.3f}", *numbers])
         if n_others:
             weight = self.weights[i, shown:]
-            total = weight.sum()
-            means = [
-                np.average(part[i, shown:], axis=0, weights=weight) if total else np.nan
-                for part in (self.targets, self.adjustments, self.adjusted_targets)
-            ]
-            numbers = write(means[0]), write(means[1], "+"), write(means[2])
-            cells.append([f"{n_others} others", f"{total:.3f}", *(numbers if total else [""] * 3)])
+            numbers = [""] * 3
+            if weight.sum():
+                target, adjustment, adjusted = (
+                    np.average(part[i, shown:], axis=0, weights=weight) for part in parts[2:]
+                )
+                numbers = write(target), write(adjustment, "+"), write(adjusted)
+            cells.append([f"{n_others} others", f"{weight.sum():.3f}", *numbers])
         if np.any(self.cut[i]):
             cells.append(["cut at the range of targets", "", "", "", write(self.cut[i], "+")])
         cells.append(["prediction", "1.000", "", "", write(self.prediction[i])])
         if not self.has_trend:
             cells = [row[:3] if row[0] != "prediction" else [*row[:2], row[4]] for row in cells]
-        title = f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}"
-        return title, cells, self._describe_columns(i, shown, write)
+        return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
 
-    def _describe_columns(self, i, shown, write):
-        """Lines that say by which columns the rows that are shown are adjusted."""
-        own, lines = self.by_column, []
-        if own is None or not self.has_trend:
-            return lines
-        for place in range(shown):
-            named = [
-                f"{own.columns[c]} {_show(own.query_values[i, c])} for "
-                f"{_show(own.row_values[i, place, c])} ({write(own.adjustments[i, place, c], '+')})"
-                for c in own.largest(i, place)
-            ]
-            n_others = np.count_nonzero(
-                np.any(own.adjustments[i, place].reshape(len(own.columns), -1), axis=1)
-            ) - len(named)
-            if n_others > 0:
-                named.append(f"{n_others} more columns")
-            lines.append(
-                f"{self.labels[i, place]} is adjusted by " + ("; ".join(named) or "nothing")
+    def _describe_columns(self, i, place, write):
+        """Title and cells of a table that says by which columns one row is adjusted."""
+        own, label = self.by_column, str(self.labels[i, place])
+        adjustments = own.adjustments[i, place]
+        largest = own.largest(i, place)
+        cells = [["column", "query", label, "adjustment"]]
+        for column in largest:
+            values = own.query_values[i, column], own.row_values[i, place, column]
+            cells.append(
+                [str(own.columns[column]), *map(_show, values), write(adjustments[column], "+")]
             )
-        return ["Adjustments by column (the query's value for the row's):", *lines]
+        others = np.delete(adjustments, largest, axis=0)
+        n_others = sum(map(np.any, others))
+        if n_others:
+            cells.append([f"{n_others} others", "", "", write(others.sum(axis=0), "+")])
+        return f"{label} is adjusted by {write(self.adjustments[i, place], '+')}", cells
 
 
 def _show(value):

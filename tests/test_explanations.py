@@ -279,7 +279,22 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
 def test_levels_that_fit_has_not_seen_are_named(estimator_class):
     why = fit_table(estimator_class).explain(ask("Zug"), by_column=True)
     assert why.by_column.query_values[0, 3] == "Zug"
-    assert "town Zug for" in str(why)
+    assert "Zug" in str(why)
+
+
+def test_adjustments_by_column_as_text(estimator_class):
+    why = fit_table(estimator_class).explain(ask(), by_column=True)
+    _, *tables, _ = str(why).split("\n\n")
+    assert len(tables) == 3
+    for place, table in enumerate(tables):
+        title, head, *rows = table.splitlines()
+        label, adjustment = title.split(" is adjusted by ")
+        assert label == why.labels[0, place]
+        assert head.split() == ["column", "query", *label.split(), "adjustment"]
+        parts = [float(row.split()[-1]) for row in rows]
+        assert_allclose(sum(parts), float(adjustment), atol=0.02)
+        shown = [row.split()[0] for row in rows]
+        assert shown == [why.by_column.columns[c] for c in why.by_column.largest(0, place)]
 
 
 def test_columns_that_are_not_there(estimator_class):
@@ -421,14 +436,17 @@ def test_many_queries_are_counted(estimator_class):
 
 
 def test_as_html(estimator_class):
-    why = fit_table(estimator_class).explain(ask("A & Co <b>"), by_column=True)
+    why = fit_table(estimator_class).explain(ask("D & Co <b>"), by_column=True)
     page = why._repr_html_()
     assert "mine &lt;i&gt;" in page
-    assert "A &amp; Co &lt;b&gt;" in page
-    assert "<b>" not in page.replace("<p><b>", "").replace("</b></p>", "")
+    assert "<td>D &amp; Co &lt;b&gt;</td>" in page
+    assert "<b>" not in page.replace("<p><b>", "")
     n_shown = np.count_nonzero(why.weights)
     n_shown += n_shown == K - 1
-    assert page.count("<tr>") == 1 + n_shown + (n_shown < K) + 1
+    main, *by_column = page.split("</table>")[:-1]
+    assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + 1
+    assert len(by_column) == 3
+    assert "<th>adjustment</th>" in by_column[0]
     for label in why.labels[0, :n_shown]:
         assert f"<td>{label}</td>" in page
 
