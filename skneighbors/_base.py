@@ -241,7 +241,7 @@ class BaseNeighborRegressor(
                 trend = BlendedTrend(*trend, share) if share > 0 else None
             other = None
             if trend is not None:
-                X = take_samples(samples.X, samples.rows)
+                X = None if trend.encoded else take_samples(samples.X, samples.rows)
                 other = trend.predict(X, samples.matrix[samples.rows], y_scaler)
                 other = torch.from_numpy(other).to(device)
             bank = self._make_bank(network, history, data.first(n_rows), recipe, other, share)

@@ -23,7 +23,6 @@ from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
 from ._utils.sklearn_private import (
     check_sample_weight,
-    take_samples,
     validate_parameter_constraints,
 )
 
@@ -229,7 +228,8 @@ class LabelledNeighborsMixin(TransformerMixin):
             if len(rows):
                 y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(encoded.device)
                 own_weight = torch.from_numpy(weight[rows]).to(encoded.device)
-                other = _predict_other(fitted, take_samples(X, rows), matrix[rows], bank)
+                other = _predict_other(fitted, X, matrix, bank)
+                other = None if other is None else other[rows]
                 encoded = encoded[torch.from_numpy(rows).to(encoded.device)]
                 bank = bank.extend(encoded, y, own_weight, other)
                 if fitted.matrix is not None:
