@@ -10,11 +10,20 @@ import numpy as np
 # these rows, with so many columns each.
 _N_QUERIES, _N_ROWS = 10, 10
 _N_TAKEN_APART, _N_COLUMNS = 3, 5
-_NOTE = (
-    "A prediction is the mean of the adjusted targets, by weight. The adjustment is how much more\n"
-    "the trend gives for the query than for that row."
+_ROWS = (
+    "Rows are those most like the query in what the model has learnt to look at; the more alike,\n"
+    "the more they weigh. "
 )
-_NO_TREND = "A prediction is the mean of the targets, by weight."
+_NO_TREND = _ROWS + "The prediction is the mean of the targets, by weight."
+_TREND = (
+    _ROWS + "The prediction is the mean of the adjusted targets, by weight.\n"
+    "adjustment = trend(query) - trend(row), where the trend is a function of the columns, learnt\n"
+    "from all rows."
+)
+_BY_COLUMN = (
+    f"Adjustments by column are those of the {_N_TAKEN_APART} heaviest rows; to_frame() has all.\n"
+    "Columns that tell of the same thing share its adjustment."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +261,11 @@ class Explanation:
 
     def _notes(self):
         n_others = len(self) - _N_QUERIES
-        rest = [f"... and {n_others} more queries"] if n_others > 0 else []
-        return [*rest, _NOTE if self.has_trend else _NO_TREND]
+        notes = [f"... and {n_others} more queries"] if n_others > 0 else []
+        notes.append(_TREND if self.has_trend else _NO_TREND)
+        if self.by_column is not None and self.has_trend:
+            notes.append(_BY_COLUMN)
+        return notes
 
     def _tables(self):
         """Titles and cells of the tables of all queries that are shown."""
@@ -287,7 +299,7 @@ class Explanation:
                     np.average(part[i, shown:], axis=0, weights=weight) for part in parts[2:]
                 )
                 numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([f"{n_others} others", f"{weight.sum():.3f}", *numbers])
+            cells.append([f"{n_others} more, mean", f"{weight.sum():.3f}", *numbers])
         if np.any(self.cut[i]):
             cells.append(["cut at the range of targets", "", "", "", write(self.cut[i], "+")])
         cells.append(["prediction", "1.000", "", "", write(self.prediction[i])])
@@ -309,7 +321,7 @@ class Explanation:
         others = np.delete(adjustments, largest, axis=0)
         n_others = sum(map(np.any, others))
         if n_others:
-            cells.append([f"{n_others} others", "", "", write(others.sum(axis=0), "+")])
+            cells.append([f"{n_others} more", "", "", write(others.sum(axis=0), "+")])
         return f"{label} is adjusted by {write(self.adjustments[i, place], '+')}", cells
 
 

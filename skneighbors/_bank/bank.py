@@ -178,6 +178,11 @@ class NeighborBank:
         return self.space.norms(self.z_n).max()
 
     @cached_property
+    def total_weight(self):
+        """Weight (1, 1) of all rows."""
+        return self.weights().sum().view(1, 1)
+
+    @cached_property
     def limits(self):
         """Smallest and largest prediction there may be, (2, k)."""
         low, high = self.targets.aminmax(dim=0)
@@ -243,7 +248,7 @@ class NeighborBank:
         )
 
     def __getstate__(self):
-        kept = ("radius", "limits")
+        kept = ("radius", "total_weight", "limits")
         return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     def embed(self, X):
@@ -366,10 +371,9 @@ class NeighborBank:
 
     def _total_weight(self, own):
         """Weight (1, 1) of all rows, or (n, 1) of those that the queries leave."""
-        weight = self.weights()
-        total = weight.sum().view(1, 1)
         if own is None:
-            return total
+            return self.total_weight
+        weight = self.weights()
         left_out = torch.where(own >= 0, weight[own], 0.0)
         if self.group is not None:
             grouped = self.group >= 0
@@ -377,7 +381,7 @@ class NeighborBank:
             by_group.index_add_(0, self.group[grouped], weight[grouped])
             group = torch.where(own >= 0, self.group[own], -1)
             left_out = torch.where(group >= 0, by_group[group], left_out)
-        return total - left_out.unsqueeze(1)
+        return self.total_weight - left_out.unsqueeze(1)
 
 
 @torch.no_grad()
