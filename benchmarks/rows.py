@@ -313,7 +313,7 @@ def report(results, output=OUTPUT):
         n_rows = groups[name].rows.max()
         title = (
             f"Test error (RMSE) relative to {reference}'s by the number of rows that a prediction "
-            f"may use: geometric mean over {name}, up to {n_rows:,} training rows each"
+            f"may use: geometric mean over {name}, up to {int(n_rows):,} training rows each"
         )
         parts.append(rst_table(title, table, 3))
     output.write_text("\n".join([*parts, versions(frame) + "\n"]), encoding="utf-8")
