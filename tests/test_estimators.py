@@ -265,6 +265,14 @@ def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
         assert_allclose(place, place[0], atol=1e-9)
 
 
+def test_which_of_tied_rows_predict_says_nothing_of_their_targets(estimator_class):
+    # Rows are numbered by X and y; of each place more are tied than predict.
+    X, y = np.repeat([[0.0], [1.0], [2.0]], 399, axis=0), np.tile(np.arange(1.0, 400), 3)
+    params = dict(n_neighbors=30, trend=None, max_iter=3, hidden_layer_sizes=(8,), random_state=0)
+    y_hat = estimator_class(**params).fit(X, y).predict([[0.0], [1.0], [2.0]])
+    assert_allclose(y_hat, 200, atol=40)
+
+
 class _Images(torch.nn.Module):
     """Small convolutional network with batch statistics of its own."""
 

@@ -6,7 +6,7 @@
 
     spaces       the joint learnt space: what is near, by the embeddings of all members
     engines      who finds the nearest: scikit-learn, torch on a GPU, FAISS if it is asked for
-    search       their order, from differences; ties go to the row of lower number
+    search       their order, from differences, and that of ties, from row numbers alone
     bank         the rows; attention among the nearest, or among all
     residuals    how far predictions miss: quantiles, spread, intervals
     held_out     what was not trained on

@@ -17,7 +17,7 @@ class Nearest(NamedTuple):
     Attributes
     ----------
     rows : int Tensor of shape (b, k)
-        The nearest first; of those as near up to rounding the lower number first.
+        The nearest first; those as near up to rounding in the :func:`tie_order`.
     distances : Tensor of shape (b, k)
         In the joint space; inf for rows that are none, where fewer than k are found.
     s : Tensor of shape (m, b, k)
@@ -85,9 +85,17 @@ def find_nearest(bank, z, k, algorithm="auto", is_excluded=None):
 _CACHED = 2**24
 
 
+def tie_order(rows):
+    """Say in which order rows come that are equally near: one that knows nothing of targets.
+
+    Rows are numbered by their features and targets, so that the numbers themselves do.
+    """
+    return rows * 2654435761 % 2**32  # Knuth's multiplicative hash, one to one
+
+
 def _order(bank, z, norms, rows, k, own, is_excluded):
     """Put candidates (b, K) in order; the first k, and whether no other row can be among them."""
-    rows = rows.sort(1).values
+    rows = rows.gather(1, tie_order(rows).argsort(1))
     missing = rows < 0
     s, distances = bank.space.compare(z, gather_rows(bank.z_n, rows.clamp(min=0)))
     furthest = distances.masked_fill(missing, -torch.inf).amax(1)
