@@ -44,12 +44,13 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
     [4.0, 2.0, 0.0]
     """
     differs = ~((queries == rows) | (np.isnan(queries) & np.isnan(rows)))
-    rng, values = np.random.default_rng(seed), None
+    values = None
     pending, n_pending = [], 0
     for pair in range(len(queries)):
         columns = np.flatnonzero(differs[pair])
         make = _all_subsets if len(columns) <= _MAX_EXACT else _some_orders
-        members, weights = make(len(columns), n_evaluations, rng)
+        # The same orders for every pair, so that one alone is the same as one among others.
+        members, weights = make(len(columns), n_evaluations, np.random.default_rng(seed))
         pending.append((pair, columns, members, weights))
         n_pending += len(members)
         if n_pending >= _N_AT_ONCE or pair == len(queries) - 1:

@@ -93,3 +93,15 @@ def test_the_same_every_time():
 def test_pairs_that_are_equal():
     X = np.ones((3, 4))
     assert_array_equal(shapley_values(smooth, X, X), np.zeros((3, 4, 2)))
+
+
+def test_a_pair_alone_is_a_pair_among_others():
+    queries, rows = pairs(4, 12)
+
+    def function(X, pair):
+        return smooth(X, 0)
+
+    values = shapley_values(function, queries, rows, 100)
+    for i in range(4):
+        alone = shapley_values(function, queries[[i]], rows[[i]], 100)
+        assert_allclose(alone[0], values[i], rtol=1e-12, atol=1e-12)

@@ -1,6 +1,6 @@
 """How far predictions miss: residuals of rows left out, and of rows held out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from .._utils.blocks import bounded_length
 _N_ANY = 10
 # Rows whose residuals are known; more would tell little more and take long.
 _MAX_ROWS = 10_000
+# Rows that join for which it pays to find out whose residuals they change.
+_MAX_JOINED = 100
 # Of the targets' standard deviation: no spread is taken to be smaller.
 _MIN_SPREAD = 1e-12
 
@@ -171,8 +173,13 @@ def _leave_out(bank, n_neighbors):
     reach = torch.empty(len(rows), dtype=torch.float64)
     is_open = torch.ones(len(rows), dtype=torch.bool)
     before = bank.left_out
-    # A rank is a share of all rows, whose number has changed.
-    if before and before.n_neighbors == n_neighbors and not bank.network.head.ranked:
+    # A rank is a share of all rows, whose number has changed; many rows change nearly all.
+    if (
+        before
+        and before.n_neighbors == n_neighbors
+        and len(bank) - before.n_rows <= _MAX_JOINED
+        and not bank.network.head.ranked
+    ):
         place = _places(rows, before.rows)
         kept = torch.nonzero(place >= 0).squeeze(1)
         y_hat[kept], reach[kept] = before.y_hat[place[kept]], before.reach[place[kept]]
@@ -210,7 +217,7 @@ def measure(bank, n_neighbors):
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True
-        known = bank.select(is_known, bank.weights()[rows])
+        known = replace(bank, held_out=None).select(is_known, bank.weights()[rows])
     if bank.has_held_out:
         z, own, missed, weight = bank.held_out.look_up(bank, n_neighbors)
         own = _places(own, rows)
