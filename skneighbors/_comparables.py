@@ -282,10 +282,11 @@ def _compare(bank, near, trends):
     total = weights.unsqueeze(2)
     even = bank.member_weight.expand_as(by_member)  # of rows without any weight
     shares = torch.where(total > 0, by_member / total, even)
-    own = gather_rows(bank.targets.unsqueeze(1) - bank.values, rows)  # the trends of the rows
+    targets = gather_rows(bank.targets, rows)
+    own = targets.unsqueeze(2) - gather_rows(bank.values, rows)  # the trends of the rows
     differences = trends[near.queries].unsqueeze(1) - own
     adjustments = torch.einsum("bkm,bkmt->bkt", shares, differences)
-    means = (total * (bank.targets[rows] + adjustments)).sum(1)
+    means = (total * (targets + adjustments)).sum(1)
     y = means.clamp(*bank.limits)
     return rows, weights, shares, adjustments, y, y - means
 
@@ -295,14 +296,12 @@ def _take_apart(fitted, bank, X, rows, shares):
     reader, table = fitted.reader, Table.of(X)
     matrix = reader.read(table)
     n, k = rows.shape
-    shares = torch.from_numpy(shares.reshape(n * k, -1)).to(bank.z_n.device)
+    device = bank.z_n.device
+    shares = torch.from_numpy(shares.reshape(n * k, -1)).to(device)
 
     def trend(mixed, pair):
-        encoded = torch.from_numpy(fitted.encoder.transform(mixed)).to(bank.z_n.device)
-        other = None
-        if fitted.trend is not None:
-            other = fitted.trend.predict(None, mixed, fitted.y_scaler)
-            other = torch.from_numpy(other).to(bank.z_n.device)
+        encoded = torch.from_numpy(fitted.encoder.transform(mixed)).to(device)
+        other = fitted.predict_other(None, mixed, device)
         trends = bank.trends(bank.embed(encoded), other)
         return torch.einsum("bm,bmt->bt", shares[pair], trends).cpu().numpy()
 

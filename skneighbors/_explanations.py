@@ -300,11 +300,12 @@ class Explanation:
                 )
                 numbers = write(target), write(adjustment, "+"), write(adjusted)
             cells.append([f"{n_others} more, mean", f"{weight.sum():.3f}", *numbers])
-        if np.any(self.cut[i]):
-            cells.append(["cut at the range of targets", "", "", "", write(self.cut[i], "+")])
-        cells.append(["prediction", "1.000", "", "", write(self.prediction[i])])
+        between = ["", ""]
         if not self.has_trend:
-            cells = [row[:3] if row[0] != "prediction" else [*row[:2], row[4]] for row in cells]
+            cells, between = [row[:3] for row in cells], []
+        if np.any(self.cut[i]):
+            cells.append(["cut at the range of targets", "", *between, write(self.cut[i], "+")])
+        cells.append(["prediction", "1.000", *between, write(self.prediction[i])])
         return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
 
     def _describe_columns(self, i, place, write):

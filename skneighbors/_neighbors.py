@@ -53,6 +53,12 @@ class FittedState:
         """Values (..., n_targets) without the last axis if y had none."""
         return values[..., 0] if self.y_ndim == 1 else values
 
+    def predict_other(self, X, matrix, device):
+        """Predictions, scaled, of the regressor beside the networks for X as given and as read."""
+        if self.trend is None:
+            return None
+        return torch.from_numpy(self.trend.predict(X, matrix, self.y_scaler)).to(device)
+
 
 class LabelledNeighborsMixin(TransformerMixin):
     """Adds what needs a bank: predictions, embeddings, :meth:`append`, :meth:`forget`.
@@ -136,7 +142,8 @@ class LabelledNeighborsMixin(TransformerMixin):
         fitted, matrix = self._read(X)
         bank, encoded = self._encode(fitted, matrix)
         with explain_out_of_memory("the number of rows at once"):
-            return fitted, bank, bank.embed(encoded), _predict_other(fitted, X, matrix, bank)
+            other = fitted.predict_other(X, matrix, encoded.device)
+            return fitted, bank, bank.embed(encoded), other
 
     def transform(self, X):
         """Embed X in the learnt space.
@@ -228,7 +235,7 @@ class LabelledNeighborsMixin(TransformerMixin):
             if len(rows):
                 y = torch.from_numpy(fitted.y_scaler.transform(y[rows])).to(encoded.device)
                 own_weight = torch.from_numpy(weight[rows]).to(encoded.device)
-                other = _predict_other(fitted, X, matrix, bank)
+                other = fitted.predict_other(X, matrix, encoded.device)
                 other = None if other is None else other[rows]
                 encoded = encoded[torch.from_numpy(rows).to(encoded.device)]
                 bank = bank.extend(encoded, y, own_weight, other)
@@ -327,11 +334,3 @@ class LabelledNeighborsMixin(TransformerMixin):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_fitted")
-
-
-def _predict_other(fitted, X, matrix, bank):
-    """Let the regressor beside the networks predict X, scaled, on a bank's device; or None."""
-    if fitted.trend is None:
-        return None
-    other = fitted.trend.predict(X, matrix, fitted.y_scaler)
-    return torch.from_numpy(other).to(bank.z_n.device)

@@ -44,13 +44,16 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
     [4.0, 2.0, 0.0]
     """
     differs = ~((queries == rows) | (np.isnan(queries) & np.isnan(rows)))
+    # The same for every pair, so that one alone is the same as one among others.
+    plans = {
+        d: _all_subsets(d) if d <= _MAX_EXACT else _some_orders(d, n_evaluations, seed)
+        for d in np.unique(differs.sum(axis=1)).tolist()
+    }
     values = None
     pending, n_pending = [], 0
     for pair in range(len(queries)):
         columns = np.flatnonzero(differs[pair])
-        make = _all_subsets if len(columns) <= _MAX_EXACT else _some_orders
-        # The same orders for every pair, so that one alone is the same as one among others.
-        members, weights = make(len(columns), n_evaluations, np.random.default_rng(seed))
+        members, weights = plans[len(columns)]
         pending.append((pair, columns, members, weights))
         n_pending += len(members)
         if n_pending >= _N_AT_ONCE or pair == len(queries) - 1:
@@ -76,7 +79,7 @@ def _evaluate(function, queries, rows, pending):
     return np.split(found, np.cumsum(sizes)[:-1])
 
 
-def _all_subsets(d, n_evaluations, rng):
+def _all_subsets(d):
     """All sets of d columns (2^d, d), and what each counts for each column (d, 2^d)."""
     subsets = [own for size in range(d + 1) for own in combinations(range(d), size)]
     members = np.zeros((len(subsets), d), dtype=bool)
@@ -91,9 +94,10 @@ def _all_subsets(d, n_evaluations, rng):
     return members, weights
 
 
-def _some_orders(d, n_evaluations, rng):
+def _some_orders(d, n_evaluations, seed):
     """Draw orders of d columns; the sets that grow along these and along their reverses."""
     n_pairs = max(1, n_evaluations // (2 * (d + 1)))
+    rng = np.random.default_rng(seed)
     orders = [rng.permutation(d) for _ in range(n_pairs)]
     orders += [order[::-1] for order in orders]
     members, weights = [], np.zeros((d, len(orders) * (d + 1)))

@@ -11,10 +11,10 @@ _N_NEAREST = 5
 _MAX_COMPARED = 10_000
 
 
-def novelty(bank, z, algorithm="auto"):
+def novelty(bank, z):
     """Share (n,) of a bank's rows that are nearer to their neighbours than queries (n, m, d)."""
     compared, cumulative = bank.derived.get(_measure_nearness, bank)
-    distance = _mean_distance(bank, z, algorithm).cpu()
+    distance = _mean_distance(bank, z).cpu()
     nearer = torch.searchsorted(compared, distance)
     return cumulative[nearer] / cumulative[-1]
 
@@ -27,12 +27,12 @@ def _measure_nearness(bank):
     return distance.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu()
 
 
-def _mean_distance(bank, z, algorithm="auto", own=None):
+def _mean_distance(bank, z, own=None):
     """Mean distance (n,) of the nearest rows, as far as their weights count, but the own (n,)."""
     is_excluded = None
     if own is not None:
         is_excluded = lambda queries, rows: rows == own[queries].unsqueeze(1)  # noqa: E731
-    found = find_nearest(bank, z, min(_N_NEAREST, len(bank)), algorithm, is_excluded)
+    found = find_nearest(bank, z, min(_N_NEAREST, len(bank)), "auto", is_excluded)
     weight = torch.where(found.distances < torch.inf, bank.weights()[found.rows], 0.0)
     before = weight.cumsum(1) - weight
     counted = torch.minimum(weight, (_N_NEAREST - before).clamp_(min=0))

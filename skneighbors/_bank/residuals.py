@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sklearn.utils import gen_batches
 
-from .._utils.blocks import bounded_length
+from .._utils.blocks import DIFFERENCES_BYTES, bounded_length
 
 # A prediction's distribution counts, beside its own neighbours, this many of any rows: few
 # neighbours alone say little of tails.
@@ -198,7 +198,7 @@ def _leave_out(bank, n_neighbors):
 def _is_reached(bank, rows, reach, n_before):
     """Whether any row from number `n_before` on is among the neighbours of `rows` (c,)."""
     new, device = bank.z_n[n_before:], bank.z_n.device
-    length = bounded_length(3 * 8 * new.numel(), 2**24)
+    length = bounded_length(3 * 8 * new.numel(), DIFFERENCES_BYTES)
     reached = []
     for batch in gen_batches(len(rows), length):
         z = bank.z_n[rows[batch].to(device)]

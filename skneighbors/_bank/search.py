@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from .._utils.blocks import bounded_length, gather_rows
+from .._utils.blocks import DIFFERENCES_BYTES, bounded_length, gather_rows
 from .._utils.threads import map_batches
 
 # How many more than are asked for an engine looks for: enough to see most ties whole.
@@ -74,15 +74,13 @@ def find_nearest(bank, z, k, algorithm="auto", is_excluded=None):
             out.s[:, own] = found.s
             return is_settled | complete
 
-        length = bounded_length(3 * 8 * candidates.shape[1] * z.shape[1:].numel(), _CACHED)
+        length = bounded_length(
+            3 * 8 * candidates.shape[1] * z.shape[1:].numel(), DIFFERENCES_BYTES
+        )
         parts = [slice(i, i + length) for i in range(0, len(open_queries), length)]
         is_settled = torch.cat(map_batches(settle, parts))
         open_queries, n_found = open_queries[~is_settled], 4 * n_found
     return out
-
-
-# Bytes of a block of differences.
-_CACHED = 2**24
 
 
 def tie_order(rows):

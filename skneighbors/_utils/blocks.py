@@ -5,6 +5,8 @@ from sklearn import get_config
 
 # Of a block that a CPU's cache can hold.
 CACHED_BYTES = 2**21
+# Of a block of differences between queries and rows.
+DIFFERENCES_BYTES = 2**24
 
 
 def keep_freed_memory():
