@@ -216,6 +216,7 @@ METHODS = {
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
     "SoftStep k-NN, no trend": _ours(SoftStepKNNRegressor, trend=None),
 } | {name: lambda seed, name=name: Nameless(name, seed) for name in NAMELESS}
+NAMES = list(METHODS)
 if find_spec("catboost") is None:
     METHODS.pop("CatBoost")
 
@@ -248,7 +249,7 @@ def relative(frame, reference):
     for value, label in VALUES.items():
         ratio = frame.pivot_table(values=value, **key).div(of_reference, axis=0)
         columns[label] = np.exp(np.log(ratio).groupby("dataset").mean()).apply(geometric_mean)
-    return pd.DataFrame(columns).reindex([method for method in METHODS if method in columns["all"]])
+    return pd.DataFrame(columns).reindex([name for name in NAMES if name in columns["all"]])
 
 
 def compared(frame):
@@ -304,7 +305,7 @@ def report(results, output=OUTPUT):
     from report import load, rst_table, versions
 
     frame, _ = load(results)
-    frame = frame[frame.method.isin(METHODS)]
+    frame = frame[frame.method.isin(NAMES)]
     reference = next(name for name in reversed(NAMELESS) if name in set(frame.method))
     groups = compared(frame)
     tables = {name: relative(group, reference) for name, group in groups.items()}
