@@ -246,7 +246,9 @@ class BaseNeighborRegressor(
                 other = torch.from_numpy(other).to(device)
             bank = self._make_bank(network, history, data.first(n_rows), recipe, other, share)
             if recipe.n_validation:
-                held_out = _measure_held_out(bank, data, history, split, held_out_other)
+                held_out = _measure_held_out(
+                    bank, data, history, split, held_out_other, recipe.n_neighbors
+                )
                 bank = replace(bank, held_out=held_out)
         self._warn_of(history)
         self._fitted = FittedState(
@@ -465,7 +467,7 @@ def _scale(samples):
     return encoder, y_scaler, (X, y_scaler.transform(y), weight, groups)
 
 
-def _measure_held_out(bank, data, history, split, other):
+def _measure_held_out(bank, data, history, split, other, n_neighbors):
     """Find residuals of what was held out; `other` (m, n, k) is what another model predicts."""
     share = bank.other_share
     if len(data.X) > len(bank):  # given for validation, and never trained on
@@ -476,4 +478,5 @@ def _measure_held_out(bank, data, history, split, other):
     y, y_hat, weight = history.best_before_refit.held_out
     if share:
         y_hat = (1 - share) * y_hat + share * other.to(y_hat.device)
-    return HeldOutRows.of_members(y - y_hat, weight, split.validation.to(y.device))
+    rows = split.validation.to(y.device)
+    return HeldOutRows.of_members(y - y_hat, weight, rows, n_neighbors)

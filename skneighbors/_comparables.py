@@ -13,6 +13,8 @@ from ._utils.blocks import gather_rows
 from ._utils.checks import check_int
 from ._utils.memory import explain_out_of_memory
 
+# Of standardised targets: no cut is taken to be smaller.
+_ROUNDING = 1e-12
 # How often the trend of a query and a row is evaluated to take an adjustment apart.
 _N_EVALUATIONS = 200
 
@@ -288,7 +290,9 @@ def _compare(bank, near, trends):
     adjustments = torch.einsum("bkm,bkmt->bkt", shares, differences)
     means = (total * (targets + adjustments)).sum(1)
     y = means.clamp(*bank.limits)
-    return rows, weights, shares, adjustments, y, y - means
+    cut = y - means
+    cut.masked_fill_(cut.abs() <= _ROUNDING, 0)
+    return rows, weights, shares, adjustments, y, cut
 
 
 def _take_apart(fitted, bank, X, rows, shares):

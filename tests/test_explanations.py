@@ -341,6 +341,8 @@ def test_rows_are_named_by_the_index(estimator_class):
     assert model._fitted.matrix.shape == (59, 4)
     with pytest.raises(ValueError, match="labels holds 'house 7'"):
         model.forget(labels=["house 7"])
+    model.forget(labels={"house 9": 1}.keys())
+    assert not np.isin(["house 7", "house 9"], model._fitted.numbering.labels).any()
 
 
 def test_rows_without_an_index_have_numbers(estimator_class):

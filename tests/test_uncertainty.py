@@ -657,6 +657,28 @@ def test_the_number_of_neighbors_may_change(estimator_class):
             assert_array_equal(answer, value)
 
 
+@pytest.mark.parametrize("k", [3, 12])
+def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k):
+    X, y = noisy_where_positive
+    model = NONARegressor(trend="linear", **QUICK | dict(n_neighbors=50, max_iter=15))
+    model.fit(X[:400], y[:400]).set_params(n_neighbors=k)
+    low, high = model.predict_interval(X[400:], 0.9).T
+    assert 0.86 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.94
+
+
+def test_rows_given_for_validation_are_found_when_they_join(estimator_class):
+    X, y, _ = make_data()
+    X_val, y_val, _ = make_data(seed=1)
+    model = estimator_class(trend="linear", **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
+    order = np.random.RandomState(0).permutation(N)
+    model.append(X_val[order], y_val[order])
+    found = model._fitted.bank.held_out.rows.numpy()
+    expected = len(model._fitted.bank) - N + np.argsort(order)
+    equal = np.isin(np.arange(N), EQUAL)  # any of these will do
+    assert_array_equal(found[~equal], expected[~equal])
+    assert np.isin(found[equal], expected[equal]).all()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_mapie_makes_intervals_of_predictions(noisy_where_positive):
     regression = pytest.importorskip("mapie.regression")

@@ -21,8 +21,10 @@ from .spaces import SPACES
 
 # Of the targets' range: how far beyond it a prediction may lie.
 _MARGIN = 0.1
-# Queries whose neighbours are looked for at a time, and attended to at a time.
+# Queries whose neighbours are looked for at a time, at most, and attended to at a time.
 _SEARCHED, _ATTENDED = 4096, 512
+# What a search keeps of a neighbour, beside its similarity by each member.
+_PER_NEIGHBOR = 4
 # Tensors of the size of the weights that attention needs at a time.
 _TEMPORARIES = 8
 # Held while something is derived, so that threads that ask at once share it.
@@ -310,7 +312,8 @@ class NeighborBank:
         if n_neighbors is None or n_neighbors >= len(self):
             return self._attend_to_all(z, function, own)
         results = []
-        for part in gen_batches(len(z), _SEARCHED):
+        row_bytes = 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
+        for part in gen_batches(len(z), min(_SEARCHED, bounded_length(row_bytes))):
             own_part = None if own is None else own[part]
             results += self._attend_to_few(
                 z[part], function, n_neighbors, algorithm, own_part, part
@@ -320,7 +323,7 @@ class NeighborBank:
     def _attend_to_few(self, z, function, n_neighbors, algorithm, own, part):
         is_excluded = None
         if own is not None:
-            is_excluded = lambda queries, rows: self._excludes(own[queries], rows)  # noqa: E731
+            is_excluded = lambda queries, rows: self.excludes(own[queries], rows)  # noqa: E731
         rows, distances, s = find_nearest(self, z, n_neighbors, algorithm, is_excluded)
         total = self._total_weight(own)
         found = None
@@ -346,7 +349,7 @@ class NeighborBank:
         def attend(batch):
             weight = self.sample_weight
             if own is not None:
-                excluded = self._excludes(own[batch], every.expand(batch.stop - batch.start, -1))
+                excluded = self.excludes(own[batch], every.expand(batch.stop - batch.start, -1))
                 weight = self.weights() * ~excluded
             q = z[batch].transpose(0, 1)
             weights = self.network.head.weights(q, z_n, sample_weight=weight)
@@ -360,7 +363,7 @@ class NeighborBank:
     def _by_share(self, weights):
         return weights * self.member_weight[:, None, None]
 
-    def _excludes(self, own, rows):
+    def excludes(self, own, rows):
         """Whether rows (b, K) are the queries' own (b,), or of their groups."""
         own = own.unsqueeze(1)
         excludes = rows == own

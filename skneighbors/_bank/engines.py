@@ -155,7 +155,7 @@ ENGINES = (FaissEngine, ScikitLearnEngine, TorchEngine)
 
 
 class EngineCache:
-    """Engines of one bank, made when first asked for: on each device, the last used.
+    """Engines of one bank, made when first asked for, one for each device and algorithm.
 
     A copy or a pickle of it is empty.
     """
@@ -165,16 +165,14 @@ class EngineCache:
 
     def get(self, bank, algorithm):
         """Engine for the points of a bank, on the device where they lie."""
-        device = bank.z_n.device
-        kept = self._kept.get(device)
-        if kept is None or kept[0] != algorithm:
+        key = bank.z_n.device, algorithm
+        if key not in self._kept:
             with _making:
-                kept = self._kept.get(device)
-                if kept is None or kept[0] != algorithm:
-                    kind = next(kind for kind in ENGINES if kind.usable_for(device, algorithm))
+                if key not in self._kept:
+                    kind = next(kind for kind in ENGINES if kind.usable_for(*key))
                     points = bank.space.row_points(bank.z_n)
-                    kept = self._kept[device] = algorithm, kind(points, bank.space.p, algorithm)
-        return kept[1]
+                    self._kept[key] = kind(points, bank.space.p, algorithm)
+        return self._kept[key]
 
     def __reduce__(self):
         return EngineCache, ()

@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
+
+from .._utils.blocks import gather_rows
+from .spaces import SPACES
+
+# Candidates for a sample's own row: products of embeddings lose digits where two coincide.
+_N_CANDIDATES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +22,17 @@ class HeldOutRows:
         Mean residuals over the networks that held a row out.
     weight : Tensor of shape (n,)
     rows : int Tensor of shape (n,)
+    n_neighbors : int or None
+        How many neighbours predicted them.
     """
 
     residuals: torch.Tensor
     weight: torch.Tensor
     rows: torch.Tensor
+    n_neighbors: int | None
 
     @classmethod
-    def of_members(cls, residuals, weight, rows):
+    def of_members(cls, residuals, weight, rows, n_neighbors):
         """Average over members.
 
         Parameters
@@ -33,6 +41,7 @@ class HeldOutRows:
             Scaled targets less predictions.
         weight : Tensor of shape (m, n) or None
         rows : int Tensor of shape (m, n)
+        n_neighbors : int or None
         """
         residuals, rows = residuals.double().flatten(0, 1).cpu(), rows.flatten().cpu()
         weight = torch.ones_like(residuals[:, 0]) if weight is None else weight.flatten().cpu()
@@ -40,7 +49,7 @@ class HeldOutRows:
         sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
         own_weight = torch.empty_like(sums[:, 0])
         own_weight[place] = weight.double()
-        return cls(sums / counts.unsqueeze(1), own_weight, unique)
+        return cls(sums / counts.unsqueeze(1), own_weight, unique, n_neighbors)
 
     def __len__(self):
         return len(self.rows)
@@ -53,13 +62,24 @@ class HeldOutRows:
         """Those that stay when a bank keeps the rows of a mask, with new weights."""
         is_kept = keep[self.rows]
         rows = (keep.cumsum(0) - 1)[self.rows[is_kept]]
-        return HeldOutRows(self.residuals[is_kept], sample_weight[rows], rows)
+        return replace(
+            self, residuals=self.residuals[is_kept], weight=sample_weight[rows], rows=rows
+        )
 
     def look_up(self, bank, n_neighbors):
         """Embeddings (n, m, d), rows (n,), residuals (n, k) and weights (n,)."""
-        device = bank.z_n.device
-        rows = self.rows.to(device)
-        return bank.z_n[rows], rows, self.residuals.to(device), self.weight.to(device)
+        rows, residuals, weight = (
+            part.to(bank.z_n.device) for part in (self.rows, self.residuals, self.weight)
+        )
+        z = bank.z_n[rows]
+        if n_neighbors != self.n_neighbors:
+            # As much as it changes what the final networks predict of these rows, left out.
+            other = None if bank.other is None else bank.other[rows]
+            before, now = (
+                bank.predict(z, k, other=other, own=rows) for k in (self.n_neighbors, n_neighbors)
+            )
+            residuals = residuals + before - now
+        return z, rows, residuals, weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +110,15 @@ class HeldOutQueries:
 
     def extend(self, z_new, n_rows):
         """Find those that join a bank, of `n_rows` so far, with new rows (n_new, m, d)."""
-        own, new = (part.flatten(1).cpu().numpy() for part in (self.z, z_new))
-        distances, nearest = NearestNeighbors(n_neighbors=1).fit(new).kneighbors(own)
-        joins = torch.from_numpy(distances[:, 0] <= 1e-9 * (1 + np.abs(own).max(axis=1)))
-        joins &= self.rows < 0
-        joined = torch.from_numpy(nearest[:, 0]) + n_rows
+        z_new = z_new.cpu()
+        search = NearestNeighbors(n_neighbors=min(_N_CANDIDATES, len(z_new)))
+        search.fit(z_new.flatten(1).numpy())
+        nearest = search.kneighbors(self.z.flatten(1).numpy(), return_distance=False)
+        nearest = torch.from_numpy(nearest)
+        distances = SPACES["l2"].compare(self.z, gather_rows(z_new, nearest))[1]
+        smallest, place = distances.min(1)
+        joins = (smallest == 0) & (self.rows < 0)
+        joined = nearest.gather(1, place.unsqueeze(1)).squeeze(1) + n_rows
         return replace(self, rows=torch.where(joins, joined, self.rows))
 
     def select(self, keep, sample_weight):

@@ -28,10 +28,13 @@ def _measure_nearness(bank):
 
 
 def _mean_distance(bank, z, own=None):
-    """Mean distance (n,) of the nearest rows, as far as their weights count, but the own (n,)."""
+    """Mean distance (n,) of the nearest rows, as far as their weights count.
+
+    Without the rows that the queries are (n,), and their groups.
+    """
     is_excluded = None
     if own is not None:
-        is_excluded = lambda queries, rows: rows == own[queries].unsqueeze(1)  # noqa: E731
+        is_excluded = lambda queries, rows: bank.excludes(own[queries], rows)  # noqa: E731
     found = find_nearest(bank, z, min(_N_NEAREST, len(bank)), "auto", is_excluded)
     weight = torch.where(found.distances < torch.inf, bank.weights()[found.rows], 0.0)
     before = weight.cumsum(1) - weight

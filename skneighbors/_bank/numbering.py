@@ -1,5 +1,6 @@
 """Which row of the bank each labelled sample is part of."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,8 +71,11 @@ class SampleNumbering:
         keep = np.bincount(row_of[left], minlength=n_rows) > 0
         weight = np.bincount(row_of[left], weights=weight_of[left], minlength=n_rows)[keep]
         place = np.where(keep, np.cumsum(keep) - 1, -1)
-        row_of = np.where(left, place[row_of], -1)
-        return SampleNumbering(row_of, weight_of, self.labels), keep, weight
+        row_of, labels = np.where(left, place[row_of], -1), self.labels
+        if labels is not None:  # nothing is left of those forgotten
+            labels = labels.copy()
+            labels[indices] = indices
+        return SampleNumbering(row_of, weight_of, labels), keep, weight
 
     def first_samples(self, n_rows):
         """First sample that each row of the bank stands for."""
@@ -122,9 +126,8 @@ class SampleNumbering:
         for sample in np.flatnonzero(~np.isnan(self.weight_of)):
             numbers.setdefault(self.labels[sample], []).append(sample)
         found = []
-        for label in (
-            [labels] if isinstance(labels, str | tuple) or np.ndim(labels) == 0 else labels
-        ):
+        is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
+        for label in [labels] if is_one else labels:
             if label not in numbers:
                 raise ValueError(f"labels holds {label!r}, which no row has that is not forgotten.")
             found += numbers.pop(label)

@@ -211,13 +211,15 @@ def _is_reached(bank, rows, reach, n_before):
 @torch.no_grad()
 def measure(bank, n_neighbors):
     """Residuals of a bank's rows left out, and scores of what was held out."""
-    left_out, known = _leave_out(bank, n_neighbors), bank
+    left_out = _leave_out(bank, n_neighbors)
     rows = left_out.rows.to(bank.z_n.device)
     residuals = bank.targets[rows] - left_out.y_hat.to(rows.device).clamp(*bank.limits)
+    # A bank of its own, lest the one that keeps this refers to itself.
+    known = replace(bank, held_out=None, left_out=None, derived=type(bank.derived)())
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True
-        known = replace(bank, held_out=None).select(is_known, bank.weights()[rows])
+        known = known.select(is_known, bank.weights()[rows])
     if bank.has_held_out:
         z, own, missed, weight = bank.held_out.look_up(bank, n_neighbors)
         own = _places(own, rows)

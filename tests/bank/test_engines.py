@@ -115,7 +115,7 @@ def bank_on(device):
     return SimpleNamespace(z_n=SimpleNamespace(device=device), space=space)
 
 
-def test_the_engine_last_used_on_a_device_is_kept(made):
+def test_engines_are_kept(made):
     cache, here, there = EngineCache(), bank_on("here"), bank_on("there")
     first = cache.get(here, "auto")
     elsewhere = cache.get(there, "hnsw")
@@ -125,6 +125,7 @@ def test_the_engine_last_used_on_a_device_is_kept(made):
     other = cache.get(here, "hnsw")
     assert cache.get(here, "hnsw") is other is not first
     assert cache.get(there, "hnsw") is elsewhere
+    assert cache.get(here, "auto") is first
     assert len(made) == 3
 
 

@@ -1,9 +1,11 @@
 """Residuals of rows left out and held out, and the distributions that they make."""
 
 import copy
+import gc
 import math
 import pickle
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
@@ -83,7 +85,7 @@ def test_residuals_are_means_over_the_members_that_held_a_row_out(members):
     residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
     own_weight = torch.from_numpy(weight[rows]).float() if weighted else None
     held_out = HeldOutRows.of_members(
-        torch.from_numpy(residuals), own_weight, torch.from_numpy(rows)
+        torch.from_numpy(residuals), own_weight, torch.from_numpy(rows), K
     )
     assert_array_equal(held_out.rows, np.unique(rows))
     assert held_out.residuals.dtype == held_out.weight.dtype == torch.float64
@@ -102,7 +104,7 @@ def _parts(held_out):
 def test_those_stay_whose_rows_do(bank, kept):
     rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
     keep[kept] = True
-    held_out = HeldOutRows(torch.randn(4, 2).double(), bank.weights()[rows], rows)
+    held_out = HeldOutRows(torch.randn(4, 2).double(), bank.weights()[rows], rows, K)
     shorter = replace(bank, held_out=held_out).select(keep, torch.arange(1, 1 + len(kept)).double())
     stays = np.isin(rows, kept)
     assert shorter.has_held_out == stays.any()
@@ -117,7 +119,7 @@ def test_those_stay_whose_rows_do(bank, kept):
 def test_a_bank_keeps_what_is_held_out(bank):
     X, y, weight = make_rows(20, seed=2)
     rows = torch.arange(0, 60, 2)
-    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows)
+    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows, K)
     longer = replace(bank, held_out=held_out).extend(X, y, weight)
     assert longer.held_out is held_out
     keep = torch.arange(80) >= 20
@@ -336,11 +338,36 @@ def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_mos
     assert_allclose(own.residuals, anew.residuals, atol=1e-9)
     assert_allclose(own.scores, anew.scores, rtol=1e-7)
     n_known = min(68, n_most)
-    assert asked[1 if n_most > 60 else 0] <= n_known
+    assert asked[0] <= n_known
     if k == K and not bank.network.head.ranked:
         assert asked[0] < n_known
     shorter = longer.select(torch.arange(68) < 60, bank.weights())
     assert shorter.left_out is None
+
+
+@pytest.mark.parametrize("k", [3, K, None])
+def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
+    """As predictions of these rows, left out, do."""
+    rows = torch.arange(0, 60, 2)
+    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows, K)
+    z, own, residuals, weight = held_out.look_up(bank, k)
+    y_hat = [bank.predict(bank.z_n[rows], n, own=rows) for n in (K, k)]
+    assert_allclose(residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
+    assert_array_equal(own, rows)
+    assert_array_equal(z, bank.z_n[rows])
+    assert_array_equal(weight, held_out.weight)
+
+
+def test_a_bank_is_freed_with_its_last_reference(network):
+    bank = NeighborBank.build(network, *make_rows()[:2], None, SHARES)
+    ResidualDistribution.of(bank, K)
+    gone = weakref.ref(bank)
+    gc.disable()
+    try:
+        del bank
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_score_is_exceeded_as_often_as_it_says(network):
