@@ -35,7 +35,8 @@ class TorchEngine:
 
     def __init__(self, points, p, algorithm):
         self._points, self._p = points, p
-        self._squares = points.square().sum(1) if p == 2 else None
+        # Without a copy of the size of the points.
+        self._squares = torch.linalg.vector_norm(points, dim=1).square_() if p == 2 else None
 
     @staticmethod
     def usable_for(device, algorithm):
