@@ -9,18 +9,20 @@ TARGET ?=
 BENCHMARK ?=
 ANEW ?= --anew
 
-# The lower bounds of setup.cfg, and a Python that they have wheels for.
-OLDEST_PYTHON ?= $(shell python3.10 --version >/dev/null 2>&1 && echo python3.10 || echo $(PYTHON))
-OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 threadpoolctl==3.1.0 torch==2.4.0
+# The lower bounds of setup.cfg, and the oldest Python: on the path, pyenv's, or what there is.
+OLDEST_PYTHON ?= $(firstword $(foreach own,python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10.*/bin/python),$(shell $(own) --version >/dev/null 2>&1 && echo $(own))) $(PYTHON))
+OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 threadpoolctl==3.1.0 safetensors==0.4.3 torch==2.4.0
 
 VENV = .venv
-BIN = $(VENV)/bin
+PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN = $(VENV)/$(PROGRAMS)
 # Two workers of one thread each: pytest-xdist shares the cores, not torch.
-PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 2 --dist worksteal
+PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/$(PROGRAMS)/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
 TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
+FAST = -m "not slow" tests
 
-.PHONY: demo benchmark benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-oldest lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-newest lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $(if $(DATA),--data "$(DATA)") $(if $(TARGET),--target "$(TARGET)")
@@ -66,12 +68,25 @@ paper-quick: $(VENV)/installed-paper
 test: $(VENV)/installed-tests
 	$(call PYTEST,$(VENV)) $(TESTED)
 
+# While you work: all but the slowest tests, in two minutes.
+test-fast: $(VENV)/installed-tests
+	$(call PYTEST,$(VENV)) $(FAST)
+
+# `make test-oldest TESTED=tests` leaves the examples in the docs out.
 test-oldest: .venv-oldest/installed
 	$(call PYTEST,.venv-oldest) $(TESTED)
+
+# With the newest release of everything, each time anew.
+test-newest:
+	rm -rf .venv-newest
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/$(PROGRAMS)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[tests]"
+	$(call PYTEST,.venv-newest) $(TESTED)
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
 	$(BIN)/python -m numpydoc lint skneighbors/*.py skneighbors/inspection/*.py skneighbors/nn/*.py
 
 docs: $(VENV)/installed-docs
@@ -89,20 +104,20 @@ wheel-check: $(VENV)/installed-build
 	rm -rf build dist .venv-wheel
 	$(BIN)/python -m build --outdir dist .
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/python -m pip install --quiet "$(TORCH)" dist/*.whl
-	cd .venv-wheel && bin/python ../benchmarks/wheel_check.py
+	.venv-wheel/$(PROGRAMS)/python -m pip install --quiet "$(TORCH)" dist/*.whl
+	cd .venv-wheel && $(PROGRAMS)/python ../benchmarks/wheel_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
+	rm -rf .venv .venv-oldest .venv-newest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
 
-$(BIN)/python:
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed-%: setup.cfg pyproject.toml | $(BIN)/python
+$(VENV)/installed-%: setup.cfg pyproject.toml | $(VENV)/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet "$(TORCH)" --editable ".[$*]"
 	touch $@
 
 .venv-oldest/installed: setup.cfg pyproject.toml
 	$(OLDEST_PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet $(OLDEST) --editable ".[tests]"
+	.venv-oldest/$(PROGRAMS)/python -m pip install --quiet $(OLDEST) --editable ".[tests]"
 	touch $@
