@@ -89,6 +89,11 @@ def _ours(estimator=NONARegressor, **params):
     return lambda seed: make_regressor(estimator, random_state=seed, **params)
 
 
+def _networks(estimator=NONARegressor, **params):
+    """Ours without boosting, all networks with a trend."""
+    return _ours(estimator, **{"trend": "linear", "blend": None} | params)
+
+
 FAST_PEERS = {
     "tuned k-NN": _knn,
     "MLPRegressor": _mlp,
@@ -102,21 +107,20 @@ DEEP_PEERS = {"RealMLP-TD": _realmlp, "TabM-D": _tabm, "xRFM-D": _xrfm, "TabR-S-
 PEERS = FAST_PEERS | DEEP_PEERS
 OURS = {
     "NONA": _ours(),
-    "NONA, no boosting": _ours(trend="linear"),
+    "NONA, no boosting": _networks(),
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
 }
-# Of the networks alone, without boosting.
 ABLATIONS = {
-    "NONA, linear head only": _ours(LinearHeadRegressor, trend="linear"),
-    "NONA, no SoftStep": _ours(trend="linear", softstep=None),
-    "NONA, no trend": _ours(trend=None),
-    "NONA, not sharpened": _ours(trend="linear", sharpness=1.0),
-    "NONA, one member": _ours(trend="linear", n_estimators=1),
-    "NONA, two hidden layers": _ours(trend="linear", hidden_layer_sizes=(256, 256)),
-    "NONA, uniform context": _ours(trend="linear", context_neighbors=None),
-    "NONA, in-batch context": _ours(trend="linear", context_size=None),
-    "NONA, no weight average": _ours(trend="linear", ema_decay=None),
-    "NONA, validation rows held out": _ours(trend="linear", refit=False),
+    "NONA, linear head only": _networks(LinearHeadRegressor),
+    "NONA, no SoftStep": _networks(softstep=None),
+    "NONA, no trend": _networks(trend=None),
+    "NONA, not sharpened": _networks(sharpness=1.0),
+    "NONA, one member": _networks(n_estimators=1),
+    "NONA, two hidden layers": _networks(hidden_layer_sizes=(256, 256)),
+    "NONA, uniform context": _networks(context_neighbors=None),
+    "NONA, in-batch context": _networks(context_size=None),
+    "NONA, no weight average": _networks(ema_decay=None),
+    "NONA, validation rows held out": _networks(refit=False),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

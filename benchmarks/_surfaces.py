@@ -1,7 +1,5 @@
 """Regression surfaces learnt on three synthetic targets, as one picture."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from _style import picture
@@ -16,6 +14,7 @@ from skneighbors.nn import NONA
 NOISE = 0.1
 SETTINGS = {
     "trend": "linear",
+    "blend": None,
     "max_iter": 120,
     "n_estimators": 1,
     "hidden_layer_sizes": (128, 128),
@@ -51,6 +50,10 @@ class _LinearHead(NONA):
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
         return self.trend(z)
 
+    def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):
+        """Weights of no neighbour: all 0."""
+        return torch.zeros_like(s)
+
     def turn_off_trend(self):
         """Keep the trend, whatever the setting: there is nothing else."""
 
@@ -58,13 +61,8 @@ class _LinearHead(NONA):
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, recipe, n_targets, trend):
-        return _LinearHead(recipe.embedding_dim, n_targets, softstep=None, trend="linear")
-
-    def _make_bank(self, *arguments):
-        """Leave nothing of the targets to average."""
-        bank = super()._make_bank(*arguments)
-        return replace(bank, values=torch.zeros_like(bank.values))
+    def _make_head(self, plan, n_targets, trend):
+        return _LinearHead(plan.embedding_dim, n_targets, softstep=None, trend="linear")
 
 
 def surface_models(**settings):

@@ -36,6 +36,7 @@ SETTINGS = {
     "max_iter": 60,
     "n_estimators": 1,
     "trend": "linear",
+    "blend": None,
     "hidden_layer_sizes": (64, 64),
     "embedding_dim": 16,
     "device": "cpu",

@@ -12,8 +12,8 @@ of each method where a prediction may use 1, 3, 10, 20, 50, 100 or all rows:
   classes: targets are tenths;
 - a random forest, whose predictions are weighted means of training targets: the heaviest rows
   alone, their weights rescaled;
-- our estimators, with and without a trend, fitted once at their defaults; then `n_neighbors` is
-  set;
+- our estimators, fitted once at their defaults, and without a trend and a second model; then
+  `n_neighbors` is set;
 - histogram boosting and CatBoost, which name no rows.
 
 `--report` writes docs/benchmark/rows.inc and rows.svg, and runs nothing.
@@ -212,7 +212,7 @@ METHODS = {
     "NCA + k-NN": lambda seed: KNN(TargetNCA()),
     "random forest": Forest,
     "NONA": _ours(NONARegressor),
-    "NONA, no trend": _ours(NONARegressor, trend=None),
+    "NONA, no trend": _ours(NONARegressor, trend=None, blend=None),
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
     "SoftStep k-NN, no trend": _ours(SoftStepKNNRegressor, trend=None),
 } | {name: lambda seed, name=name: Nameless(name, seed) for name in NAMELESS}

@@ -31,8 +31,10 @@ N_ROWS, N_LABELLED = 200, 10_000
 GRID, MEASURED_GRID = 100, 10
 ESTIMATORS = {
     "NONA": NONARegressor(random_state=0),
-    'NONA, ``trend="linear"``': NONARegressor(trend="linear", random_state=0),
-    "NONA, one network, no trees": NONARegressor(n_estimators=1, trend="linear", random_state=0),
+    "NONA, no trees": NONARegressor(trend="linear", blend=None, random_state=0),
+    "NONA, one network, no trees": NONARegressor(
+        n_estimators=1, trend="linear", blend=None, random_state=0
+    ),
     "SoftStep k-NN": SoftStepKNNRegressor(random_state=0),
     "MLPRegressor": MLPRegressor(random_state=0, max_iter=1000),
 }

@@ -45,7 +45,7 @@ def seconds_an_epoch(kind, X, y, epochs, **settings):
     model = make_regressor(ESTIMATORS[kind], **settings)
     start = time.perf_counter()
     model.fit(X, y)
-    return (time.perf_counter() - start) / model.n_iter_, model.recipe_.predictions_per_sample
+    return (time.perf_counter() - start) / model.n_iter_, model.plan_.predictions_per_sample
 
 
 def seconds_a_row(line):

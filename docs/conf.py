@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import skneighbors
-from skneighbors._recipe import TABLE, TABLE_SOFTSTEP_KNN
+from skneighbors._plan import TABLE, TABLE_SOFTSTEP_KNN
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))

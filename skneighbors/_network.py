@@ -1,4 +1,4 @@
-"""The network of an estimator: features to embedding, embedding to prediction."""
+"""The networks of an estimator, in training and fitted: rows to embeddings and predictions."""
 
 import torch
 from sklearn.utils import gen_batches
@@ -6,7 +6,8 @@ from torch import nn
 
 from ._utils.blocks import CACHED_BYTES, bounded_length
 from ._utils.threads import map_batches
-from .nn import stack_modules, take_member
+from .nn._similarity import SIMILARITIES
+from .nn._stack import stack_modules, take_member
 
 _EMBED_ROWS = 2048
 
@@ -98,6 +99,122 @@ class NeighborNetwork(nn.Module):
         index = torch.arange(n_queries, device=z.device)
         queries = z if n_queries == z.shape[1] else z[:, :n_queries]
         return self.head(queries, z, y, self_index=index, sample_weight=weight)
+
+
+class FittedNetwork(nn.Module):
+    """Networks of a fitted estimator, and the labelled rows that they predict from.
+
+    It maps rows, as the estimator's ``prepare`` makes them, to embeddings and to standardised
+    predictions of the networks alone, without a second model. In double precision, with plain
+    torch operations: ``torch.export`` and ``torch.compile`` take it. Rows that are equally near
+    where the last one may predict are chosen by torch.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+    z_n : Tensor of shape (N, m, d)
+        Embeddings of the labelled rows by the m networks.
+    targets : Tensor of shape (N, k)
+        Their standardised targets.
+    sample_weight : Tensor of shape (N,) or None
+    member_weight : Tensor of shape (m,)
+        Shares of the networks.
+    limits : Tensor of shape (2, k)
+        Smallest and largest prediction there may be.
+    n_neighbors : int or None
+        How many rows, the nearest in the joint learnt space, a prediction rests on.
+
+    Attributes
+    ----------
+    head : nn.Module
+        :class:`skneighbors.nn.NONA` or :class:`skneighbors.nn.SoftStepKNN`, of all networks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import NONARegressor
+    >>> X, y = make_friedman1(n_samples=120, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+    >>> z, y_hat = model.network_(model.prepare(X[100:]))
+    >>> z.shape, y_hat.shape
+    (torch.Size([20, 256]), torch.Size([20, 1]))
+    """
+
+    def __init__(self, network, z_n, targets, sample_weight, member_weight, limits, n_neighbors):
+        super().__init__()
+        self.network = network
+        self.n_neighbors = len(z_n) if n_neighbors is None else min(n_neighbors, len(z_n))
+        self._similarity = SIMILARITIES[self.head.similarity]
+        with torch.no_grad():
+            values = targets.unsqueeze(1) - self._trends(z_n, targets.shape[1])
+        self.register_buffer("z_n", z_n)
+        points = self._similarity.row_points(z_n)
+        self.register_buffer("points", points, persistent=False)
+        self.register_buffer("values", values)
+        total = z_n.new_tensor(len(z_n)) if sample_weight is None else sample_weight.sum()
+        self.register_buffer("total", total.view(1, 1))
+        self.register_buffer("sample_weight", sample_weight)
+        self.register_buffer("member_weight", member_weight)
+        self.register_buffer("limits", limits)
+
+    @property
+    def head(self):
+        """Head of all networks."""
+        return self.network.head
+
+    def weights_of_rows(self) -> tuple[float, float]:
+        """Weight of all labelled rows, and that of as many as predict.
+
+        Returns
+        -------
+        total, near : float
+            The latter in the mean over the rows.
+        """
+        total = float(self.total)
+        return total, total * self.n_neighbors / len(self.z_n)
+
+    def embed(self, X: torch.Tensor) -> torch.Tensor:
+        """Embed prepared rows X (n, ...) by each network, to (n, m, d)."""
+        return self.network.embed(X.unsqueeze(0)).transpose(0, 1)
+
+    def forward(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embed and predict.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n, ...)
+            Prepared rows, float64.
+
+        Returns
+        -------
+        z : Tensor of shape (n, m * d)
+            Embeddings, those of the networks side by side.
+        y_hat : Tensor of shape (n, k)
+            Standardised.
+        """
+        z = self.embed(X)
+        points = self._similarity.query_points(z)
+        # Exact for rows that nearly coincide, too.
+        distances = torch.cdist(
+            points,
+            self.points,
+            p=self._similarity.p,
+            compute_mode="donot_use_mm_for_euclid_dist",
+        )
+        rows = distances.topk(self.n_neighbors, largest=False).indices
+        q, near = z.transpose(0, 1), self.z_n[rows].permute(2, 0, 1, 3)
+        s = self._similarity(q.unsqueeze(2), near).squeeze(2)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        weights = self.head.weights_of(q, s, sample_weight=weight, total=self.total)
+        means = torch.einsum("mbn,m,bnmk->bk", weights, self.member_weight, self.values[rows])
+        trends = self._trends(z, means.shape[1])
+        y_hat = means + torch.einsum("nmk,m->nk", trends, self.member_weight)
+        return z.flatten(1), y_hat.clamp(*self.limits)
+
+    def _trends(self, z, n_targets):
+        """Trends (n, m, k) of embeddings (n, m, d)."""
+        none = z.new_zeros(z.shape[1], z.shape[0], n_targets)
+        return self.head.add_trend(z.transpose(0, 1), none).transpose(0, 1)
 
 
 def embed_in_batches(network, X):

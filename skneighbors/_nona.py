@@ -1,7 +1,15 @@
 """Nearness of neighbors attention as an estimator."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from torch import nn
+
 from ._base import BaseNeighborRegressor
+from ._plan import Recipe
 from ._utils.sklearn_private import StrOptions
+from ._utils.typing import ArrayLike
 from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
@@ -38,19 +46,25 @@ class NONARegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    trend : {"auto", "linear", "boosting"}, regressor or None, default="auto"
-        What the targets of neighbours are adjusted by.
+    trend : {"auto", "linear"}, None or sequence, default="auto"
+        What the neighbours correct, learnt with the rest.
 
-        - ``"linear"``: a linear function of the embedding, learnt with the rest. A neighbour's
-          target is raised by what it gives more for the query. Predictions can then leave the
-          range of all neighbours' targets, by at most a tenth of it.
-        - None: nothing. A prediction is a weighted mean of targets.
-        - ``"boosting"``: that and :class:`~sklearn.ensemble.HistGradientBoostingRegressor`, in
-          a mean by the `trend_share_` that rows held out choose.
-        - A scikit-learn regressor: the same with a clone of it, fitted to X and y as given.
+        - ``"linear"``: a linear function of the embedding. A neighbour's target is raised by
+          what it gives more for the query. Predictions can then leave the range of all
+          neighbours' targets, by at most a tenth of it.
+        - None: nothing.
+        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
+        - A sequence of ``"linear"`` and None: those of the networks, in turn.
+
+    blend : {"auto", "boosting"}, regressor or None, default="auto"
+        Second model, which is averaged with the networks by the `blend_share_` that rows held
+        out choose. A neighbour's target is raised by what it gives more for the query, too.
+
+        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
+        - A scikit-learn regressor: a clone of it, fitted to X and y as given.
+        - None: none. Without a trend, too, a prediction is a weighted mean of targets.
         - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
-          is no `feature_extractor`; else ``"linear"``. Where samples are few every other
-          network has no linear trend.
+          is no `feature_extractor`; else None.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -123,8 +137,9 @@ class NONARegressor(BaseNeighborRegressor):
 
     Attributes
     ----------
-    recipe_ : object
-        What every ``"auto"`` became, and what was given, by name: as `recipe_.max_iter`.
+    plan_ : object
+        What every ``"auto"`` became, and what was given, by name: as `plan_.max_iter` and
+        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same again.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardised
@@ -153,12 +168,11 @@ class NONARegressor(BaseNeighborRegressor):
         ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
         of the rows they hold out, at the best epoch before any of these are trained on.
 
-    trend_ : object or None
-        The regressor whose predictions are blended with the networks', fitted to all rows
-        (boosted trees to encoded ones and standardised targets). None without, or if its share
-        is 0.
+    blend_ : object or None
+        The second model, fitted to all rows (boosted trees to encoded ones and standardised
+        targets). None without, or if its share is 0.
 
-    trend_share_ : float
+    blend_share_ : float
         Its share in a prediction, from 0 to 1: the one that predicts the rows held out
         best, less a standard error.
 
@@ -232,33 +246,35 @@ class NONARegressor(BaseNeighborRegressor):
     def __init__(
         self,
         *,
-        n_neighbors=80,
-        similarity="l2",
-        softstep="s2",
-        softstep_parameters="pointwise",
-        trend="auto",
-        hidden_layer_sizes="auto",
-        embedding_dim=64,
-        feature_extractor=None,
-        categorical_features="from_dtype",
-        n_estimators="auto",
-        max_iter="auto",
-        batch_size=256,
-        learning_rate_init=1e-2,
-        weight_decay=0.1,
-        early_stopping="auto",
-        validation_fraction="auto",
-        algorithm="auto",
-        recipe=None,
-        device="auto",
-        random_state=None,
-        verbose=0,
-    ):
+        n_neighbors: int | None = 80,
+        similarity: str = "l2",
+        softstep: str | None = "s2",
+        softstep_parameters: str = "pointwise",
+        trend: str | Sequence[str | None] | None = "auto",
+        blend: Any = "auto",
+        hidden_layer_sizes: ArrayLike = "auto",
+        embedding_dim: int = 64,
+        feature_extractor: Callable[[], nn.Module] | None = None,
+        categorical_features: ArrayLike | None = "from_dtype",
+        n_estimators: int | str = "auto",
+        max_iter: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate_init: float = 1e-2,
+        weight_decay: float = 0.1,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float | str = "auto",
+        algorithm: str = "auto",
+        recipe: Recipe | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.similarity = similarity
         self.softstep = softstep
         self.softstep_parameters = softstep_parameters
         self.trend = trend
+        self.blend = blend
         self.hidden_layer_sizes = hidden_layer_sizes
         self.embedding_dim = embedding_dim
         self.feature_extractor = feature_extractor
@@ -276,15 +292,15 @@ class NONARegressor(BaseNeighborRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_head(self, recipe, n_targets, trend):
+    def _make_head(self, plan, n_targets, trend):
         return NONA(
-            recipe.embedding_dim,
+            plan.embedding_dim,
             n_targets,
-            similarity=self.similarity,
-            softstep=self.softstep,
-            softstep_parameters=self.softstep_parameters,
-            temperature=recipe.temperature,
+            similarity=plan.params["similarity"],
+            softstep=plan.params["softstep"],
+            softstep_parameters=plan.params["softstep_parameters"],
+            temperature=plan.recipe.temperature,
             trend=trend,
-            sharpness=1.0 if recipe.sharpness is None else recipe.sharpness,
-            eps=recipe.eps,
+            sharpness=1.0 if plan.sharpnesses else plan.recipe.sharpness,
+            eps=plan.recipe.eps,
         )

@@ -11,11 +11,11 @@ import torch
 from hypothesis import settings
 from sklearn.datasets import make_friedman1
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _recipe
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
 from skneighbors._utils import interrupts
 
 # Property tests are seeded like all others.
-settings.register_profile("seeded", derandomize=True)
+settings.register_profile("seeded", derandomize=True, deadline=None)
 settings.load_profile("seeded")
 
 
@@ -35,12 +35,12 @@ def auto(monkeypatch):
     """Setter of what "auto" becomes, from so many distinct samples on."""
 
     def change(start=0, **values):
-        before = _recipe.values_for
+        before = _plan.values_for
 
         def values_for(n_samples, tables):
             return before(n_samples, tables) | (values if n_samples >= start else {})
 
-        monkeypatch.setattr(_recipe, "values_for", values_for)
+        monkeypatch.setattr(_plan, "values_for", values_for)
 
     return change
 
@@ -61,14 +61,16 @@ def leave_one_out():
 
     @torch.no_grad()
     def predict(model, X):
-        fitted, bank, encoded = model._check_queries(X)
+        fitted, queries, search = model._ask(X)
+        bank, z = fitted.transform(queries, search)
         # The bank has an order of its own.
         position = torch.from_numpy(np.argsort(fitted.samples))
-        alone = replace(bank, other=None, other_share=0.0)
-        values = bank.targets.unsqueeze(1) - alone.trends(bank.z_n)
+        alone = replace(bank, blend_share=0.0)
+        values = bank.targets.unsqueeze(1) - alone.baselines(bank.z_n, bank.blended)
         alone = replace(alone, values=values)
-        y_hat = alone.predict(bank.embed(encoded), model.n_neighbors, own=position)
-        return fitted.y_scaler.inverse_transform(y_hat.numpy()).ravel()
+        nothing = torch.zeros(len(z), bank.targets.shape[1])
+        y_hat = alone.predict(z, nothing, model.n_neighbors, own=position)
+        return fitted.target.inverse_transform(y_hat.numpy()).ravel()
 
     return predict
 

@@ -15,19 +15,22 @@ PACKAGE = Path(skneighbors.__file__).parent
 # Each room may import those below it; rooms side by side do not know each other.
 FLOORS = [
     {"__init__"},
+    {"_load"},
     {"_nona", "_softstep_knn", "inspection"},
     {"_base"},
-    {"_comparables", "_uncertainty"},
-    {"_neighbors"},
-    {"_training", "_bank", "_trend"},
-    {"_columns", "_network"},
-    {"_recipe"},
-    {"_utils", "_explanations", "_shapley"},
+    {"_archive"},
+    {"_fit"},
+    {"_training", "_blend", "_model"},
+    {"_target"},
+    {"_columns", "_network", "_plan"},
+    {"_utils"},
     {"nn"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(PACKAGE.rglob("*.py"))
+WINGS = ["_archive", "_blend", "_columns", "_model", "_training", "_utils", "inspection", "nn"]
 MAX_FUNCTION_LINES = 60
+MAX_MODULE_LINES = 350
 
 
 def module_id(path):
@@ -38,11 +41,15 @@ def room_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path):
     """Modules of the package, as paths of names, and other packages that a module imports."""
     inside, packages = set(), set()
     here = path.relative_to(PACKAGE).with_suffix("").parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             packages |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -56,8 +63,35 @@ def imports(path):
     return inside, packages
 
 
+def names_from_other_rooms(path):
+    """What a module imports from other rooms of the package: names there, and here."""
+    here, room = path.relative_to(PACKAGE).with_suffix("").parts, room_of(path)
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = (*here[: len(here) - node.level], *(node.module or "").split("."))
+            # A room itself may be imported, whatever its name.
+            if base[0] not in ("", room):
+                yield from ((alias.name, alias.asname or alias.name) for alias in node.names)
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_attributes(tree):
+    """Private names that are looked up, and the nodes on which they are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            yield node.value, node.attr
+
+
+def has_name(node, names):
+    return isinstance(node, ast.Name) and node.id in names
+
+
 def test_every_room_has_a_place():
     assert {room_of(path) for path in MODULES} == set(FLOOR)
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(WINGS)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_id)
@@ -68,7 +102,7 @@ def test_imports_point_one_way(path):
     assert "skneighbors" not in packages  # a way around the rooms
 
 
-@pytest.mark.parametrize("wing", ["_bank", "_columns", "_training", "_utils", "inspection", "nn"])
+@pytest.mark.parametrize("wing", WINGS)
 def test_no_circles_within_a_wing(wing):
     graph = {}
     for path in (PACKAGE / wing).glob("*.py"):
@@ -81,22 +115,52 @@ def test_no_circles_within_a_wing(wing):
 @pytest.mark.parametrize("path", sorted((PACKAGE / "nn").glob("*.py")), ids=module_id)
 def test_nn_is_plain_torch(path):
     _, packages = imports(path)
-    assert packages <= {"copy", "math", "numpy", "scipy", "torch", "typing"}
+    plain = {"__future__", "collections", "copy", "math", "typing"}
+    assert packages <= {*plain, "numpy", "scipy", "torch"}
 
 
 def test_scikit_learns_private_names_stand_in_one_file():
     for path in MODULES:
         if path.stem == "sklearn_private":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
                 names = [*node.module.split("."), *(alias.name for alias in node.names)]
                 assert not any(name.startswith("_") for name in names), (path, names)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_private_names_stay_in_their_room(path):
+    names = list(names_from_other_rooms(path))
+    assert not [name for name, _ in names if is_private(name)]
+    tree, own_names = tree_of(path), {own for _, own in names}
+    found = list(private_attributes(tree))
+    # What a class inherits is its own.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            own_names -= {base.id for base in node.bases if isinstance(base, ast.Name)}
+    if room_of(path) == "inspection":  # which is handed estimators, and what they are made of
+        assert not [attr for on, attr in found if not has_name(on, {"self", "cls"})]
+    else:
+        assert not [attr for on, attr in found if has_name(on, own_names)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_modules_are_read_in_one_sitting(path):
+    """Comments count; docstrings and blank lines do not."""
+    documented = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    assert sum(1 for i, line in lines if line.strip() and i not in documented) <= MAX_MODULE_LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
 def test_functions_read_from_top_to_bottom(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             if body:
@@ -118,10 +182,12 @@ def test_import_is_light():
 def test_public_names():
     assert set(skneighbors.__all__) == {
         "PAPER",
+        "ModelFileError",
         "NONARegressor",
         "Recipe",
         "SoftStepKNNRegressor",
         "__version__",
+        "load",
         "nn",
     }
     for module in (inspection, nn):

@@ -102,7 +102,8 @@ BAD_PARAMETERS = {
     "softstep_parameters": ["local", None],
     "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, "high", np.nan],
-    "trend": ["quadratic", True],
+    "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", "boosting"], ["auto"]],
+    "blend": ["quadratic", "linear", True, ["boosting"]],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
@@ -278,21 +279,28 @@ def test_bad_groups(estimator_class, groups, message):
         estimator_class(early_stopping=True).fit(X, y, groups=groups)
 
 
-@pytest.mark.parametrize("trend", ["boosting", Ridge()])
+@pytest.mark.parametrize("blend", ["boosting", Ridge()])
 @pytest.mark.parametrize("given", [{}, {"X_val": X, "y_val": y}])
-def test_what_needs_rows_held_out(estimator_class, trend, given):
-    with pytest.raises(ValueError, match=r"early_stopping must not be False with (trend|X_val)"):
-        estimator_class(trend=trend, early_stopping=False).fit(X, y, **given)
+def test_what_needs_rows_held_out(estimator_class, blend, given):
+    needed = "X_val" if given else re.escape(f"blend={blend!r}")
+    with pytest.raises(ValueError, match=f"early_stopping must not be False with {needed}"):
+        estimator_class(blend=blend, early_stopping=False).fit(X, y, **given)
 
 
-def test_a_trend_is_no_class(estimator_class):
-    with pytest.raises(TypeError, match=r"trend must be a regressor, not a class; got .*Ridge"):
-        estimator_class(trend=Ridge).fit(X, y)
+def test_a_sharpness_needs_rows_held_out(estimator_class):
+    model = estimator_class(early_stopping=False, recipe=Recipe(sharpness="held-out"))
+    with pytest.raises(ValueError, match="must not be False with sharpness='held-out'"):
+        model.fit(X, y)
+
+
+def test_a_blend_is_no_class(estimator_class):
+    with pytest.raises(TypeError, match=r"blend must be a regressor, not a class; got .*Ridge"):
+        estimator_class(trend="auto", blend=Ridge).fit(X, y)
 
 
 def test_boosting_needs_a_table(estimator_class):
-    model = estimator_class(trend="boosting", feature_extractor=torch.nn.Identity)
-    with pytest.raises(ValueError, match="trend='boosting' needs a table"):
+    model = estimator_class(trend="auto", blend="boosting", feature_extractor=torch.nn.Identity)
+    with pytest.raises(ValueError, match="blend='boosting' needs a table"):
         model.fit(X, y)
 
 
@@ -302,19 +310,19 @@ class _Broken(Ridge):
 
 
 @pytest.mark.parametrize("value", ["red", np.nan])
-def test_what_a_trend_does_not_take(estimator_class, value):
-    with pytest.raises(ValueError, match=r"trend=Ridge\(\) failed on X and y as given"):
-        estimator_class(trend=Ridge()).fit(with_value(X, value), y)
+def test_what_a_blend_does_not_take(estimator_class, value):
+    with pytest.raises(ValueError, match=r"blend=Ridge\(\) failed on X and y as given"):
+        estimator_class(trend="auto", blend=Ridge()).fit(with_value(X, value), y)
 
 
-def test_a_trend_that_predicts_nothing(estimator_class):
-    with pytest.raises(ValueError, match="trend predicts NaN or infinity"):
-        estimator_class(trend=_Broken()).fit(X, y)
+def test_a_blend_that_predicts_nothing(estimator_class):
+    with pytest.raises(ValueError, match="blend predicts NaN or infinity"):
+        estimator_class(trend="auto", blend=_Broken()).fit(X, y)
 
 
-def test_weights_that_a_trend_does_not_take(estimator_class):
-    model = estimator_class(trend=KNeighborsRegressor())
-    with pytest.raises(ValueError, match=r"trend must take sample_weight in fit.*KNeighbors"):
+def test_weights_that_a_blend_does_not_take(estimator_class):
+    model = estimator_class(trend="auto", blend=KNeighborsRegressor())
+    with pytest.raises(ValueError, match=r"blend must take sample_weight in fit.*KNeighbors"):
         model.fit(X, y, sample_weight=1 + y**2)
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._bank import engines
+from skneighbors._model import engines
 from skneighbors._training.trainer import Trainer
 
 SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
@@ -31,14 +31,15 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(8)))
-    assert len(model._fitted.numbering) == len(model._fitted.bank) == n_fit + 80
+    assert len(model._model.numbering) == len(model._model.bank) == n_fit + 80
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
-    assert len(model._fitted.bank) == n_fit
+    assert len(model._model.bank) == n_fit
     rows = model.set_params(n_neighbors=None).explain(X[:3]).samples
     assert_array_equal(np.sort(rows, 1), np.tile(np.arange(n_fit), (3, 1)))
 
 
+@pytest.mark.slow
 def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     X, X_test, y, _ = friedman
     stop, n_ids, n_neighbors = threading.Event(), len(X), model.n_neighbors
@@ -105,7 +106,7 @@ def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
     X, X_test, y, _ = friedman
     thread_count(1)
     model = NONARegressor(n_neighbors=5, **SMALL).fit(X, y)
-    model._fitted = copy.deepcopy(model._fitted)  # which has no engine
+    model._model = copy.deepcopy(model._model)  # which has no engine
     inside, go_on = threading.Event(), threading.Event()
 
     class Waiting(engines.ScikitLearnEngine):

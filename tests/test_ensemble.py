@@ -11,10 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
-from skneighbors import NONARegressor, Recipe, _base
+from skneighbors import NONARegressor, Recipe, _fit
+from skneighbors._blend import NoSecondModel
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._recipe import resolve
+from skneighbors._plan import make_plan
+from skneighbors._target import Target
 from skneighbors._training.batches import Batch
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
@@ -30,18 +32,21 @@ def friedman():
 
 def member_predictions(model, X):
     """Predictions of each member by itself, from all rows, (m, n)."""
-    bank = model._fitted.bank
+    bank = model._model.bank
     with torch.no_grad():
-        z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X))).transpose(0, 1)
+        z = bank.embed(torch.from_numpy(model._model.encoder.transform(X))).transpose(0, 1)
         z_n = bank.z_n.transpose(0, 1)
         y_n = bank.targets.expand(len(z), -1, -1)
         y_hat = bank.network.head(z, z_n, y_n, sample_weight=bank.sample_weight)
-    return np.stack([model._fitted.y_scaler.inverse_transform(y.numpy()).ravel() for y in y_hat])
+    return np.stack([model._model.target.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
+@pytest.mark.slow
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
     X, X_test, y, y_test = friedman
-    params = dict(n_neighbors=None, n_estimators=3, trend="linear", max_iter=20, random_state=0)
+    params = dict(
+        n_neighbors=None, n_estimators=3, trend="linear", blend=None, max_iter=20, random_state=0
+    )
     model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
     assert_allclose(model.estimator_weights_, 1 / 3)
@@ -57,11 +62,11 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
-    bank = dataclasses.replace(model._fitted.bank, other=None, other_share=0.0)
-    values = bank.targets.unsqueeze(1) - bank.trends(bank.z_n)
+    bank = dataclasses.replace(model._model.bank, blend_share=0.0)
+    values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
     bank = dataclasses.replace(bank, values=values)
-    model._fitted = dataclasses.replace(model._fitted, bank=bank, trend=None)
-    members, bank = member_predictions(model, X_test), model._fitted.bank
+    model._model = dataclasses.replace(model._model, bank=bank, second=NoSecondModel(1))
+    members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
     model.estimator_weights_[:] = 0  # which tells, and sets nothing
@@ -72,24 +77,22 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
         model.predict(X_test), (shares @ members).clip(y.min() - margin, y.max() + margin)
     )
     # What the members average: targets, or what a trend leaves of them.
-    y_n = torch.from_numpy(
-        model._fitted.y_scaler.transform(y[model._fitted.samples].reshape(-1, 1))
-    )
+    y_n = torch.from_numpy(model._model.target.transform(y[model._model.samples].reshape(-1, 1)))
     own = bank.values.unbind(1)
     assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
-    z = bank.embed(torch.from_numpy(model._fitted.encoder.transform(X_test)))
+    z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
     each = bank.network.head.weights(z.transpose(0, 1), bank.z_n.transpose(0, 1)).numpy()
-    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._fitted.samples)]
+    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._model.samples)]
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
 
 def test_shares_are_those_of_the_members(friedman, monkeypatch):
     shares = torch.tensor([0.9, 0.1]).double()
-    monkeypatch.setattr(_base, "inverse_mse_weights", lambda *args: shares)
+    monkeypatch.setattr(_fit, "inverse_error_weights", lambda *args: shares)
     X, _, y, _ = friedman
     model = NONARegressor(n_estimators=2, max_iter=1, random_state=0).fit(X, y)
     assert_allclose(model.estimator_weights_, [0.9, 0.1])
-    assert model._fitted.bank.network.head.trend.on.tolist() == [1, 0]
+    assert model._model.bank.network.head.trend.on.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -103,21 +106,25 @@ def test_shares_are_those_of_the_members(friedman, monkeypatch):
         (99, {}, ("linear",) * 2),  # nothing is held out to weigh them by
         (500, {}, ("linear",) * 2),
         (300, {"early_stopping": False}, ("linear",) * 4),
-        (300, {"trend": "linear"}, ("linear",) * 4),
-        (300, {"trend": None}, (None,) * 4),
+        (300, {"trend": "linear", "blend": None}, ("linear",) * 4),
+        (300, {"trend": None, "blend": None}, (None,) * 4),
+        (300, {"trend": ["linear", None, None]}, ("linear", None, None, "linear")),
+        (99, {"trend": (None, "linear")}, (None, "linear")),
     ],
 )
 def test_which_members_have_a_trend(n_rows, params, trends):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
-    assert model.recipe_.trends == trends
-    assert model._fitted.bank.z_n.shape[1] == len(model.estimator_weights_) == len(trends)
+    assert model.plan_.trends == trends
+    assert model._model.bank.z_n.shape[1] == len(model.estimator_weights_) == len(trends)
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 
 def test_weights_are_those_of_the_mean(estimator_class, friedman):
     X, X_test, y, _ = friedman
-    model = estimator_class(n_estimators=2, trend=None, max_iter=5, random_state=0).fit(X, y)
+    model = estimator_class(n_estimators=2, trend=None, blend=None, max_iter=5, random_state=0).fit(
+        X, y
+    )
     weights = model.neighbor_weights(X_test)
     assert_allclose(weights.sum(axis=1), 1)
     assert_allclose(weights @ y, model.predict(X_test))
@@ -147,6 +154,7 @@ def with_near_rows(context_neighbors=4, **params):
     return NONARegressor(recipe=recipe, batch_size=32, random_state=0, **params)
 
 
+@pytest.mark.slow
 def test_near_rows_as_context(friedman):
     X, X_test, y, y_test = friedman
     near = with_near_rows(max_iter=15).fit(X, y)
@@ -157,6 +165,7 @@ def test_near_rows_as_context(friedman):
     assert_array_equal(near.predict(X_test), again.predict(X_test))
 
 
+@pytest.mark.slow
 def test_near_rows_with_sample_weight(friedman):
     X, X_test, y, y_test = friedman
     weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
@@ -166,6 +175,7 @@ def test_near_rows_with_sample_weight(friedman):
     assert model.score(X_test, y_test) > 0.5
 
 
+@pytest.mark.slow
 def test_large_data_look_for_near_rows():
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(2500, 2))
@@ -181,10 +191,11 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
     estimator = NONARegressor()
-    recipe = resolve(estimator, 20, estimator._tables(), "auto")
+    plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
+    target = Target(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = LabelledRows(X, y, sample_weight)
-    trainer = Trainer(network, data, split, recipe, torch.Generator())
+    trainer = Trainer(network, data, split, plan, target, torch.Generator())
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)
@@ -218,6 +229,7 @@ def apart(auto):
     auto(parallel=True)
 
 
+@pytest.mark.slow
 def test_members_apart_do_not_depend_on_the_number_of_threads(
     estimator_class, friedman, apart, thread_count, monkeypatch
 ):
@@ -243,19 +255,23 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
     assert_array_equal(predictions[2], predictions[0])
 
 
+@pytest.mark.slow
 def test_members_apart_whose_head_learns_nothing(friedman, apart):
     X, X_test, y, y_test = friedman
-    bare = dict(softstep=None, trend=None, recipe=Recipe(temperature=None))
+    bare = dict(softstep=None, trend=None, blend=None, recipe=Recipe(temperature=None))
     model = NONARegressor(max_iter=15, batch_size=64, random_state=0, **bare).fit(X, y)
     assert model.score(X_test, y_test) > 0.3
 
 
+@pytest.mark.slow
 def test_an_error_in_one_member_ends_all(
     estimator_class, friedman, apart, thread_count, monkeypatch
 ):
     X, X_test, y, _ = friedman
     thread_count(2)
-    model = estimator_class(n_estimators=2, trend="linear", max_iter=2, random_state=0).fit(X, y)
+    model = estimator_class(
+        n_estimators=2, trend="linear", blend=None, max_iter=2, random_state=0
+    ).fit(X, y)
     before = model.predict(X_test)
     original, steps = Trainer._learning_rate, itertools.count(1)
 
@@ -275,6 +291,7 @@ def test_an_error_in_one_member_ends_all(
     assert_array_equal(model.predict(X_test), before)
 
 
+@pytest.mark.slow
 def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
     X, X_test, y, _ = friedman
     recipe = Recipe(learning_rate="constant")
@@ -336,11 +353,11 @@ def test_members_share_no_feature_extractor(estimator_class, friedman):
     X, _, y, _ = friedman
     extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    params = dict(n_estimators=2, trend="linear", max_iter=3, random_state=0)
+    params = dict(n_estimators=2, trend="linear", blend=None, max_iter=3, random_state=0)
     model = estimator_class(feature_extractor=lambda: extractor, **params).fit(X, y)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name])  # trained as copies
-    one, other = model._fitted.bank.network.feature_extractors
+    one, other = model._model.bank.network.feature_extractors
     assert not torch.equal(one[0].weight, other[0].weight)
     # Trained in training mode, in whatever mode it came.
     assert one[1].num_batches_tracked > 0

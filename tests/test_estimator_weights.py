@@ -10,6 +10,7 @@ def predict(estimator_class, X, y, sample_weight, X_test, **params):
     return model.fit(X, y, sample_weight=sample_weight).predict(X_test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
     X, X_test, y, _ = friedman
@@ -21,12 +22,14 @@ def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
     assert_array_equal(weighted, copied)
 
 
+@pytest.mark.slow
 def test_unit_weights_are_no_weights(estimator_class, friedman):
     X, X_test, y, _ = friedman
     unweighted = predict(estimator_class, X, y, None, X_test)
     assert_array_equal(predict(estimator_class, X, y, np.ones(len(X)), X_test), unweighted)
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_are_never_seen(estimator_class, friedman):
     X, X_test, y, _ = friedman
     weight = np.ones(len(X))
@@ -37,6 +40,7 @@ def test_rows_of_weight_zero_are_never_seen(estimator_class, friedman):
     assert_array_equal(predict(estimator_class, spoilt_X, spoilt_y, weight, X_test), clean)
 
 
+@pytest.mark.slow
 def test_fractional_weights_pull_towards_the_heavy_rows(estimator_class):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(200, 2))
@@ -46,6 +50,7 @@ def test_fractional_weights_pull_towards_the_heavy_rows(estimator_class):
     assert abs(y_hat.mean() - 0.9) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
     estimator_class, friedman, early_stopping
@@ -59,6 +64,7 @@ def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
     assert min(scores) > scores[0] - 0.05
 
 
+@pytest.mark.slow
 def test_a_scalar_weight_and_several_targets(estimator_class, friedman):
     X, X_test, y, _ = friedman
     Y = np.column_stack([y, -y])

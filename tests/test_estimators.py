@@ -65,7 +65,7 @@ def least_margin(model, X):
     """How close to 0 or 1 the parameters of the masks of rows X come."""
     z = torch.from_numpy(model.transform(X))[None]
     with torch.no_grad():
-        a, b, t = model._fitted.bank.network.head.softstep.thresholds(z)
+        a, b, t = model._model.bank.network.head.softstep.thresholds(z)
     b = (b - a) / (1 - a)
     return min(a.min(), 1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
 
@@ -95,6 +95,7 @@ def test_row_alone_equals_row_in_batch(estimator_class, friedman):
     assert_allclose(alone, together, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_several_targets(estimator_class, friedman):
     X, X_test, y, y_test = friedman
     model = estimator_class(max_iter=60, random_state=0)
@@ -145,6 +146,7 @@ def test_set_output(estimator_class, friedman):
     assert_array_equal(embedded, plain)
 
 
+@pytest.mark.slow
 def test_transformer_before_neighbours(estimator_class, friedman):
     X, X_test, y, y_test = friedman
     pipeline = make_pipeline(
@@ -153,6 +155,7 @@ def test_transformer_before_neighbours(estimator_class, friedman):
     assert pipeline.score(X_test, y_test) > KNeighborsRegressor().fit(X, y).score(X_test, y_test)
 
 
+@pytest.mark.slow
 def test_grid_search_over_softstep_in_a_pipeline(friedman):
     X, X_test, y, y_test = friedman
     grid = {
@@ -172,7 +175,7 @@ def test_cross_val_score(estimator_class, friedman):
 
 def test_neighbors_make_the_prediction(friedman):
     X, X_test, y, _ = friedman
-    model = NONARegressor(trend=None, max_iter=10, random_state=0).fit(X, y)
+    model = NONARegressor(trend=None, blend=None, max_iter=10, random_state=0).fit(X, y)
     explanation = model.explain(X_test)
     weights, rows = explanation.weights, explanation.samples
     assert weights.shape == rows.shape == (len(X_test), model.n_neighbors)
@@ -197,6 +200,7 @@ def test_tiny(estimator_class, n_samples):
     assert abs(y_hat.mean() - y.mean()) < 15
 
 
+@pytest.mark.slow
 def test_constant_columns_change_nothing_but_the_seeds(estimator_class, friedman):
     X, X_test, y, y_test = friedman
     widen = lambda X: np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])  # noqa: E731
@@ -218,6 +222,7 @@ def test_constant_features_only(estimator_class):
     assert_allclose(y_hat, y.mean(), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 3.7, -1e30, 1e300])
 def test_constant_y(estimator_class, value, friedman):
     X, X_test, *_ = friedman
@@ -225,6 +230,7 @@ def test_constant_y(estimator_class, value, friedman):
     assert_allclose(model.predict(X_test), value)
 
 
+@pytest.mark.slow
 def test_one_feature_and_a_thousand(estimator_class):
     rng = np.random.RandomState(0)
     x = rng.uniform(-3, 3, (150, 1))
@@ -235,6 +241,7 @@ def test_one_feature_and_a_thousand(estimator_class):
     assert np.isfinite(y_hat).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
 def test_extreme_scales(estimator_class, scale, friedman):
     X, X_test, y, y_test = friedman
@@ -248,12 +255,13 @@ def test_outliers_in_queries_are_finite(estimator_class, friedman):
     assert np.isfinite(model.predict(X_test * 1e300)).all()
 
 
+@pytest.mark.slow
 def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
     # Two places, each with copies of different targets; nothing tells copies apart.
     X = np.repeat([[0.0, 1.0], [5.0, -1.0]], 20, axis=0)
     rng = np.random.RandomState(0)
     y = np.repeat([10.0, 20.0], 20) + rng.normal(size=40)
-    params = dict(n_neighbors=None, trend=None, random_state=0, max_iter=300)
+    params = dict(n_neighbors=None, trend=None, blend=None, random_state=0, max_iter=300)
     model = estimator_class(**params).fit(X, y)
     y_hat, of_some = model.predict(X), clone(model).set_params(n_neighbors=12).fit(X, y).predict(X)
     for part in (slice(0, 20), slice(20, 40)):
@@ -268,7 +276,9 @@ def test_equal_rows_get_the_mean_of_their_targets(estimator_class):
 def test_which_of_tied_rows_predict_says_nothing_of_their_targets(estimator_class):
     # Rows are numbered by X and y; of each place more are tied than predict.
     X, y = np.repeat([[0.0], [1.0], [2.0]], 399, axis=0), np.tile(np.arange(1.0, 400), 3)
-    params = dict(n_neighbors=30, trend=None, max_iter=3, hidden_layer_sizes=(8,), random_state=0)
+    params = dict(
+        n_neighbors=30, trend=None, blend=None, max_iter=3, hidden_layer_sizes=(8,), random_state=0
+    )
     y_hat = estimator_class(**params).fit(X, y).predict([[0.0], [1.0], [2.0]])
     assert_allclose(y_hat, 200, atol=40)
 
@@ -285,6 +295,7 @@ class _Images(torch.nn.Module):
         return self.drop(self.conv(x).relu().mean((2, 3)))
 
 
+@pytest.mark.slow
 def test_feature_extractor_on_images(estimator_class):
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(60, 1, 6, 6))
@@ -335,7 +346,7 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     X, _, _, _ = friedman
     noise = np.random.RandomState(0).normal(size=len(X))
     model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
-    assert model.n_iter_ < model.recipe_.max_iter  # stopped, and trained again
+    assert model.n_iter_ < model.plan_.max_iter  # stopped, and trained again
     last = capfd.readouterr().err.rstrip().split("\r")[-1]
     assert "on all rows" in last
     assert f"best={max(model.validation_scores_):.4f}" in last
@@ -345,6 +356,7 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     assert int(total) == model.n_iter_ + model.best_iter_
 
 
+@pytest.mark.slow
 def test_the_bar_keeps_silent_while_rows_are_held_out(friedman, capfd):
     X, _, y, _ = friedman
     recipe = Recipe(refit=False)

@@ -20,10 +20,10 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors._columns import Table
 
 TRENDS = {
-    "no trend": None,
-    "linear": "linear",
-    "boosting": "boosting",
-    "regressor": LinearRegression(),
+    "no trend": dict(trend=None, blend=None),
+    "linear": dict(trend="linear", blend=None),
+    "boosting": dict(trend="auto", blend="boosting"),
+    "regressor": dict(trend="auto", blend=LinearRegression()),
 }
 K = 9
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
@@ -53,7 +53,7 @@ def make_queries():
 @cache
 def fit(estimator_class, trend, n_targets=1, weighted=False, n_estimators=1, **params):
     X, y, weight = make_data(n_targets)
-    model = estimator_class(trend=TRENDS[trend], n_estimators=n_estimators, **QUICK | params)
+    model = estimator_class(**TRENDS[trend], n_estimators=n_estimators, **QUICK | params)
     return model.fit(X, y, sample_weight=weight if weighted else None)
 
 
@@ -83,7 +83,7 @@ def model(request, estimator_class, trend):
 
 
 def n_rows_of(model):
-    return len(np.unique(model._fitted.numbering.row_of[model._fitted.numbering.row_of >= 0]))
+    return len(np.unique(model._model.numbering.row_of[model._model.numbering.row_of >= 0]))
 
 
 def change(model):
@@ -124,7 +124,7 @@ def test_a_prediction_is_the_mean_of_its_comparables(model, k, changed):
 def test_rows_are_those_that_kneighbors_names(model, changed):
     if changed:
         change(model)
-    queries, numbering = make_queries(), model._fitted.numbering
+    queries, numbering = make_queries(), model._model.numbering
     why, weights = model.explain(queries), model.neighbor_weights(queries)
     assert_allclose(weights.sum(axis=1), 1)
     for i, near in enumerate(model.kneighbors(queries, 2 * K)[1]):
@@ -141,22 +141,22 @@ def test_rows_are_those_that_kneighbors_names(model, changed):
             assert_allclose(own[alike], weight * share, rtol=1e-9, atol=1e-15)
 
 
-def trends_of(model, X):
-    """Each network's trend and the blended regressor's in their shares, (m, n, n_targets)."""
-    fitted, bank, encoded = model._check_queries(X)
-    head, share = bank.network.head, model.trend_share_
-    z = bank.embed(encoded).transpose(0, 1)
+def baselines_of(model, X):
+    """Each network's trend and the second model in their shares, (m, n, n_targets)."""
+    fitted, queries, search = model._ask(X)
+    bank, z = fitted.transform(queries, search)
+    head, share, target, z = bank.network.head, model.blend_share_, fitted.target, z.transpose(0, 1)
     with torch.no_grad():
         own = head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()
-    own = np.broadcast_to(fitted.y_scaler.inverse_transform(own), (*z.shape[:2], model.n_outputs_))
+    own = np.broadcast_to(own * target.scale + target.mean, (*z.shape[:2], model.n_outputs_))
     if not share:
         return own
-    if model.trend == "boosting":
-        other = model.trend_.predict(fitted.reader.read(Table.of(X))).reshape(len(X), -1)
-        other = fitted.y_scaler.inverse_transform(other)
+    if model.blend == "boosting":
+        second = model.blend_.predict(fitted.reader.read(Table.of(X))).reshape(len(X), -1)
+        second = second * target.scale + target.mean
     else:
-        other = model.trend_.predict(X).reshape(len(X), -1)
-    return (1 - share) * own + share * other
+        second = model.blend_.predict(X).reshape(len(X), -1)
+    return (1 - share) * own + share * second
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
@@ -168,8 +168,8 @@ def test_targets_are_adjusted_by_what_the_trend_differs(model, changed):
     queries = make_queries()
     why, at_queries, at_rows = (
         model.explain(queries),
-        trends_of(model, queries),
-        trends_of(model, X),
+        baselines_of(model, queries),
+        baselines_of(model, X),
     )
     differences = at_queries[:, :, None] - at_rows[:, why.samples]  # (m, n, k, n_targets)
     differences = differences.reshape(len(at_queries), *why.adjustments.shape)
@@ -185,19 +185,19 @@ def test_without_a_trend_nothing_is_adjusted(estimator_class, n_targets, weighte
     model = fit(estimator_class, "no trend", n_targets, weighted, 3)
     y, queries = make_data(n_targets)[1], make_queries()
     why = model.explain(queries)
-    assert not why.has_trend
+    assert not why.is_adjusted
     assert_array_equal(why.adjustments, np.zeros_like(why.targets))
     assert_array_equal(why.cut, np.zeros_like(why.prediction))
     assert_allclose(model.neighbor_weights(queries) @ y, model.predict(queries))
     assert "adjust" not in str(why)
-    assert fit(estimator_class, "linear").explain(queries).has_trend
+    assert fit(estimator_class, "linear").explain(queries).is_adjusted
 
 
 def test_blends_have_a_share():
     """Else the tests above would say little of blends."""
     for kind in ("boosting", "regressor"):
         assert any(
-            0 < model.trend_share_ < 1
+            0 < model.blend_share_ < 1
             for model in (
                 fit(estimator_class, kind, *setting)
                 for estimator_class in (NONARegressor, SoftStepKNNRegressor)
@@ -213,7 +213,7 @@ def test_forgetting_a_row_brings_in_the_next(estimator_class):
     gone = near[0, 2]
     model.forget(gone)
     for before, now in zip(near, model.explain(queries).samples, strict=True):
-        row_of = model._fitted.numbering.row_of
+        row_of = model._model.numbering.row_of
         left = [row_of[sample] for sample in before if sample != gone]
         left = list(dict.fromkeys(row for row in left if row >= 0))[:K]
         assert set(row_of[now]) == set(left)
@@ -242,7 +242,7 @@ PRICE = 3 * TABLE["area"].to_numpy() + 40 * (np.arange(60) % 3) + np.arange(60) 
 
 @cache
 def fit_table(estimator_class, trend="boosting"):
-    model = estimator_class(trend=trend, n_estimators=2, **QUICK | dict(max_iter=20))
+    model = estimator_class(**TRENDS[trend], n_estimators=2, **QUICK | dict(max_iter=20))
     return model.fit(TABLE, PRICE)
 
 
@@ -253,7 +253,7 @@ def ask(town="Bern"):
     ).astype({"garden": float})
 
 
-@pytest.mark.parametrize("kind", ["linear", "boosting", None])
+@pytest.mark.parametrize("kind", ["linear", "boosting", "no trend"])
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
 def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     model = copy.deepcopy(fit_table(estimator_class, kind))
@@ -262,10 +262,10 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     queries = pd.concat([ask(), TABLE[10:14]])
     why = model.explain(queries, by_column=True)
     own = why.by_column
-    assert own.columns == ["area", "built", "garden", "town"]
+    assert own.columns == ["area", "town", "built", "garden"]  # as in X
     assert own.adjustments.shape == (5, K, 4)
     assert_allclose(own.adjustments.sum(2), why.adjustments, atol=1e-9 * np.ptp(PRICE))
-    assert_array_equal(own.query_values[0], [71.5, pd.Timestamp("1993-05-06"), None, "Bern"])
+    assert_array_equal(own.query_values[0], [71.5, "Bern", pd.Timestamp("1993-05-06"), None])
     every = pd.concat([TABLE, TABLE[:5].assign(area=66.0)])
     given = every[own.columns].astype(object).where(every[own.columns].notna(), None).to_numpy()
     assert_array_equal(own.row_values, given[why.samples])
@@ -273,12 +273,12 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     assert (own.adjustments[equal] == 0).all()
     expected = by_weight(why.weights, np.abs(own.adjustments)).mean(0)
     assert_allclose(why.importances(), expected)
-    assert (kind is None) == (expected.max() == 0)
+    assert (kind == "no trend") == (expected.max() == 0)
 
 
 def test_levels_that_fit_has_not_seen_are_named(estimator_class):
     why = fit_table(estimator_class).explain(ask("Zug"), by_column=True)
-    assert why.by_column.query_values[0, 3] == "Zug"
+    assert why.by_column.query_values[0, 1] == "Zug"
     assert "Zug" in str(why)
 
 
@@ -297,6 +297,16 @@ def test_adjustments_by_column_as_text(estimator_class):
         assert shown == [why.by_column.columns[c] for c in why.by_column.largest(0, place)]
 
 
+def test_equal_columns_are_not_printed(estimator_class):
+    model = fit_table(estimator_class)
+    own = model.explain(TABLE[:1], by_column=True)
+    place = np.flatnonzero(own.labels[0] == TABLE.index[0])
+    assert len(own.by_column.largest(0, place[0])) == 0
+    assert f"{TABLE.index[0]} is adjusted by" not in str(own)
+    assert "-0.0" not in str(own).split()
+    assert repr(own.by_column) == f"<adjustments of {K} rows to 1 queries by 4 columns>"
+
+
 def test_columns_that_are_not_there(estimator_class):
     X, y, _ = make_data()
     model = estimator_class(feature_extractor=torch.nn.Flatten, **QUICK).fit(X, y)
@@ -309,10 +319,10 @@ def test_columns_that_are_not_there(estimator_class):
 
 def test_a_regressor_of_the_users_is_not_taken_apart():
     model = fit(NONARegressor, "regressor")
-    if model.trend_ is None:
+    if model.blend_ is None:
         model = fit(NONARegressor, "regressor", 2, True)
-    assert model.trend_ is not None
-    with pytest.raises(ValueError, match=r"by_column=True needs trend=.*LinearRegression\(\)"):
+    assert model.blend_ is not None
+    with pytest.raises(ValueError, match=r"by_column=True needs blend=.*LinearRegression\(\)"):
         model.explain(make_queries(), by_column=True)
 
 
@@ -323,7 +333,7 @@ def test_rows_are_named_by_the_index(estimator_class):
     assert_array_equal(why.query_labels, ["mine <i>"])
     model.append(ask().rename(index={"mine <i>": "house 7"}), [200.0])
     assert model.explain(ask()).labels[0, 0] == "house 7"
-    before = model._fitted
+    before = model._model
     for labels, message in (
         (["house 3", "none"], "labels holds 'none', which no row has"),
         ([3], "labels holds 3, which no row has"),
@@ -331,18 +341,18 @@ def test_rows_are_named_by_the_index(estimator_class):
     ):
         with pytest.raises(ValueError, match=message):
             model.forget(labels=labels)
-        assert model._fitted is before
+        assert model._model is before
     with pytest.raises(ValueError, match="either indices or labels"):
         model.forget()
     with pytest.raises(ValueError, match="either indices or labels"):
         model.forget([1], labels=["house 1"])
     model.forget(labels="house 7")  # both
-    assert np.isnan(model._fitted.numbering.weight_of[[7, 60]]).all()
-    assert model._fitted.matrix.shape == (59, 4)
+    assert np.isnan(model._model.numbering.weight_of[[7, 60]]).all()
+    assert model._model.matrix.shape == (59, 4)
     with pytest.raises(ValueError, match="labels holds 'house 7'"):
         model.forget(labels=["house 7"])
     model.forget(labels={"house 9": 1}.keys())
-    assert not np.isin(["house 7", "house 9"], model._fitted.numbering.labels).any()
+    assert not np.isin(["house 7", "house 9"], model._model.numbering.labels).any()
 
 
 def test_rows_without_an_index_have_numbers(estimator_class):
@@ -360,12 +370,12 @@ def test_numbers_go_on_after_an_index():
     with pytest.warns(UserWarning, match="feature names"):
         model.append(X.to_numpy()[:2] + 0.5, [0.5, 1.5])
     model.append(X[2:3] + 0.5, [2.5])
-    labels = model._fitted.numbering.labels
+    labels = model._model.numbering.labels
     assert_array_equal(labels[38:], [138, 139, 40, 41, 102])
     # A position is never taken for a label.
-    assert_array_equal(np.flatnonzero(model._fitted.numbering.labels == 102), [2, 42])
+    assert_array_equal(np.flatnonzero(model._model.numbering.labels == 102), [2, 42])
     model.forget(labels=[102])
-    assert np.isnan(model._fitted.numbering.weight_of[[2, 42]]).all()
+    assert np.isnan(model._model.numbering.weight_of[[2, 42]]).all()
     with pytest.raises(ValueError, match="indices must lie between 0 and 42; got 102"):
         model.forget([102])
 
@@ -390,7 +400,7 @@ def test_as_a_frame(model):
 def test_columns_in_the_frame(estimator_class):
     why = fit_table(estimator_class).explain(ask(), by_column=True)
     frame = why.to_frame()
-    names = [f"adjustment by {name}" for name in ("area", "built", "garden", "town")]
+    names = [f"adjustment by {name}" for name in ("area", "town", "built", "garden")]
     assert list(frame.columns)[-4:] == names
     assert_allclose(frame[names].sum(axis=1), frame["adjustment"], atol=1e-9 * np.ptp(PRICE))
     assert set(frame["query"]) == {"mine <i>"}
@@ -494,7 +504,7 @@ def test_weights_are_sparse(estimator_class, k):
     assert isinstance(weights, sparse.csr_array)
     assert weights.shape == (len(make_queries()), 2 * N)
     assert (weights.data > 0).all()
-    weight = model._fitted.numbering.weight_of
+    weight = model._model.numbering.weight_of
     empty = np.flatnonzero(np.isnan(weight) | (weight == 0))
     assert {7, 3, N + 40, N + 5} <= set(empty)
     assert weights[:, empty].nnz == 0
@@ -514,7 +524,9 @@ def test_the_number_of_neighbors_that_weights_amount_to(estimator_class, trend):
 
 def test_neighbors_of_equal_weight_are_counted(estimator_class):
     y, weight = np.arange(20.0), np.repeat([1.0, 2.0], 10)
-    model = estimator_class(trend=None, n_estimators=2, **QUICK | dict(n_neighbors=None))
+    model = estimator_class(
+        trend=None, blend=None, n_estimators=2, **QUICK | dict(n_neighbors=None)
+    )
     model.fit(np.ones((20, 2)), y, sample_weight=weight)
     assert_allclose(model.effective_n_neighbors([[1, 1], [5, 0]]), 30)
     assert_allclose(model.forget([0, 19]).effective_n_neighbors([[1, 1], [5, 0]]), 27)
@@ -524,9 +536,8 @@ def test_a_row_of_weight_two_is_a_row_that_stands_twice(estimator_class, trend, 
     (X, y, _), queries = make_data(n_targets), make_queries()
     place = np.concatenate([np.arange(N), np.arange(30)])
     weight = np.bincount(place).astype(float)
-    params = dict(trend=TRENDS[trend], n_estimators=2, **QUICK)
     # A regressor of the user's sees the rows themselves.
-    params["trend"] = "linear" if trend == "regressor" else params["trend"]
+    params = TRENDS["linear" if trend == "regressor" else trend] | dict(n_estimators=2) | QUICK
     heavy = estimator_class(**params).fit(X, y, sample_weight=weight)
     twice = estimator_class(**params).fit(X[place], y[place])
     whys = heavy.explain(queries), twice.explain(queries)

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import TrainingSamples, draw_groups
 from skneighbors._network import NeighborNetwork
+from skneighbors._target import Target
+from skneighbors._training.loop import Training
 from skneighbors.nn import NONA, MLPEmbedder
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
@@ -56,13 +58,14 @@ def test_most_rows_and_two_groups_are_left(sizes):
         assert len(set(groups[~held_out])) >= 2
 
 
+@pytest.mark.slow
 def test_one_large_group_among_small_ones(estimator_class):
     X, y = np.random.RandomState(0).normal(size=(2, 3000))
     groups = np.zeros(3000, dtype=int)
     groups[-3:] = [1, 2, 3]
     for seed in range(3):
         model = estimator_class(**QUICK | dict(random_state=seed))
-        assert model.fit(X[:, None], y, groups=groups).recipe_.n_validation <= 3
+        assert model.fit(X[:, None], y, groups=groups).plan_.n_validation <= 3
 
 
 def test_rows_of_a_group_are_no_neighbours_of_each_other():
@@ -91,6 +94,7 @@ def test_a_query_whose_neighbours_are_all_of_its_group(estimator_class):
     assert np.isfinite(model.predict(X[:, None])).all()
 
 
+@pytest.mark.slow
 def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
     rng = np.random.RandomState(0)
     groups = np.repeat(np.arange(150), 2)
@@ -105,14 +109,17 @@ def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
     assert r2_score(rng.normal(size=300), model.predict(fresh)) < 0.05
 
 
-def test_groups_are_held_out_together_by_all_members(episodes):
+def test_groups_are_held_out_together_by_all_members(episodes, monkeypatch):
     X, y, groups = episodes
-    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, (None,) * 3)
+    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, (None,) * 3, Target)
+    trainings, run = [], Training.run
+    monkeypatch.setattr(Training, "run", lambda self: trainings.append(self) or run(self))
     model = NONARegressor(**QUICK)
     model.fit(X, y, groups=groups)
-    assert model.recipe_.n_validation == 60
-    recipe, split = model._plan(samples, "auto", np.random.RandomState(0))
-    assert recipe.n_validation == split.validation.shape[1] == 60
+    (training,) = trainings
+    split = training._split
+    assert model.plan_ is training._plan
+    assert model.plan_.n_validation == split.validation.shape[1] == 60
     for train, validation in zip(split.train, split.validation, strict=True):
         own, other = samples.row_groups[train], samples.row_groups[validation]
         assert len(own) + len(other) == 400
@@ -126,17 +133,18 @@ def test_names_of_groups_do_not_matter(estimator_class, episodes):
         assert_array_equal(estimator_class(**QUICK).fit(X, y, groups=names).predict(X), expected)
 
 
-def test_groups_work_with_near_rows_and_a_trend_and_harm(episodes, auto):
+def test_groups_work_with_near_rows_and_a_blend_and_harm(episodes, auto):
     auto(harm_in_standard_errors=-1e9, min_steps=3)
     X, y, groups = episodes
     recipe = Recipe(context_size=32, context_neighbors=2)
-    for trend in ("boosting", Ridge()):
-        model = NONARegressor(trend=trend, batch_size=64, recipe=recipe, random_state=0)
+    for blend in ("boosting", Ridge()):
+        model = NONARegressor(blend=blend, batch_size=64, recipe=recipe, random_state=0)
         model.set_params(max_iter=10, hidden_layer_sizes=(16,)).fit(X, y, groups=groups)
-        assert model.recipe_.context_neighbors == 2
+        assert model.plan_.recipe.context_neighbors == 2
         assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_groups_reach_a_fit_in_cross_validation(estimator_class, episodes):
     X, y, groups = episodes
     with config_context(enable_metadata_routing=True):
@@ -145,7 +153,7 @@ def test_groups_reach_a_fit_in_cross_validation(estimator_class, episodes):
             model, X, y, cv=GroupKFold(3), params={"groups": groups}, return_estimator=True
         )
         for fitted in scores["estimator"]:
-            assert fitted.recipe_.n_validation % 10 == 0
+            assert fitted.plan_.n_validation % 10 == 0
         search = GridSearchCV(model, {"max_iter": [1, 2]}, cv=GroupKFold(2))
         search.fit(X, y, groups=groups)
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -153,12 +161,12 @@ def test_groups_reach_a_fit_in_cross_validation(estimator_class, episodes):
 
 def test_validation_rows_choose_the_epoch_and_are_no_neighbours(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
-    model = estimator_class(trend="linear", max_iter=40, n_estimators=2, random_state=0)
+    model = estimator_class(trend="linear", blend=None, max_iter=40, n_estimators=2, random_state=0)
     model.fit(X, y, X_val=X_val, y_val=y_val)
-    assert model.recipe_.n_validation == 100
-    assert model.recipe_.n_samples == model.n_samples_fit_ == len(model._fitted.bank) == 200
-    assert not model.recipe_.join_last_cycle
-    assert not model.recipe_.refit
+    assert model.plan_.n_validation == 100
+    assert model.plan_.n_samples == model.n_samples_fit_ == len(model._model.bank) == 200
+    assert not model.plan_.join_last_cycle
+    assert not model.plan_.refits
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
@@ -169,7 +177,7 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbours(estimator_class,
 def test_validation_rows_train_nothing(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
     recipe = Recipe(sharpness=1.0)
-    fit = estimator_class(trend="linear", recipe=recipe, **QUICK | dict(max_iter=1)).fit
+    fit = estimator_class(trend="linear", blend=None, recipe=recipe, **QUICK | dict(max_iter=1)).fit
     expected = fit(X, y, X_val=X_val, y_val=y_val).predict(X)
     assert_array_equal(fit(X, y, X_val=X_val[::-1], y_val=y_val[::-1]).predict(X), expected)
     assert_array_equal(fit(X, y, X_val=X_val[:50], y_val=y_val[:50]).predict(X), expected)
@@ -202,15 +210,16 @@ def test_later_rows_validate_and_join(friedman_rows):
     before = model.score(later[50:], y_val[50:])
     model.append(later[:50], y_val[:50])
     assert model.score(later[50:], y_val[50:]) > before - 0.05
-    assert len(model._fitted.bank) == 250
+    assert len(model._model.bank) == 250
 
 
-@pytest.mark.parametrize("trend", ["boosting", Ridge()])
+@pytest.mark.parametrize("blend", ["boosting", Ridge()])
 @pytest.mark.parametrize("estimator", [NONARegressor, SoftStepKNNRegressor])
-def test_validation_rows_choose_the_share(estimator, friedman_rows, trend):
+def test_validation_rows_choose_the_share(estimator, friedman_rows, blend):
     X, y, X_val, y_val = friedman_rows
-    model = estimator(trend=trend, **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
-    assert 0 < model.trend_share_ <= 1
+    model = estimator(trend="auto", blend=blend, **QUICK)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert 0 < model.blend_share_ <= 1
 
 
 def test_validation_rows_through_a_pipeline(friedman_rows):

@@ -120,7 +120,7 @@ def names_on(ax):
 
 def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
     _, X, _, _ = friedman
-    model = fit(estimator_class, trend="linear")
+    model = fit(estimator_class, trend="linear", blend=None)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
     own = model.explain(X[:1])
     weights = own.weights[0]
@@ -141,7 +141,7 @@ def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
 
 def test_neighbors_without_a_trend_are_not_adjusted(fit, friedman, estimator_class):
     _, X, _, _ = friedman
-    model = fit(estimator_class, trend=None)
+    model = fit(estimator_class, trend=None, blend=None)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
     assert shown.adjusted_points_ is None
     np.testing.assert_allclose(
@@ -330,12 +330,12 @@ def test_masks_of_ranks_count_equal_rows(friedman):
 def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
     _, X, _, _ = friedman
     for n_neighbors in (20, None):
-        model = fit(n_estimators=1, trend=None, softstep="s2", n_neighbors=n_neighbors)
+        model = fit(n_estimators=1, trend=None, blend=None, softstep="s2", n_neighbors=n_neighbors)
         shown = SoftStepDisplay.from_estimator(model, X[:5])
         distances, rows = model.kneighbors(X[:5])
         weights = np.take_along_axis(model.neighbor_weights(X[:5]).toarray(), rows, axis=1)
         # Weights are those of a softmax over similarities times the mask.
-        bank = model._fitted.bank
+        bank = model._model.bank
         rate = bank.network.head._rate(bank.z_n).item()
         near, far = distances[:, :1], distances[:, -1:]
         masks = weights / np.exp(rate * (near - distances))

@@ -15,11 +15,12 @@ def noise(n_copies):
     return X, rng.normal(size=N_TRAIN), rng.normal(size=(N_TEST, 3)), rng.normal(size=N_TEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trend", ["linear", None])
 @pytest.mark.parametrize("n_copies", [1, 8])
 def test_noise_is_not_learnt(estimator_class, leave_one_out, n_copies, trend):
     X, y, X_test, y_test = noise(n_copies)
-    model = estimator_class(trend=trend, random_state=0, max_iter=150).fit(X, y)
+    model = estimator_class(trend=trend, blend=None, random_state=0, max_iter=150).fit(X, y)
     test_score, score = (
         r2_score(y_test, model.predict(X_test)),
         r2_score(y, leave_one_out(model, X)),
@@ -32,8 +33,8 @@ def test_noise_is_not_learnt(estimator_class, leave_one_out, n_copies, trend):
 
 def test_self_is_left_out_by_index_alone(estimator_class):
     X, y, *_ = noise(1)
-    model = estimator_class(trend=None, random_state=0, max_iter=3).fit(X, y)
-    bank = model._fitted.bank
+    model = estimator_class(trend=None, blend=None, random_state=0, max_iter=3).fit(X, y)
+    bank = model._model.bank
     index, z_n = torch.arange(len(y)), bank.z_n.transpose(0, 1)
     weights = bank.network.head.weights(z_n, z_n, self_index=index)
     assert (weights.diagonal(dim1=1, dim2=2) == 0).all()

@@ -51,6 +51,7 @@ def expected(estimator_class):
     return predict(estimator_class, X, X_TEST)
 
 
+@pytest.mark.slow
 def test_a_table_is_learnt_as_it_comes():
     model = NONARegressor(random_state=0).fit(X, y)
     assert model.score(X_TEST, Y_TEST) > 0.7
@@ -61,6 +62,7 @@ def test_a_table_is_learnt_as_it_comes():
     assert scores.min() > 0.5
 
 
+@pytest.mark.slow
 def test_every_kind_of_column_says_something():
     make = functools.partial(NONARegressor, n_estimators=2, random_state=0)
     full = make().fit(X, y).score(X_TEST, Y_TEST)
@@ -133,6 +135,7 @@ def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
     assert_array_equal(predict(estimator_class, *lists), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "Int64", "boolean", "category", object])
 def test_numbers_of_any_type(estimator_class, dtype):
     numbers = pd.Series(np.arange(N) % 2).astype(dtype)
@@ -165,13 +168,14 @@ def test_rows_that_join_and_leave(estimator_class):
     assert model.explain(X_TEST).samples.max() < N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_each", [1, 2, 10])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     rng = np.random.RandomState(0)
     levels = np.array([f"level {i}" for i in range(1000 // n_each)])
     table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=1000)})
     noise = rng.normal(size=1000)
-    model = estimator_class(trend=None, n_estimators=1, max_iter=150, random_state=0)
+    model = estimator_class(trend=None, blend=None, n_estimators=1, max_iter=150, random_state=0)
     model.fit(table, noise)
     assert r2_score(noise, leave_one_out(model, table)) < 0.05
     fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})

@@ -20,19 +20,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._bank.bank import Derived, NeighborBank
-from skneighbors._bank.held_out import HeldOutQueries
-from skneighbors._bank.numbering import SampleNumbering
 from skneighbors._columns import Table
+from skneighbors._model.bank import Derived, NeighborBank
+from skneighbors._model.held_out import HeldOutQueries
+from skneighbors._model.numbering import SampleNumbering
 
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
 
 TRENDS = {
-    "no trend": None,
-    "linear": "linear",
-    "boosting": "boosting",
-    "regressor": LinearRegression(),
+    "no trend": dict(trend=None, blend=None),
+    "linear": dict(trend="linear", blend=None),
+    "boosting": dict(trend="auto", blend="boosting"),
+    "regressor": dict(trend="auto", blend=LinearRegression()),
 }
 K = 9
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
@@ -70,7 +70,7 @@ def fit(
 ):
     """Fitted estimator that held out rows of its own, was given some, or had none."""
     X, y, weight = make_data(n_targets)
-    model = estimator_class(trend=TRENDS[trend], n_estimators=n_estimators, **QUICK | params)
+    model = estimator_class(**TRENDS[trend], n_estimators=n_estimators, **QUICK | params)
     model.set_params(early_stopping=held_out != "none")
     given = {}
     if held_out == "given":
@@ -117,7 +117,7 @@ class Oracle:
 
     @torch.no_grad()
     def __init__(self, model, y, held_out):
-        self.fitted = model._fitted
+        self.fitted = model._model
         self.bank = self.fitted.bank
         n_rows, numbering = len(self.bank), self.fitted.numbering
         present = numbering.row_of >= 0
@@ -126,13 +126,14 @@ class Oracle:
         )
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
         rows, z = torch.arange(n_rows), self.bank.z_n
-        y_hat = self.bank.predict(z, K, other=self.bank.other, own=rows).numpy()
-        self.residuals = self.y - self.fitted.y_scaler.inverse_transform(y_hat)
+        y_hat = self.bank.predict(z, self.bank.blended, K, own=rows).numpy()
+        target = self.fitted.target
+        self.residuals = self.y - (y_hat * target.scale + target.mean)
         if held_out is None and self.bank.held_out is None:
             size, weight, own = self.residuals, self.weight, rows
         elif held_out is None:
             own, weight = self.bank.held_out.rows, self.bank.held_out.weight.numpy()
-            size = self.bank.held_out.residuals.numpy() * self.fitted.y_scaler.scale
+            size = self.bank.held_out.residuals.numpy() * target.scale
             z = z[own]
         else:
             X, size, weight = held_out
@@ -144,8 +145,8 @@ class Oracle:
 
     @staticmethod
     def embed(model, X):
-        _, bank, encoded = model._check_queries(X)
-        return bank.embed(encoded)
+        fitted, queries, search = model._ask(X)
+        return fitted.transform(queries, search)[1]
 
     @staticmethod
     def median(values, weight):
@@ -290,6 +291,7 @@ def told_of_targets(model, X):
     return np.column_stack([std, spread - y[:, None]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held_out", ["none", "drawn", "given"])
 @pytest.mark.parametrize(("factor", "shift", "tolerance"), [(4.0, 0.0, 1e-12), (3.7, -11.0, 1e-4)])
 def test_scaled_targets_have_scaled_quantiles(estimator_class, held_out, factor, shift, tolerance):
@@ -341,7 +343,7 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
     # Short trainings, whose residuals vary with the seed.
     seed = 0 if estimator_class is NONARegressor else 2
     params = QUICK | dict(n_neighbors=50, max_iter=15, random_state=seed)
-    model = estimator_class(trend="linear", n_estimators=2, **params)
+    model = estimator_class(trend="linear", blend=None, n_estimators=2, **params)
     model.fit(X[:400], y[:400])
     queries, is_noisy = X[400:], X[400:, 0] > 0
     std = model.predict(queries, return_std=True)[1]
@@ -356,6 +358,7 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
     assert 0.75 < np.sqrt(np.mean(std**2) / np.mean(residuals**2)) < 1.4
 
 
+@pytest.mark.slow
 def test_intervals_hold_as_many_targets_as_they_say():
     n_val, n_test, n_repetitions, level = 39, 100, 200, 0.88
     coverage = []
@@ -365,6 +368,7 @@ def test_intervals_hold_as_many_targets_as_they_say():
         y = X[:, 0] ** 2 + np.exp(X[:, 1]) * rng.normal(size=len(X))
         model = (NONARegressor, SoftStepKNNRegressor)[seed % 2](
             trend=(None, "linear")[seed // 2 % 2],
+            blend=None,
             hidden_layer_sizes=(8,),
             max_iter=2,
             n_estimators=1,
@@ -385,7 +389,7 @@ def test_intervals_hold_as_many_targets_as_they_say():
 
 def test_so_many_rows_must_be_held_out(estimator_class):
     X, y, _ = make_data()
-    model = estimator_class(trend="linear", n_estimators=1, **QUICK)
+    model = estimator_class(trend="linear", blend=None, n_estimators=1, **QUICK)
     model.fit(X[:40], y[:40], X_val=X[50:58], y_val=y[50:58])
     message = (
         r"confidence_level=0\.9 needs held-out rows .* of a total weight of at least 9; got 8\. "
@@ -423,7 +427,7 @@ def test_rows_far_from_their_neighbors_are_new(estimator_class, metric, weighted
     weight = weight if weighted else np.ones(N)
     X_more, y_more, weight_more = make_data(seed=1)
     for _ in range(2):
-        row_of = model._fitted.numbering.row_of
+        row_of = model._model.numbering.row_of
         Z = model.transform(X)
         expected = novelty_of(metric, Z, weight, row_of, model.transform(queries))
         novelty = model.novelty(queries)
@@ -500,21 +504,18 @@ def merged(X, y, weight):
 def rebuilt(model, X, y, weight, held_out):
     """Estimator of the same networks with other neighbours."""
     samples, row_of = merged(X, y, weight)
-    fitted, present = model._fitted, row_of >= 0
+    fitted, present = model._model, row_of >= 0
     matrix = fitted.reader.read(Table.of(X[samples]))
     rows = (
         fitted.encoder.transform(matrix),
-        fitted.y_scaler.transform(y.reshape(len(y), -1)[samples]),
+        fitted.target.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),
     )
-    other = None
-    if fitted.trend is not None:
-        other = torch.from_numpy(fitted.trend.predict(X[samples], matrix, fitted.y_scaler))
-    old = fitted.bank
-    parts = old.member_weight, other, old.other_share
+    old, blended = fitted.bank, fitted.second.predict(X[samples], matrix, fitted.target)
+    parts = old.member_weight, torch.from_numpy(blended), old.blend_share
     bank = NeighborBank.build(old.network, *map(torch.from_numpy, rows), *parts)
     twin = copy.copy(model)
-    twin._fitted = replace(
+    twin._model = replace(
         fitted,
         bank=replace(bank, held_out=held_out),
         matrix=matrix,
@@ -525,10 +526,10 @@ def rebuilt(model, X, y, weight, held_out):
 
 def held_out_of(model, row_of):
     """What is held out, at the rows of another bank."""
-    held_out = model._fitted.bank.held_out
+    held_out = model._model.bank.held_out
     if held_out is None:
         return None
-    samples = model._fitted.samples[held_out.rows.numpy()]
+    samples = model._model.samples[held_out.rows.numpy()]
     if isinstance(held_out, HeldOutQueries):
         rows = np.where(held_out.rows >= 0, row_of[samples], -1)
         return replace(held_out, rows=torch.from_numpy(rows))
@@ -558,9 +559,10 @@ def updated(estimator_class, any_case):
     return copy.deepcopy(before).append(*more).forget(GONE), before, X, y, weight
 
 
+@pytest.mark.slow
 def test_answers_are_those_of_the_neighbors_there_are(updated):
     model, before, X, y, weight = updated
-    given = isinstance(before._fitted.bank.held_out, HeldOutQueries)  # they have been appended
+    given = isinstance(before._model.bank.held_out, HeldOutQueries)  # they have been appended
     held_out = held_out_of(model if given else before, merged(X, y, weight)[1])
     twin = rebuilt(model, X, y, weight, held_out)
     assert_same_answers(model, twin)
@@ -579,15 +581,16 @@ def test_append_and_forget_undo_each_other(estimator_class, any_case):
     assert_same_answers(model.forget(np.arange(N, 2 * N)), before, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
     model, before, X, y, weight = updated
     everything = np.where(weight > 0, weight, 1)
-    given = isinstance(before._fitted.bank.held_out, HeldOutQueries)
+    given = isinstance(before._model.bank.held_out, HeldOutQueries)
     models = []
     for size in (0, 1e3):
         y_changed = y.copy()
         y_changed[GONE] += size
-        own = before._fitted.bank.held_out
+        own = before._model.bank.held_out
         if own is not None and not given:
             row_of = merged(X, y_changed, everything)[1]
             own = held_out_of(before, row_of)
@@ -602,19 +605,21 @@ def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
 
 def test_rows_held_out_may_all_be_forgotten(estimator_class):
     model = copy.deepcopy(fit(estimator_class, held_out="drawn", n_estimators=1))
-    rows = model._fitted.bank.held_out.rows
-    model.forget(np.flatnonzero(np.isin(model._fitted.numbering.row_of, rows)))
+    rows = model._model.bank.held_out.rows
+    model.forget(np.flatnonzero(np.isin(model._model.numbering.row_of, rows)))
     twin = copy.copy(model)
-    bank = replace(model._fitted.bank, held_out=None, derived=Derived())
-    twin._fitted = replace(model._fitted, bank=bank)
+    bank = replace(model._model.bank, held_out=None, derived=Derived())
+    twin._model = replace(model._model, bank=bank)
     assert_same_answers(model, twin)
 
 
 def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
     X, y, _ = make_data()
-    model = estimator_class(trend="linear", n_estimators=1, early_stopping=True, **QUICK)
+    model = estimator_class(
+        trend="linear", blend=None, n_estimators=1, early_stopping=True, **QUICK
+    )
     model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    n_held_out = len(model._fitted.bank.held_out.rows)
+    n_held_out = len(model._model.bank.held_out.rows)
     assert n_held_out > 5
     model.forget(np.arange(0, 2 * N, 2))
     highest = n_held_out / (n_held_out + 1)
@@ -630,7 +635,9 @@ def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
     given = dict(X_val=X_val, y_val=y_val) if held_out == "given" else {}
     weight = np.repeat([1.0, 2.0], N // 2)
     models = [
-        estimator_class(n_estimators=2, early_stopping=held_out == "given", trend="linear", **QUICK)
+        estimator_class(
+            n_estimators=2, early_stopping=held_out == "given", trend="linear", blend=None, **QUICK
+        )
         for _ in range(2)
     ]
     models[0].fit(X, y, sample_weight=weight, **given)
@@ -638,6 +645,7 @@ def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
     assert_same_answers(*models)
 
 
+@pytest.mark.slow
 def test_copies_answer_alike(estimator_class, any_case):
     model, queries = copy.deepcopy(fit(estimator_class, *any_case)), make_queries()
     fresh = pickle.loads(pickle.dumps(model))
@@ -660,7 +668,7 @@ def test_the_number_of_neighbors_may_change(estimator_class):
 @pytest.mark.parametrize("k", [3, 12])
 def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k):
     X, y = noisy_where_positive
-    model = NONARegressor(trend="linear", **QUICK | dict(n_neighbors=50, max_iter=15))
+    model = NONARegressor(trend="linear", blend=None, **QUICK | dict(n_neighbors=50, max_iter=15))
     model.fit(X[:400], y[:400]).set_params(n_neighbors=k)
     low, high = model.predict_interval(X[400:], 0.9).T
     assert 0.86 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.94
@@ -669,11 +677,11 @@ def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k
 def test_rows_given_for_validation_are_found_when_they_join(estimator_class):
     X, y, _ = make_data()
     X_val, y_val, _ = make_data(seed=1)
-    model = estimator_class(trend="linear", **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
+    model = estimator_class(trend="linear", blend=None, **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
     order = np.random.RandomState(0).permutation(N)
     model.append(X_val[order], y_val[order])
-    found = model._fitted.bank.held_out.rows.numpy()
-    expected = len(model._fitted.bank) - N + np.argsort(order)
+    found = model._model.bank.held_out.rows.numpy()
+    expected = len(model._model.bank) - N + np.argsort(order)
     equal = np.isin(np.arange(N), EQUAL)  # any of these will do
     assert_array_equal(found[~equal], expected[~equal])
     assert np.isin(found[equal], expected[equal]).all()
@@ -683,7 +691,7 @@ def test_rows_given_for_validation_are_found_when_they_join(estimator_class):
 def test_mapie_makes_intervals_of_predictions(noisy_where_positive):
     regression = pytest.importorskip("mapie.regression")
     X, y = noisy_where_positive
-    model = NONARegressor(trend="linear", n_estimators=2, **QUICK).fit(X[:200], y[:200])
+    model = NONARegressor(trend="linear", blend=None, n_estimators=2, **QUICK).fit(X[:200], y[:200])
     conformal = regression.SplitConformalRegressor(
         estimator=model, confidence_level=0.9, prefit=True
     )

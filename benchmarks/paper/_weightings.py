@@ -91,8 +91,8 @@ def weighted_regressor(**params):
     """NONARegressor class whose head is a `WeightedHead` of these parameters."""
 
     class WeightedRegressor(NONARegressor):
-        def _make_head(self, recipe, n_targets, trend):
-            return WeightedHead(recipe.embedding_dim, n_targets, **params)
+        def _make_head(self, plan, n_targets, trend):
+            return WeightedHead(plan.embedding_dim, n_targets, **params)
 
     return WeightedRegressor
 
@@ -101,16 +101,20 @@ def _knn(softstep, **params):
     return SoftStepKNNRegressor, {"softstep": softstep, "eps": 1e-6, **params}
 
 
+# Parameters of `WeightedHead`.
+HEADS = {
+    "softmax of squares (NCA)": {"logits": nca},
+    "log-N softmax": {"log_n": True},
+    f"softmax of the top {TOP_K}": {"logits": top_k},
+    "sparsemax": {"normalise": _sparsemax},
+    "1.5-entmax": {"normalise": _entmax15},
+}
 # Estimator class and parameters beside the papers' setting.
 WEIGHTINGS = {
     "softmax": (NONARegressor, {"softstep": None}),
     "softmax + S1": (NONARegressor, {"softstep": "s1"}),
     "softmax + S2": (NONARegressor, {"softstep": "s2"}),
-    "softmax of squares (NCA)": (weighted_regressor(logits=nca), {}),
-    "log-N softmax": (weighted_regressor(log_n=True), {}),
-    f"softmax of the top {TOP_K}": (weighted_regressor(logits=top_k), {}),
-    "sparsemax": (weighted_regressor(normalise=_sparsemax), {}),
-    "1.5-entmax": (weighted_regressor(normalise=_entmax15), {}),
+    **{name: (weighted_regressor(**own), {}) for name, own in HEADS.items()},
     "S1 of soft ranks": _knn("s1", rank="soft"),
     "S1 of soft ranks, linear": _knn("s1", rank="soft", rank_scale="linear"),
     "S1 of hard ranks": _knn("s1", rank="hard"),

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from _style import INK, WIDTH, color, picture
 from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from ._runs import parse, script_parser, spread, write_table
@@ -25,6 +26,11 @@ TASKS = ["diabetes", "rotated digits"]
 NEAR = 0.25  # standard deviations
 LIMIT = 5
 FRAME = -LIMIT - 0.3, LIMIT + 0.3
+
+
+def by_distance(model, X, X_train):
+    """Softmax of minus the distances of rows to training rows in a model's embedding."""
+    return softmax(-cdist(model.transform(X), model.transform(X_train)), axis=1)
 
 
 def sharpened(weights, power):
@@ -48,8 +54,8 @@ def weigh(task, split, quick=False):
     (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
     rows = task, split, X_train, y_train, quick
     dense, nona = trained("dense", *rows), trained("NONA", *rows)
-    by_dense = dense.neighbor_weights(X_test).toarray()
-    power = best_power(dense.neighbor_weights(X_train).toarray(), y_train)
+    by_dense = by_distance(dense, X_test, X_train)
+    power = best_power(by_distance(dense, X_train, X_train), y_train)
     weights = {
         "equal weights": np.full_like(by_dense, 1 / len(y_train)),
         "dense": by_dense,

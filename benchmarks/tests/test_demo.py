@@ -285,11 +285,11 @@ def test_samples_are_seeded_and_slightly_noisy(surfaces):
 def test_linear_head_reads_no_neighbours(surfaces):
     X, y = surfaces.noisy_sample(surfaces.radial, 120)  # enough to validate
     for trend in ("linear", None):  # None as in the papers' setting
-        model = surfaces.LinearHeadRegressor(**{**TINY, "trend": trend}).fit(X, y)
+        model = surfaces.LinearHeadRegressor(trend=trend, blend=None, **TINY).fit(X, y)
         Z, y_hat = model.transform(X), model.predict(X)
         assert y_hat.std() > 1e-3
         assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) == pytest.approx(1)
-    nona = NONARegressor(trend="linear", **TINY).fit(X, y)
+    nona = NONARegressor(trend="linear", blend=None, **TINY).fit(X, y)
     Z, y_hat = nona.transform(X), nona.predict(X)
     assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) < 0.9999
 

@@ -10,8 +10,6 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from skneighbors._recipe import resolve
-
 BENCHMARKS = Path(__file__).parents[1]
 if not (BENCHMARKS / "paper").exists():
     pytest.skip("the benchmarks are not part of this installation", allow_module_level=True)
@@ -21,11 +19,9 @@ pytestmark = pytest.mark.usefixtures("paper_alone")
 
 
 def head_weights(name, z, z_n, **kwargs):
-    from paper._weightings import make_model
+    from paper._weightings import HEADS, WeightedHead
 
-    model = make_model(name, embedding_dim=z.shape[1])
-    recipe = resolve(model, len(z_n), model._tables(), model.hidden_layer_sizes)
-    head = model._make_head(recipe, 1, None).double()
+    head = WeightedHead(z.shape[1], 1, **HEADS[name]).double()
     with torch.no_grad():
         return head.weights(torch.from_numpy(z), torch.from_numpy(z_n), **kwargs).numpy()
 

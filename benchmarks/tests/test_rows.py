@@ -86,7 +86,7 @@ def test_ours_are_told_the_number_of_rows_after_their_fit(trend):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(130, 3))
     y = X[:, 0]
-    settings = dict(trend=trend, max_iter=2, random_state=0)
+    settings = dict(trend=trend, blend=None, max_iter=2, random_state=0)
     model = rows.Ours(NONARegressor(**settings))
     model.fit(X[:120], y[:120])
     found = model.predict(X[120:])

@@ -11,6 +11,7 @@ GROUPS = {
         "n_estimators",
         "hidden_layer_sizes",
         "trend",
+        "blend",
         "max_iter",
         "categorical_features",
         "random_state",

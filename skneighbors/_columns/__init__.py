@@ -9,7 +9,6 @@
        |  merging   samples that agree in X and y become one, with the sum of their weights
        |  samples   what the steps so far have made of it
        |  encoding  numbers scaled, gaps told, levels one-hot or left as codes
-       |  scaling   targets to a range of a few units; predictions back from it
        |  splits    which samples each member of the ensemble holds out
        v  tensors   the one crossing into torch
     LabelledRows, EnsembleSplit
@@ -17,12 +16,11 @@
 All is NumPy up to the crossing.
 """
 
-from .checks import check_appended_targets, check_features
+from .checks import check_features, refuse_what_is_no_number
 from .encoding import FeatureEncoder
 from .merging import check_total_weight
 from .reader import TableReader
 from .samples import TrainingSamples
-from .scaling import TargetScaler
 from .splits import EnsembleSplit, draw_groups
 from .table import Table, find_labels
 from .tensors import LabelledRows, none_if_ones
@@ -33,12 +31,11 @@ __all__ = [
     "LabelledRows",
     "Table",
     "TableReader",
-    "TargetScaler",
     "TrainingSamples",
-    "check_appended_targets",
     "check_features",
     "check_total_weight",
     "draw_groups",
     "find_labels",
     "none_if_ones",
+    "refuse_what_is_no_number",
 ]

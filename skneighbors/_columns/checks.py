@@ -7,8 +7,6 @@ import numpy as np
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
-    check_X_y,
-    column_or_1d,
     validate_data,
 )
 
@@ -33,7 +31,7 @@ _PANDAS_TIMES = ("Interval", "NaTType", "Period")
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
-def check_training_data(estimator, X, y, sample_weight):
+def check_training_data(estimator, X, y, sample_weight, target):
     """Check what :meth:`fit` is given.
 
     Parameters
@@ -43,6 +41,7 @@ def check_training_data(estimator, X, y, sample_weight):
     X : array-like of shape (n_samples, n_features), or more dimensions for a feature extractor
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
+    target : subclass of Target
 
     Returns
     -------
@@ -58,30 +57,27 @@ def check_training_data(estimator, X, y, sample_weight):
     """
     reader, matrix = None, X
     if estimator.feature_extractor is not None:
-        _refuse_what_is_no_number(X, "X")
+        refuse_what_is_no_number(X, "X")
     elif (table := Table.of(X)) is None:
         check_array(X, dtype=None)  # says what is wrong with it
     elif table.declared:
         reader = TableReader.of(table, estimator.categorical_features)
         matrix = reader.read(table)
-    _refuse_what_is_no_number(y, "y")
-    matrix, y = check_X_y(
+    matrix = check_array(
         matrix,
-        y,
         dtype=np.float64,
         allow_nd=estimator.feature_extractor is not None,
         ensure_all_finite=reader is None,  # a reader has refused infinity
-        multi_output=True,
-        y_numeric=True,
         ensure_min_samples=2,
         estimator=estimator,
+        input_name="X",
     )
     validate_data(estimator, X, skip_check_array=True)  # takes its features' names and number
-    if not isinstance(y, np.ndarray):
-        raise TypeError(f"y must be dense; got {type(y).__name__}.")
-    y = y.astype(np.float64, copy=False)
-    if y.ndim > 1 and y.shape[1] == 0:
-        raise ValueError(f"y must have at least one target; got shape {y.shape}.")
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = target.check(y)
+    check_consistent_length(matrix, y)
     sample_weight = check_sample_weight(
         sample_weight, matrix, dtype=np.float64, ensure_non_negative=True
     )
@@ -97,7 +93,7 @@ def check_features(estimator, X, reader, shape):
     """Check X given to a fitted estimator; `shape` is that of a row of what is returned."""
     table = None if reader is None else Table.of(X)
     if reader is None:
-        _refuse_what_is_no_number(X, "X")
+        refuse_what_is_no_number(X, "X")
         X = validate_data(estimator, X, dtype=np.float64, allow_nd=True, reset=False)
     elif table is None:
         X = validate_data(estimator, X, dtype=None, reset=False)
@@ -109,7 +105,7 @@ def check_features(estimator, X, reader, shape):
     return X
 
 
-def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_weight_val):
+def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sample_weight_val):
     """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
 
     Returns
@@ -131,8 +127,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
     with _naming("X_val"):
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
     with _naming("y_val"):
-        _refuse_what_is_no_number(y_val, "y")
-        y_val = check_array(y_val, dtype=np.float64, ensure_2d=False, input_name="y")
+        y_val = target.check(y_val)
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
     with _naming("sample_weight_val"):
@@ -170,23 +165,6 @@ def check_groups(groups, n_samples):
         raise ValueError(f"groups must be all numbers or all text: {error}") from error
 
 
-def check_appended_targets(y, n_samples, n_outputs, y_ndim, y_scaler):
-    """Check targets of rows that join those of :meth:`fit`, to (n_samples, n_outputs)."""
-    _refuse_what_is_no_number(y, "y")
-    if y_ndim == 1 or (n_outputs == 1 and np.ndim(y) == 1):
-        y = column_or_1d(y, dtype=np.float64, warn=True).reshape(-1, 1)
-    y = check_array(y, dtype=np.float64, input_name="y", ensure_min_samples=0)
-    check_consistent_length(np.empty(n_samples), y)
-    if y.shape[1] != n_outputs:
-        raise ValueError(f"y must have {n_outputs} targets, as in fit; got shape {y.shape}.")
-    if not y_scaler.fits(y):
-        raise ValueError(
-            "y has other values of a target that was constant in fit, or values that in "
-            "relation to those of fit span more than float64 can hold. Fit anew."
-        )
-    return y
-
-
 @contextmanager
 def _naming(argument):
     """Let an error begin with the name of an argument."""
@@ -196,7 +174,7 @@ def _naming(argument):
         raise ValueError(f"{argument}: {error}") from error
 
 
-def _refuse_what_is_no_number(data, name):
+def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
     refuse_lazy(data, name)
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):

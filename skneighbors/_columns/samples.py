@@ -53,21 +53,25 @@ class TrainingSamples:
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, validation):
+    def check(cls, estimator, X, y, sample_weight, groups, validation, target):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
+
+        `target` is a subclass of Target.
 
         Raises
         ------
         ValueError, TypeError
             If any is not usable.
         """
-        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
+        reader, matrix, y, sample_weight = check_training_data(
+            estimator, X, y, sample_weight, target
+        )
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
             groups = check_groups(groups, len(y))
             if len(np.unique(groups[sample_weight > 0])) < 2:
                 raise ValueError("groups must hold at least 2 groups to train on; got 1.")
-        validation = check_validation_data(estimator, reader, matrix, y, *validation)
+        validation = check_validation_data(estimator, reader, matrix, y, target, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""From labelled rows and a recipe to trained networks.
+"""From labelled rows and a plan to trained networks.
 
 ::
 
@@ -7,12 +7,12 @@
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
         Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
-      sharpen, inverse_mse_weights, share_of_other (calibration)   what held-out samples say
+      sharpen, inverse_error_weights (calibration)   what held-out samples say
 
-All decide by the resolved recipe; none knows the bank, or an estimator.
+All decide by the plan; none knows a model that answers, or an estimator.
 """
 
-from .calibration import inverse_mse_weights, share_of_other
+from .calibration import inverse_error_weights
 from .fit import fit_networks
 
-__all__ = ["fit_networks", "inverse_mse_weights", "share_of_other"]
+__all__ = ["fit_networks", "inverse_error_weights"]

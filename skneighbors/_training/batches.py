@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from .._recipe import count_batches
+from .._utils.blocks import count_batches
 from ..nn._stack import linear
 
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
@@ -44,9 +44,9 @@ class ContextSampler:
         Number of further rows drawn for a batch as neighbours beside the batch
         itself; all rows if there are no more than that. None: the batch alone.
     n_near : int or None
-        Of how many of its nearest rows a row drawn as a query brings one, which
-        takes a place of the context and is a query too, once :meth:`find_near` has
-        found them. None: it brings none.
+        A row drawn as a query is joined by a partner, one of this many of its nearest rows,
+        which takes a place of the context and is a query too, once :meth:`find_near` has found
+        them. None: by none.
     generator : torch.Generator
         Source of the draws, on the CPU.
     device : torch.device
@@ -110,11 +110,11 @@ class ContextSampler:
                 yield Batch(torch.cat([drawn, context], 1), n_drawn)
 
     def _add_near(self, drawn, context, n_partners):
-        """Give the first `n_partners` of the rows drawn (m, p), the anchors, a near row each.
+        """Give the first `n_partners` of the rows drawn (m, p), the anchors, a partner each.
 
-        Let row i bring row j. Among i's neighbours, j stands for the `self.n_near`
-        nearest of i; among j's, i stands for all rows that could have brought j. All
-        others share the rest of the training rows, each in inverse proportion to the
+        Among the neighbours of an anchor, its partner stands for the `self.n_near` nearest of
+        it; among those of the partner, the anchor stands for all rows that the partner is near
+        to. All others share the rest of the training rows, each in inverse proportion to the
         probability of being in the batch, and so do the queries' errors.
         """
         n_drawn = drawn.shape[1]
@@ -124,11 +124,11 @@ class ContextSampler:
         near = self._nearest_of(drawn[:, anchors]).gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
-        # A row in several columns counts in one, its seat: whichever is written last.
-        # Queries go before context, and those drawn before those brought.
+        # A row in several columns counts in one: the one written last. Queries go before
+        # context, and those drawn before partners.
         for part in (slice(n_queries, None), partners, slice(n_drawn)):
             self._column_of_row.scatter_(1, rows[:, part], columns[:, part])
-        seated = self._column_of_row.gather(1, rows) == columns
+        counts = self._column_of_row.gather(1, rows) == columns
 
         n_anchors = self._n_anchors_of.gather(1, rows)
         nearest = self._find_columns(rows, slice(n_queries), rows.shape[1])
@@ -141,17 +141,17 @@ class ContextSampler:
         stand_in[:, anchors], n_group[:, anchors] = self._column_of_row.gather(1, near), self.n_near
         stand_in[:, partners], n_group[:, partners] = columns[:, anchors], n_anchors[:, partners]
 
-        # Who was drawn and brings none, or was brought, brings none of its nearest; and
-        # who brought it, no other of theirs. (The nearest of those that bring have no share.)
+        # A row drawn that is no anchor, and a partner, has no partner among its nearest; and
+        # the anchor of a partner no other one. (The nearest of anchors have no share.)
         spent = nearest
         spent[:, partners] += nearest[:, anchors]
         n_uniform = n_drawn + context.shape[1]
         absent = self._exclusion_probability(n_anchors.unsqueeze(1) - spent, n_uniform, n_partners)
-        share = (1 - group).mul_(seated.unsqueeze(1)).div_(1 - absent)
+        share = (1 - group).mul_(counts.unsqueeze(1)).div_(1 - absent)
         weight = self._complete(share, n_group, stand_in.unsqueeze(2))
-        # Queries without a seat, whose weights mean nothing, have no error.
+        # Queries that count in another column, whose weights here mean nothing, have no error.
         absent = self._exclusion_probability(n_anchors[:, :n_queries], n_drawn, n_partners)
-        return Batch(rows, n_queries, weight, seated[:, :n_queries] / (1 - absent))
+        return Batch(rows, n_queries, weight, counts[:, :n_queries] / (1 - absent))
 
     def _complete(self, share, n_group, stand_in):
         """Turn `share` (m, b, N), in place, into weights that sum to all training rows.
@@ -160,13 +160,13 @@ class ContextSampler:
         (m, b, 1), and what is left is shared among the others, if there are any.
         """
         n_queries = share.shape[1]
-        own = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
-        weight = share.scatter_(2, own, 0.0)
+        itself = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
+        weight = share.scatter_(2, itself, 0.0)
         total = weight.sum(2)
         # Without any others, none stand for the rest.
         scale = ((self.n_rows - 1 - n_group) / total).masked_fill_(total == 0, 0.0)
         weight.mul_(scale.unsqueeze(2)).scatter_(2, stand_in, n_group.unsqueeze(2))
-        return weight.scatter_(2, own, 1.0)
+        return weight.scatter_(2, itself, 1.0)
 
     def _nearest_of(self, rows):
         """Nearest rows of each of `rows` (m, b), as (m, b, self.n_near)."""
@@ -174,19 +174,19 @@ class ContextSampler:
         return self._near[members, rows]
 
     def _exclusion_probability(self, n_anchors, n_uniform, n_partners):
-        """Probability that a row which so many others can bring is not in a batch."""
+        """Probability that a row which is near to so many others is not in a batch."""
         kept = 1 - n_partners / (self.n_rows * self.n_near)
         return (n_anchors * math.log(kept)).exp_().mul_(1 - n_uniform / self.n_rows)
 
     def _find_columns(self, rows, chosen, n_columns):
-        """1 at [m, i, j] where one of the nearest of chosen row i has its seat in column j."""
+        """1 at [m, i, j] where one of the nearest of chosen row i counts in column j."""
         nearest = self._nearest_of(rows[:, chosen])
-        # A seat from an earlier batch may be another row's now, or lie beyond.
-        seat = self._column_of_row.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
-        present = (rows.gather(1, seat) == nearest.flatten(1)).view_as(nearest)
+        # A column from an earlier batch may be another row's now, or lie beyond.
+        column = self._column_of_row.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
+        present = (rows.gather(1, column) == nearest.flatten(1)).view_as(nearest)
         found = self._n_anchors_of.new_zeros(*nearest.shape[:2], n_columns)
         # Added: where one is not present another may be.
-        return found.scatter_add_(2, seat.view_as(nearest), present.to(found.dtype))
+        return found.scatter_add_(2, column.view_as(nearest), present.to(found.dtype))
 
     def _draw_order(self):
         return torch.randperm(self.n_rows, generator=self.generator)

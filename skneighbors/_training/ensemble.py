@@ -23,7 +23,8 @@ class ParallelTrainers:
     network : NeighborNetwork
     data : LabelledRows
     split : EnsembleSplit
-    recipe : ResolvedRecipe
+    plan : Plan
+    target : Target
     generator : torch.Generator
         Source of batches and context, on the CPU.
     draws : BorrowedGenerators or None
@@ -33,16 +34,16 @@ class ParallelTrainers:
         How many threads members that are trained apart may share.
     """
 
-    def __init__(self, network, data, split, recipe, generator, draws, n_threads):
+    def __init__(self, network, data, split, plan, target, generator, draws, n_threads):
         self._network = network
         # The number of threads has no say, lest results depend on it.
-        self._apart = recipe.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
+        self._apart = plan.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
         self._networks = network.split() if self._apart else [network]
         seeds = torch.randint(2**31, (len(self._networks),), generator=generator).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         splits = split.members() if self._apart else [split]
         self.trainers = [
-            Trainer(own, data, own_split, recipe, generator)
+            Trainer(own, data, own_split, plan, target, generator)
             for own, own_split, generator in zip(self._networks, splits, generators, strict=True)
         ]
         self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]

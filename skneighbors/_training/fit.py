@@ -12,7 +12,16 @@ _MAX_SEED = np.iinfo(np.int32).max
 
 
 def fit_networks(
-    make_network, data, split, recipe, random_state, *, draws_globally, n_threads=1, verbose=False
+    make_network,
+    data,
+    split,
+    plan,
+    target,
+    random_state,
+    *,
+    draws_globally,
+    n_threads=1,
+    verbose=False,
 ):
     """Train networks side by side.
 
@@ -22,7 +31,8 @@ def fit_networks(
         Returns a NeighborNetwork with initial weights, drawn from torch's generators.
     data : LabelledRows
     split : EnsembleSplit
-    recipe : ResolvedRecipe
+    plan : Plan
+    target : Target
     random_state : numpy.random.RandomState
         Source of the seeds.
     draws_globally : bool
@@ -49,13 +59,14 @@ def fit_networks(
         network = make_network().to(device)
     with (
         torch.autocast(device.type, enabled=False),
-        progress_bar(verbose, recipe.max_iter) as report,
+        progress_bar(verbose, plan.max_iter) as report,
     ):
         training = Training(
             network,
             data,
             split,
-            recipe,
+            plan,
+            target,
             torch.Generator().manual_seed(own_seed),
             draws=borrowed if draws_globally else None,
             n_threads=n_threads,

@@ -4,8 +4,7 @@ import copy
 import math
 from dataclasses import dataclass, field, replace
 
-from .._recipe import count_batches
-from .._utils.blocks import keep_freed_memory
+from .._utils.blocks import count_batches, keep_freed_memory
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
 from .schedule import validates
@@ -46,7 +45,8 @@ class Training:
     data : LabelledRows
     split : EnsembleSplit
         Without validation rows the best epoch is that of lowest loss.
-    recipe : ResolvedRecipe
+    plan : Plan
+    target : Target
     generator : torch.Generator
         Source of batches and context, on the CPU.
     draws : BorrowedGenerators or None, default=None
@@ -66,7 +66,8 @@ class Training:
         network,
         data,
         split,
-        recipe,
+        plan,
+        target,
         generator,
         *,
         draws=None,
@@ -74,7 +75,8 @@ class Training:
         report=None,
         keep_interrupted=True,
     ):
-        self._network, self._data, self._split, self._recipe = network, data, split, recipe
+        self._network, self._data, self._split, self._plan = network, data, split, plan
+        self._target = target
         self._generator, self._draws, self._n_threads = generator, draws, n_threads
         self._report = report or (lambda loss, score, on_all: None)
         self._keep_interrupted = keep_interrupted
@@ -94,8 +96,8 @@ class Training:
         """
         keep_freed_memory()
         history = self.history
-        untrained = copy.deepcopy(self._network) if self._recipe.refit else None
-        with self._trainers(self._network, self._split, self._recipe) as trainers:
+        untrained = copy.deepcopy(self._network) if self._plan.refits else None
+        with self._trainers(self._network, self._split, self._plan) as trainers:
             try:
                 again = self._run_epochs(trainers)
             except KeyboardInterrupt:
@@ -113,24 +115,31 @@ class Training:
                 raise
             history.interrupted = True
         if refitted:
-            if self._recipe.sharpnesses:
+            if self._plan.sharpnesses:
                 untrained.head.sharpness.copy_(self._network.head.sharpness)
             copy_weights(untrained, self._network)
         return history
 
-    def _trainers(self, network, split, recipe):
+    def _trainers(self, network, split, plan):
         return ParallelTrainers(
-            network, self._data, split, recipe, self._generator, self._draws, self._n_threads
+            network,
+            self._data,
+            split,
+            plan,
+            self._target,
+            self._generator,
+            self._draws,
+            self._n_threads,
         )
 
     def _run_epochs(self, trainers):
         """Train; whether that has harmed, so that rows held out are to be trained on anew."""
-        recipe, history = self._recipe, self.history
-        checkpoint, review = Checkpoint(trainers), Review(recipe)
-        patience = Patience(recipe.n_iter_no_change, recipe.tol)
+        plan, history = self._plan, self.history
+        checkpoint, review = Checkpoint(trainers), Review(plan)
+        patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
-        for epoch in range(1, recipe.max_iter + 1):
-            result = trainers.epoch(validates(epoch, recipe))
+        for epoch in range(1, plan.max_iter + 1):
+            result = trainers.epoch(validates(epoch, plan))
             if math.isnan(result.error):
                 self._stop_at_fault(epoch)
                 return False
@@ -138,7 +147,7 @@ class Training:
             if not on_all:
                 checkpoint.offer(epoch, result)
                 history.best_before_refit = checkpoint.best
-            elif epoch == recipe.max_iter:
+            elif epoch == plan.max_iter:
                 # Nothing is held out any more: the last epoch is the one to keep.
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
@@ -146,22 +155,22 @@ class Training:
             if patience.is_exhausted(result.error):
                 break
             if review.finds_harm(epoch, result, checkpoint.best):
-                return recipe.refit
-            if epoch == review.last_epoch and recipe.join_last_cycle:
+                return plan.refits
+            if epoch == review.last_epoch and plan.join_last_cycle:
                 on_all = True
                 trainers.train_on_all()
         return False
 
     def _refit(self, network):
         """Train on all samples for as many steps as were best; whether it went well."""
-        split, recipe, history = self._split, self._recipe, self.history
+        split, plan, history = self._split, self._plan, self.history
         everything = split.train_on_all(len(self._data.X))
         n_before, n_now = (
-            count_batches(own.train.shape[1], recipe.batch_size) for own in (split, everything)
+            count_batches(own.train.shape[1], plan.batch_size) for own in (split, everything)
         )
-        max_iter = max(1, round(recipe.max_iter * n_before / n_now))
+        max_iter = max(1, round(plan.max_iter * n_before / n_now))
         n_epochs = max(1, round(history.best_epoch * n_before / n_now))
-        with self._trainers(network, everything, replace(recipe, max_iter=max_iter)) as trainers:
+        with self._trainers(network, everything, replace(plan, max_iter=max_iter)) as trainers:
             for epoch in range(1, n_epochs + 1):
                 result = trainers.epoch(validated=False)
                 if math.isnan(result.error):

@@ -29,21 +29,21 @@ def cycle_ends(max_iter):
     return tuple(max(1, round(share * max_iter)) for share in _CYCLE_ENDS)
 
 
-def validates(epoch, recipe):
+def validates(epoch, plan):
     """Whether to validate after an epoch, counted from 1.
 
     Not after each of many, nor, then, where the learning rate is high: what
     matters are the first epoch, the last and those that are reviewed.
     """
-    if recipe.n_iter_no_change is not None:
+    if plan.recipe.n_iter_no_change is not None:
         return True
-    if epoch in (1, recipe.max_iter):
+    if epoch in (1, plan.max_iter):
         return True
-    if recipe.review and epoch in cycle_ends(recipe.max_iter):
+    if plan.review and epoch in cycle_ends(plan.max_iter):
         return True
-    if recipe.max_iter >= _N_VALIDATIONS and recipe.learning_rate == "cycles":
-        rate = learning_rate_factor("cycles", epoch / recipe.max_iter)
+    if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate == "cycles":
+        rate = learning_rate_factor("cycles", epoch / plan.max_iter)
         if rate > _HIGH_RATE:
             return False
-    stride = min(math.ceil(recipe.max_iter / _N_VALIDATIONS), epoch // _RESOLUTION)
+    stride = min(math.ceil(plan.max_iter / _N_VALIDATIONS), epoch // _RESOLUTION)
     return epoch % max(1, stride) == 0

@@ -51,18 +51,18 @@ class Review:
     And where the second ends, if the targets are noisy: clean ones may yet be learnt better.
     """
 
-    def __init__(self, recipe):
-        self._recipe = recipe
+    def __init__(self, plan):
+        self._plan = plan
         self._second, self.last_epoch = None, None
-        if recipe.review:
-            self._second, self.last_epoch = cycle_ends(recipe.max_iter)
+        if plan.review:
+            self._second, self.last_epoch = cycle_ends(plan.max_iter)
 
     def finds_harm(self, epoch, result, best):
         """Whether it is due and the validation error exceeds its best beyond chance."""
         due = epoch == self.last_epoch
-        if epoch == self._second and result.score < self._recipe.early_review_below_r2:
+        if epoch == self._second and result.score < self._plan.early_review_below_r2:
             due = True
-        return due and significantly_worse(result, best, self._recipe.harm_in_standard_errors)
+        return due and significantly_worse(result, best, self._plan.harm_in_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):

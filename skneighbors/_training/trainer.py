@@ -9,7 +9,7 @@ from .batches import ContextSampler
 from .calibration import sharpen
 from .optim import AdamW, FlatWeights, MovingAverage
 from .schedule import learning_rate_factor
-from .validation import EpochResult, set_mode, take_rows, validate, weighted_mse
+from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
 # How many sharpnesses a validation tries: the present one, and one on either side.
 _N_SHARPNESSES = 3
@@ -18,19 +18,20 @@ _N_REFRESHES = 16
 
 
 class Trainer:
-    """Trains one network: its optimiser, data and recipe; :meth:`epoch` passes once over the rows.
+    """Trains one network: its optimiser, data and plan; :meth:`epoch` passes once over the rows.
 
     `result` is the network to validate and to keep: the trained one, or the
     moving average of its weights.
     """
 
-    def __init__(self, network, data, split, recipe, generator):
+    def __init__(self, network, data, split, plan, target, generator):
         self.network = network.train()
         self.data = data
         self.split = split
-        self.recipe = recipe
+        self.plan = plan
+        self.target = target
         self.generator = generator
-        self.refresh = max(1, recipe.max_iter // _N_REFRESHES)
+        self.refresh = max(1, plan.max_iter // _N_REFRESHES)
         self.n_epochs = 0
         self._make_sampler()
         self.stopped = False
@@ -38,19 +39,19 @@ class Trainer:
         self.weights = FlatWeights(network)
         self.average = None
         self.result, self.result_weights = network, self.weights
-        if recipe.ema_decay is not None:
-            self.average = MovingAverage(network, self.weights, recipe.ema_decay)
+        if plan.recipe.ema_decay is not None:
+            self.average = MovingAverage(network, self.weights, plan.recipe.ema_decay)
             self.result, self.result_weights = self.average.network, self.average.weights
-        self.optimizer = AdamW(self.weights, recipe.weight_decay)
+        self.optimizer = AdamW(self.weights, plan.weight_decay)
 
     def _make_sampler(self):
         n_members, n_rows = self.split.train.shape
         self.sampler = ContextSampler(
             n_rows,
             n_members,
-            self.recipe.batch_size,
-            self.recipe.context_size,
-            self.recipe.context_neighbors,
+            self.plan.batch_size,
+            self.plan.recipe.context_size,
+            self.plan.recipe.context_neighbors,
             self.generator,
             self.data.X.device,
         )
@@ -60,20 +61,20 @@ class Trainer:
         self.network.head.sharpness.copy_(self.result.head.sharpness)
 
     def _nearest_sharpnesses(self):
-        """Those of the recipe that are nearest to a member's present one, to try."""
+        """Those of the plan that are nearest to a member's present one, to try."""
         nearest = set()
         for own in self.result.head.sharpness.tolist():
-            by_ratio = sorted(self.recipe.sharpnesses, key=lambda new: abs(math.log(new / own)))
+            by_ratio = sorted(self.plan.sharpnesses, key=lambda new: abs(math.log(new / own)))
             nearest |= set(by_ratio[:_N_SHARPNESSES])
         return sorted(nearest)
 
     def sharpen(self, network):
         """Choose the sharpness of a network, the trained one or the result."""
-        if not self.recipe.sharpnesses:
+        if not self.plan.sharpnesses:
             return
         if self.split.validation is not None:
-            recipe = self.recipe
-            sharpen(network, self.data, self.split, recipe.n_neighbors, recipe.sharpnesses)
+            plan, target = self.plan, self.target
+            sharpen(network, self.data, self.split, target, plan.n_neighbors, plan.sharpnesses)
             self._sharpness = network.head.sharpness.clone()
         elif self._sharpness is not None:  # chosen before all rows were trained on
             network.head.sharpness.copy_(self._sharpness)
@@ -88,10 +89,10 @@ class Trainer:
             self._find_near()
 
     def _learning_rate(self, step):
-        recipe = self.recipe
-        progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / recipe.max_iter
-        factor = learning_rate_factor(recipe.learning_rate, progress)
-        return recipe.learning_rate_init * factor
+        plan = self.plan
+        progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / plan.max_iter
+        factor = learning_rate_factor(plan.recipe.learning_rate, progress)
+        return plan.learning_rate_init * factor
 
     def epoch(self, validated):
         """Train on every row once; the mean loss, and what validation says of it."""
@@ -103,15 +104,15 @@ class Trainer:
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        sharpnesses = self._nearest_sharpnesses() if self.recipe.sharpen_when_validated else ()
-        held_out, mse, r2 = validate(
-            self.result, self.data, self.split, self.recipe.n_neighbors, sharpnesses
+        sharpnesses = self._nearest_sharpnesses() if self.plan.sharpen_when_validated else ()
+        held_out, errors, scores = validate(
+            self.result, self.data, self.split, self.target, self.plan.n_neighbors, sharpnesses
         )
         if sharpnesses:
             self._share_sharpness()
-        error = mse.mean().item()
+        error = errors.mean().item()
         error = error if math.isfinite(error) else math.nan
-        return EpochResult(loss, error, r2.mean().item(), held_out)
+        return EpochResult(loss, error, scores.mean().item(), held_out)
 
     def _pass_over_rows(self):
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
@@ -132,7 +133,7 @@ class Trainer:
         return float(total) / self.sampler.n_batches
 
     def _losses(self, batch):
-        """Mean squared error of each member's queries."""
+        """Mean error of each member's queries."""
         rows, n_queries, context_weight, query_weight = batch
         data = self.data.take(self.split.train.gather(1, rows))
         y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight, data.group)
@@ -140,7 +141,7 @@ class Trainer:
         if data.weight is not None:
             weight = data.weight[:, :n_queries]
             weight = weight if query_weight is None else weight * query_weight
-        return weighted_mse(data.y[:, :n_queries], y_hat, weight)
+        return mean_over_rows(self.target.losses(y_hat, data.y[:, :n_queries]), weight)
 
     @torch.no_grad()
     def _find_near(self):

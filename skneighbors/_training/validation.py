@@ -8,16 +8,12 @@ from .._network import attend_in_batches, embed_in_batches
 
 
 class HeldOut(NamedTuple):
-    """Targets (m, n, k) of validation rows, predictions (m, n, k), weights (m, n) or None."""
+    """Targets (m, n, k) of validation rows, predictions, their errors (m, n), weights or None."""
 
     y: torch.Tensor
     y_hat: torch.Tensor
+    errors: torch.Tensor
     weight: torch.Tensor | None
-
-    @property
-    def errors(self):
-        """Squared errors of the rows, averaged over the targets, (m, n)."""
-        return squared_errors(self.y, self.y_hat)
 
 
 class EpochResult(NamedTuple):
@@ -40,38 +36,29 @@ def set_mode(network, training):
         network.train(training)
 
 
-def squared_errors(y, y_hat):
-    """Squared errors (..., b, k) averaged over the targets, (..., b)."""
-    return (y - y_hat).square().mean(-1)
-
-
-def weighted_mse(y, y_hat, weight):
-    """Weighted mean over rows (m, b) of the squared error averaged over the targets, (m,)."""
-    return mean_over_rows(squared_errors(y, y_hat), weight)
-
-
 def mean_over_rows(values, weight):
     return values.mean(-1) if weight is None else (weight * values).sum(-1) / weight.sum(-1)
 
 
 @torch.no_grad()
-def validate(network, data, split, n_neighbors, sharpnesses=()):
-    """Predict the validation rows; each member's error and R2, (m,).
+def validate(network, data, split, target, n_neighbors, sharpnesses=()):
+    """Predict the validation rows; each member's error and score, (m,).
 
     Its neighbours are those of its training rows that are nearest to it. If there are
     `sharpnesses` to try, its head is left with the one of lowest error.
     """
-    held_out = predict_held_out(network, data, split, n_neighbors, sharpnesses)
+    held_out = predict_held_out(network, data, split, target, n_neighbors, sharpnesses)
     if sharpnesses:
         best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
         network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.y.dtype)[best])
         own = held_out.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
-        held_out = held_out._replace(y_hat=own)
-    mse = mean_over_rows(held_out.errors, held_out.weight)
-    return held_out, mse, _r2(mse, held_out.y, held_out.weight)
+        errors = held_out.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
+        held_out = held_out._replace(y_hat=own, errors=errors)
+    error = mean_over_rows(held_out.errors, held_out.weight)
+    return held_out, error, _score(error, held_out.y, held_out.weight, target)
 
 
-def predict_held_out(network, data, split, n_neighbors, sharpnesses):
+def predict_held_out(network, data, split, target, n_neighbors, sharpnesses):
     """Predict the validation rows; (l, m, n, k) if there are l sharpnesses to try."""
     set_mode(network, training=False)
     z = embed_in_batches(network, data.X)
@@ -81,7 +68,8 @@ def predict_held_out(network, data, split, n_neighbors, sharpnesses):
     neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2), n_neighbors
     head = network.head
     if not sharpnesses:
-        return HeldOut(y, attend_in_batches(head, queries, *neighbors), weight)
+        y_hat = attend_in_batches(head, queries, *neighbors)
+        return HeldOut(y, y_hat, target.losses(y_hat, y), weight)
     kept = head.sharpness
     try:
         # Against all of them at once, as ranks are the same.
@@ -90,18 +78,21 @@ def predict_held_out(network, data, split, n_neighbors, sharpnesses):
     finally:
         head.sharpness = kept
     # Of a head that does not read its sharpness there is one set of predictions.
-    return HeldOut(y, y_hat.expand(len(sharpnesses), *y.shape), weight)
+    y_hat = y_hat.expand(len(sharpnesses), *y.shape)
+    return HeldOut(y, y_hat, target.losses(y_hat, y), weight)
 
 
 def take_rows(z, rows):
     return z.take_along_dim(rows.unsqueeze(-1), 1)
 
 
-def _r2(mse, y, weight):
-    """R2 of each member's error; as in r2_score, constant targets give 1 or 0."""
-    share = torch.ones_like(y[..., 0]) if weight is None else weight
-    mean = (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
-    variance = weighted_mse(y, mean, weight)
+def _score(error, y, weight, target):
+    """How much smaller each member's error is than that of a constant: R2, if it is squared.
+
+    As in r2_score, constant targets give 1 or 0.
+    """
+    of_constant = mean_over_rows(target.losses(target.fallback(y, weight), y), weight)
     # The mean of equal numbers is theirs up to rounding.
     rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
-    return torch.where(variance > rounding, 1 - mse / variance, (mse <= rounding).to(mse.dtype))
+    is_constant = of_constant <= rounding
+    return torch.where(is_constant, (error <= rounding).to(error), 1 - error / of_constant)

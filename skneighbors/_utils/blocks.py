@@ -28,6 +28,11 @@ def bounded_length(row_bytes, n_bytes=None):
     return int(max(1, (allowed if n_bytes is None else min(allowed, n_bytes)) // row_bytes))
 
 
+def count_batches(n_rows, batch_size):
+    """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
+    return max(1, min(-(-n_rows // batch_size), n_rows // 2))
+
+
 def gather_rows(array, rows):
     """array[rows] of shape (b, K, ...) for rows (b, K); on the CPU three times faster."""
     return array.index_select(0, rows.flatten()).view(*rows.shape, *array.shape[1:])

@@ -1,6 +1,6 @@
 """Pictures of what fitted estimators have learnt and predict, in scikit-learn's manner."""
 
-from .._explanations import ColumnAdjustments, Explanation
+from .._model import ColumnAdjustments, Explanation
 from ._embedding import EmbeddingDisplay
 from ._intervals import IntervalDisplay
 from ._neighbors import NeighborsDisplay

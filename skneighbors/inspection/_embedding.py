@@ -1,10 +1,21 @@
 """The learnt space in the plane."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.decomposition import PCA
 
 from .._utils.sklearn_private import StrOptions, validate_parameter_constraints
 from ._common import check_plottable, make_axes, select_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
+
+    from .._base import BaseNeighborRegressor
+    from .._utils.typing import ArrayLike
 
 # Distances of the learnt space by `similarity`, in UMAP's words; a dot product is no distance.
 _METRICS = {"l2": "euclidean", "l1": "manhattan", "cosine": "cosine", "dot": "euclidean"}
@@ -57,7 +68,7 @@ class EmbeddingDisplay:
     (20, 2)
     """
 
-    def __init__(self, *, coordinates, y, method):
+    def __init__(self, *, coordinates: np.ndarray, y: np.ndarray, method: str) -> None:
         self.coordinates = coordinates
         self.y = y
         self.method = method
@@ -65,16 +76,16 @@ class EmbeddingDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: BaseNeighborRegressor,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        method="auto",
-        random_state=None,
-        target=0,
-        ax=None,
-        scatter_kwargs=None,
-    ):
+        method: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        target: int = 0,
+        ax: Axes | None = None,
+        scatter_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Show rows in the learnt space.
 
         Parameters
@@ -136,11 +147,13 @@ class EmbeddingDisplay:
         if umap is None:
             coordinates = _principal_components(Z, random_state)
         else:
-            coordinates = _reduce_by_umap(umap, Z, _METRICS[estimator.similarity], random_state)
+            coordinates = _reduce_by_umap(
+                umap, Z, _METRICS.get(estimator.similarity, "euclidean"), random_state
+            )
         display = cls(coordinates=coordinates, y=y, method="pca" if umap is None else "umap")
         return display.plot(ax, scatter_kwargs=scatter_kwargs)
 
-    def plot(self, ax=None, *, scatter_kwargs=None):
+    def plot(self, ax: Axes | None = None, *, scatter_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
 
         Parameters

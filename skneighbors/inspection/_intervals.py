@@ -1,11 +1,22 @@
 """Intervals beside the truth."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy import stats
 
 from .._utils.checks import check_int
 from .._utils.sklearn_private import counts_from, validate_parameter_constraints
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
+
+    from .._base import BaseNeighborRegressor
+    from .._utils.typing import ArrayLike
 
 # Of samples whose intervals hold as promised: how many have a coverage in the band drawn.
 _BAND = 0.95
@@ -68,7 +79,14 @@ class IntervalDisplay:
     True
     """
 
-    def __init__(self, *, y_true, y_pred, interval, confidence_level):
+    def __init__(
+        self,
+        *,
+        y_true: np.ndarray,
+        y_pred: np.ndarray,
+        interval: np.ndarray,
+        confidence_level: float,
+    ) -> None:
         self.y_true = y_true
         self.y_pred = y_pred
         self.interval = interval
@@ -77,18 +95,18 @@ class IntervalDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
-        confidence_level=0.9,
+        estimator: BaseNeighborRegressor,
+        X: ArrayLike,
+        y: ArrayLike,
+        confidence_level: float = 0.9,
         *,
-        n_bins=5,
-        target=0,
-        max_bars=300,
-        ax=None,
-        bar_kwargs=None,
-        point_kwargs=None,
-    ):
+        n_bins: int = 5,
+        target: int = 0,
+        max_bars: int = 300,
+        ax: Axes | ArrayLike | None = None,
+        bar_kwargs: dict[str, Any] | None = None,
+        point_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Show intervals of rows whose targets are known.
 
         Parameters
@@ -161,7 +179,15 @@ class IntervalDisplay:
             point_kwargs=point_kwargs,
         )
 
-    def plot(self, ax=None, *, n_bins=5, max_bars=300, bar_kwargs=None, point_kwargs=None):
+    def plot(
+        self,
+        ax: Axes | ArrayLike | None = None,
+        *,
+        n_bins: int = 5,
+        max_bars: int = 300,
+        bar_kwargs: dict[str, Any] | None = None,
+        point_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters

@@ -1,10 +1,22 @@
 """The comparables behind one prediction."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._utils.checks import check_int
 from .._utils.sklearn_private import counts_from, validate_parameter_constraints
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
+
+    from .._base import BaseNeighborRegressor
+    from .._model import Explanation
+    from .._utils.typing import ArrayLike
 
 
 class NeighborsDisplay:
@@ -12,8 +24,8 @@ class NeighborsDisplay:
 
     Make it by :meth:`from_estimator`. On the left is a bar for the weight of each row, the
     heaviest first, and one for all others together. On the right is a dot for its target and,
-    where the estimator has a trend, a line from there to the adjusted target. The prediction is
-    the mean of the adjusted targets, by weight.
+    where a trend or a second model adjusts it, a line from there to the adjusted target. The
+    prediction is the mean of the adjusted targets, by weight.
 
     Parameters
     ----------
@@ -31,7 +43,7 @@ class NeighborsDisplay:
     points_ : matplotlib PathCollection
         The targets.
     adjusted_points_ : matplotlib PathCollection or None
-        The adjusted targets; None without a trend.
+        The adjusted targets; None where nothing adjusts them.
     prediction_line_ : matplotlib Line2D
         The prediction.
     axes_ : ndarray of two matplotlib Axes
@@ -55,7 +67,7 @@ class NeighborsDisplay:
     6
     """
 
-    def __init__(self, *, explanation, n_neighbors=10, target=0):
+    def __init__(self, *, explanation: Explanation, n_neighbors: int = 10, target: int = 0) -> None:
         self.explanation = explanation
         self.n_neighbors = n_neighbors
         self.target = target
@@ -63,16 +75,16 @@ class NeighborsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        n_neighbors=10,
+        estimator: BaseNeighborRegressor,
+        X: ArrayLike,
+        n_neighbors: int = 10,
         *,
-        target=0,
-        ax=None,
-        bar_kwargs=None,
-        point_kwargs=None,
-        adjusted_point_kwargs=None,
-    ):
+        target: int = 0,
+        ax: Axes | ArrayLike | None = None,
+        bar_kwargs: dict[str, Any] | None = None,
+        point_kwargs: dict[str, Any] | None = None,
+        adjusted_point_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Show the rows behind the prediction of another one.
 
         Parameters
@@ -139,7 +151,14 @@ class NeighborsDisplay:
             adjusted_point_kwargs=adjusted_point_kwargs,
         )
 
-    def plot(self, ax=None, *, bar_kwargs=None, point_kwargs=None, adjusted_point_kwargs=None):
+    def plot(
+        self,
+        ax: Axes | ArrayLike | None = None,
+        *,
+        bar_kwargs: dict[str, Any] | None = None,
+        point_kwargs: dict[str, Any] | None = None,
+        adjusted_point_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -214,7 +233,7 @@ class NeighborsDisplay:
         )
         prediction = own.prediction.reshape(-1)[self.target]
         self.adjusted_points_ = None
-        if own.has_trend:
+        if own.is_adjusted:
             ax.hlines(places, targets, adjusted, color=GREY, linewidth=1.2)
             adjusted_kwargs = {
                 "color": BLUE,
@@ -226,7 +245,7 @@ class NeighborsDisplay:
             }
             self.adjusted_points_ = ax.scatter(adjusted, places, **adjusted_kwargs)
         kwargs = {
-            "color": GREY if own.has_trend else BLUE,
+            "color": GREY if own.is_adjusted else BLUE,
             "zorder": 3,
             "label": "target",
             **kwargs,

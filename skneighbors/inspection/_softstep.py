@@ -1,13 +1,23 @@
 """The masks that SoftStep has learnt."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
-import torch
 from sklearn.utils import check_random_state
 
 from .._utils.checks import check_int
 from .._utils.sklearn_private import counts_from, take_samples, validate_parameter_constraints
-from ..nn import SoftStepKNN, take_member
+from ..nn._stack import take_member
 from ._common import BLUE, ORANGE, check_plottable, make_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
+
+    from .._base import BaseNeighborRegressor
+    from .._utils.typing import ArrayLike
 
 _N_POINTS = 401
 
@@ -63,7 +73,7 @@ class SoftStepDisplay:
     20
     """
 
-    def __init__(self, *, x, masks, ranked):
+    def __init__(self, *, x: np.ndarray, masks: np.ndarray, ranked: bool) -> None:
         self.x = x
         self.masks = masks
         self.ranked = ranked
@@ -71,16 +81,16 @@ class SoftStepDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: BaseNeighborRegressor,
+        X: ArrayLike,
         *,
-        member=0,
-        subsample=50,
-        random_state=None,
-        ax=None,
-        line_kwargs=None,
-        median_kwargs=None,
-    ):
+        member: int = 0,
+        subsample: int | None = 50,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | None = None,
+        line_kwargs: dict[str, Any] | None = None,
+        median_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Show the masks of some queries.
 
         Parameters
@@ -135,21 +145,25 @@ class SoftStepDisplay:
             {"subsample": subsample},
             caller_name=f"{cls.__name__}.from_estimator",
         )
-        n_neighbors = estimator._check_search()
         if subsample is not None and subsample < len(X):
             rows = check_random_state(random_state).choice(len(X), subsample, replace=False)
             X = take_samples(X, np.sort(rows))
-        _, bank, X = estimator._check_queries(X)
-        if bank.network.head.softstep is None:
+        network = estimator.network_.requires_grad_(False)
+        if network.head.softstep is None:
             raise ValueError("The estimator was fitted with softstep=None: it has no mask to show.")
-        head, z = take_member(bank.network.head, member), bank.embed(X)[:, member]
-        total, n_rows = bank.weights().sum(), len(bank)
-        share = 1 if n_neighbors is None else min(1, n_neighbors / n_rows)
-        x, masks, ranked = _masks_of(head, z.unsqueeze(0), total, share * total)
-        display = cls(x=x.cpu().numpy(), masks=masks.cpu().numpy(), ranked=ranked)
+        head, z = take_member(network.head, member), network.embed(estimator.prepare(X))[:, member]
+        total, last = network.weights_of_rows()
+        x, masks = head.mask(z.unsqueeze(0), _N_POINTS, total, last)
+        display = cls(x=x.numpy(), masks=masks[0].numpy(), ranked=head.ranked)
         return display.plot(ax, line_kwargs=line_kwargs, median_kwargs=median_kwargs)
 
-    def plot(self, ax=None, *, line_kwargs=None, median_kwargs=None):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        line_kwargs: dict[str, Any] | None = None,
+        median_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -194,21 +208,3 @@ class SoftStepDisplay:
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-@torch.no_grad()
-def _masks_of(head, z, total, last):
-    """Grid x (n_points,), masks (b, n_points) on it for embeddings (1, b, d), and whether x ranks.
-
-    `total` is the number of all neighbours, equal rows counted, and `last` the last rank.
-    """
-    grid = torch.linspace(0, 1, _N_POINTS, dtype=z.dtype, device=z.device)
-    if head.ranked:
-        x = (grid * last.log().clamp(min=0)).exp()
-        scaled = head._from_rank(x, total)
-    else:
-        x = scaled = grid
-    scaled = scaled.expand(1, z.shape[1], -1)
-    if isinstance(head, SoftStepKNN):
-        scaled = head._sharpened(scaled, 1.0)
-    return x, head.softstep(scaled, z).exp()[0], head.ranked

@@ -2,10 +2,10 @@
 
 from ._embedder import CategoricalEmbedding, MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
 from ._heads import NONA, SoftStepKNN
-from ._similarity import minmax_scale, similarity
+from ._scaling import minmax_scale
+from ._similarity import similarity
 from ._softrank import hard_rank, soft_rank
 from ._softstep import SoftStep, log_softstep_s1, log_softstep_s2
-from ._stack import stack_modules, take_member
 
 __all__ = [
     "CategoricalEmbedding",
@@ -21,6 +21,4 @@ __all__ = [
     "minmax_scale",
     "similarity",
     "soft_rank",
-    "stack_modules",
-    "take_member",
 ]

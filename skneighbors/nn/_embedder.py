@@ -1,12 +1,14 @@
 """From features to embeddings."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from ._autocast import without_autocast
+from ._numpy import broadcast_shapes
 from ._options import check_option
 from ._stack import Linear
 
@@ -52,7 +54,9 @@ class PeriodicEmbedding(nn.Module):
     torch.Size([3, 20])
     """
 
-    def __init__(self, n_features, n_frequencies=16, n_outputs=4, sigma=0.1):
+    def __init__(
+        self, n_features: int, n_frequencies: int = 16, n_outputs: int = 4, sigma: float = 0.1
+    ) -> None:
         super().__init__()
         self.frequencies = nn.Parameter(sigma * torch.randn(n_features, 1, n_frequencies))
         self.phases = nn.Parameter(math.pi * (2 * torch.rand(n_features, 1, n_frequencies) - 1))
@@ -62,7 +66,7 @@ class PeriodicEmbedding(nn.Module):
         self.bias = nn.Parameter(bound * (2 * torch.rand(n_features, 1, n_outputs - 1) - 1))
         self.n_outputs = n_features * n_outputs
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Embed the features.
 
         Parameters
@@ -116,7 +120,7 @@ class CategoricalEmbedding(nn.Module):
     torch.Size([2, 16])
     """
 
-    def __init__(self, n_levels, dim=8):
+    def __init__(self, n_levels: Sequence[int], dim: int = 8) -> None:
         super().__init__()
         sizes = torch.tensor([n + 1 for n in n_levels])
         ends = sizes.cumsum(0)
@@ -126,7 +130,7 @@ class CategoricalEmbedding(nn.Module):
             self.weight[ends - 1] = 0
         self.n_outputs = len(sizes) * dim
 
-    def forward(self, codes):
+    def forward(self, codes: torch.Tensor) -> torch.Tensor:
         """Look the vectors up.
 
         Parameters
@@ -204,7 +208,7 @@ class WeightedBatchNorm(nn.Module):
     True
     """
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         super().__init__()
         self.eps = eps
         self.momentum = momentum
@@ -213,7 +217,7 @@ class WeightedBatchNorm(nn.Module):
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_var", torch.ones(num_features))
 
-    def forward(self, x, sample_weight=None):
+    def forward(self, x: torch.Tensor, sample_weight: torch.Tensor | None = None) -> torch.Tensor:
         """Normalise the rows.
 
         Parameters
@@ -331,17 +335,17 @@ class MLPEmbedder(nn.Module):
 
     def __init__(
         self,
-        n_features,
-        hidden_layer_sizes=(256, 256),
-        embedding_dim=64,
+        n_features: int,
+        hidden_layer_sizes: Sequence[int] = (256, 256),
+        embedding_dim: int = 64,
         *,
-        activation="silu",
-        numerical_embedding=None,
-        batch_norm=True,
-        dropout=0.0,
-        n_plain=0,
-        n_levels=(),
-    ):
+        activation: str = "silu",
+        numerical_embedding: str | None = None,
+        batch_norm: bool = True,
+        dropout: float = 0.0,
+        n_plain: int = 0,
+        n_levels: Sequence[int] = (),
+    ) -> None:
         super().__init__()
         check_option("activation", activation, ACTIVATIONS)
         check_option("numerical_embedding", numerical_embedding, NUMERICAL_EMBEDDINGS)
@@ -368,7 +372,7 @@ class MLPEmbedder(nn.Module):
         layers.append(Linear(n_features, embedding_dim))
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x, sample_weight=None):
+    def forward(self, x: torch.Tensor, sample_weight: torch.Tensor | None = None) -> torch.Tensor:
         """Embed the rows.
 
         Parameters
@@ -407,5 +411,5 @@ class MLPEmbedder(nn.Module):
         parts = [numbers, plain]
         if n_codes:
             parts.append(self.categorical_embedding(codes))
-        stack = max((part.shape[:-2] for part in parts), key=torch.Size.numel)
+        stack = broadcast_shapes(*(part.shape[:-2] for part in parts))
         return torch.cat([part.expand(*stack, *part.shape[-2:]) for part in parts], -1)

@@ -9,7 +9,8 @@ from ._autocast import without_autocast
 from ._neighbor_mask import MaskedSoftmax, NeighborMask, average
 from ._numpy import argmax
 from ._options import check_option
-from ._similarity import SIMILARITIES, minmax_scale_present, similarity
+from ._scaling import minmax_scale_present
+from ._similarity import SIMILARITIES, similarity
 from ._stack import Linear
 
 TRENDS = ("linear", None)
@@ -30,8 +31,15 @@ class NeighborHead(nn.Module):
     """What the heads share: neighbour weights, exclusion of self, trend."""
 
     def __init__(
-        self, embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
-    ):
+        self,
+        embedding_dim: int,
+        n_targets: int,
+        similarity: str,
+        temperature: float | None,
+        trend: str | None,
+        sharpness: float,
+        self_in_range: bool,
+    ) -> None:
         super().__init__()
         check_option("similarity", similarity, SIMILARITIES)
         check_option("trend", trend, TRENDS)
@@ -77,7 +85,13 @@ class NeighborHead(nn.Module):
     def _logits(self, z, s, neighbor_mask):
         raise NotImplementedError
 
-    def weights(self, z, z_n, self_index=None, sample_weight=None):
+    def weights(
+        self,
+        z: torch.Tensor,
+        z_n: torch.Tensor,
+        self_index: torch.Tensor | None = None,
+        sample_weight: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Weight of every neighbour in every query's prediction.
 
         Parameters
@@ -113,7 +127,14 @@ class NeighborHead(nn.Module):
             )
         return self.weights_of(z, similarity(z, z_n, self.similarity), self_index, sample_weight)
 
-    def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):
+    def weights_of(
+        self,
+        z: torch.Tensor,
+        s: torch.Tensor,
+        self_index: torch.Tensor | None = None,
+        sample_weight: torch.Tensor | None = None,
+        total: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Weight of neighbours whose similarities are known.
 
         Parameters
@@ -163,7 +184,15 @@ class NeighborHead(nn.Module):
         s = s.gather(-1, columns)
         return columns, self._weights(z, s, NeighborMask.of(s, None, weight), total)
 
-    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
+    def forward(
+        self,
+        z: torch.Tensor,
+        z_n: torch.Tensor,
+        y_n: torch.Tensor,
+        self_index: torch.Tensor | None = None,
+        sample_weight: torch.Tensor | None = None,
+        n_neighbors: int | None = None,
+    ) -> torch.Tensor:
         """Predict the queries' targets.
 
         Parameters
@@ -220,8 +249,40 @@ class NeighborHead(nn.Module):
         y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
+    def mask(
+        self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values of the mask over its range, outside of training.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        n_points : int
+        total : float, default=1.0
+            Number, or total weight, of all neighbours; for ranks.
+        last : float, default=1.0
+            The last rank to show, from 1.
+
+        Returns
+        -------
+        x : Tensor of shape (n_points,)
+            Ranks, or scaled similarities.
+        values : Tensor of shape (..., b, n_points)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> x, values = NONA(embedding_dim=2).eval().mask(torch.ones(1, 2), n_points=3)
+        >>> x.tolist(), values.shape
+        ([0.0, 0.5, 1.0], torch.Size([1, 3]))
+        """
+        x = torch.linspace(0, 1, n_points, dtype=z.dtype, device=z.device)
+        return x, self.softstep(x.expand(*z.shape[:-1], -1), z).exp()
+
     @property
-    def ranked(self):
+    def ranked(self) -> bool:
         """Whether weights depend on ranks, not on similarities alone.
 
         Examples
@@ -232,7 +293,7 @@ class NeighborHead(nn.Module):
         """
         return False
 
-    def turn_off_trend(self):
+    def turn_off_trend(self) -> None:
         """Average targets as if there were no trend; if there is one, it learns nothing.
 
         Examples
@@ -247,7 +308,7 @@ class NeighborHead(nn.Module):
         if self.trend is not None:
             self.trend.on.zero_()
 
-    def subtract_trend(self, z_n, y_n):
+    def subtract_trend(self, z_n: torch.Tensor, y_n: torch.Tensor) -> torch.Tensor:
         """Leave of targets what to average: residuals of the trend, if there is one.
 
         Parameters
@@ -272,7 +333,7 @@ class NeighborHead(nn.Module):
         """
         return y_n if self.trend is None else y_n - self.trend(z_n)
 
-    def add_trend(self, z, y_hat):
+    def add_trend(self, z: torch.Tensor, y_hat: torch.Tensor) -> torch.Tensor:
         """Complete averages of what :meth:`subtract_trend` left to predictions.
 
         Parameters

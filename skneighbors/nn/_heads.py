@@ -2,13 +2,12 @@
 
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
 from ._head import NeighborHead
 from ._neighbor_mask import MaskedSoftmax
-from ._numpy import log_
+from ._numpy import broadcast_shapes, log_
 from ._options import check_option
 from ._softrank import sorted_hard_rank, sorted_soft_rank
 from ._softstep import SoftStep
@@ -69,18 +68,18 @@ class NONA(NeighborHead):
 
     def __init__(
         self,
-        embedding_dim,
-        n_targets=1,
+        embedding_dim: int,
+        n_targets: int = 1,
         *,
-        similarity="l2",
-        softstep="s2",
-        softstep_parameters="pointwise",
-        temperature=None,
-        trend=None,
-        sharpness=1.0,
-        self_in_range=False,
-        eps=1e-6,
-    ):
+        similarity: str = "l2",
+        softstep: str | None = "s2",
+        softstep_parameters: str = "pointwise",
+        temperature: float | None = None,
+        trend: str | None = None,
+        sharpness: float = 1.0,
+        self_in_range: bool = False,
+        eps: float = 1e-6,
+    ) -> None:
         super().__init__(
             embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
         )
@@ -167,20 +166,20 @@ class SoftStepKNN(NeighborHead):
 
     def __init__(
         self,
-        embedding_dim,
-        n_targets=1,
+        embedding_dim: int,
+        n_targets: int = 1,
         *,
-        similarity="l2",
-        softstep="s1",
-        softstep_parameters="pointwise",
-        temperature=None,
-        trend=None,
-        rank="soft",
-        rank_scale="log",
-        sharpness=1.0,
-        self_in_range=False,
-        eps=1e-6,
-    ):
+        similarity: str = "l2",
+        softstep: str = "s1",
+        softstep_parameters: str = "pointwise",
+        temperature: float | None = None,
+        trend: str | None = None,
+        rank: str | None = "soft",
+        rank_scale: str = "log",
+        sharpness: float = 1.0,
+        self_in_range: bool = False,
+        eps: float = 1e-6,
+    ) -> None:
         if rank != "soft":
             temperature = None
         super().__init__(
@@ -226,7 +225,7 @@ class SoftStepKNN(NeighborHead):
         logits = self.softstep(self._sharpened(x, x_top), z, x_top)
         weights = MaskedSoftmax.apply(logits, log_weight)
         # One mask may serve all queries, and several heads the same similarities.
-        shape = np.broadcast_shapes(order.shape, weights.shape)
+        shape = broadcast_shapes(order.shape, weights.shape)
         return order.expand(shape), weights.expand(shape)
 
     def _sharpened(self, x, x_top):
@@ -245,8 +244,45 @@ class SoftStepKNN(NeighborHead):
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass
 
+    def mask(
+        self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values of the mask over its range, outside of training.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        n_points : int
+        total : float, default=1.0
+            Number, or total weight, of all neighbours; for ranks.
+        last : float, default=1.0
+            The last rank to show, from 1.
+
+        Returns
+        -------
+        x : Tensor of shape (n_points,)
+            Ranks, or scaled similarities.
+        values : Tensor of shape (..., b, n_points)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> head = SoftStepKNN(embedding_dim=2).eval()
+        >>> x, values = head.mask(torch.ones(1, 2), n_points=3, total=100, last=4)
+        >>> x.tolist(), values.shape
+        ([1.0, 2.0, 4.0], torch.Size([1, 3]))
+        """
+        x = scaled = torch.linspace(0, 1, n_points, dtype=z.dtype, device=z.device)
+        if self.ranked:
+            x = (x * math.log(max(last, 1))).exp()
+            scaled = self._from_rank(x, torch.as_tensor(total).to(x))
+        scaled = self._sharpened(scaled.expand(*z.shape[:-1], -1), 1.0)
+        return x, self.softstep(scaled, z).exp()
+
     @property
-    def ranked(self):
+    def ranked(self) -> bool:
         """Whether weights depend on ranks, not on similarities alone.
 
         Examples

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 
 from ._numpy import is_numpys, log_
-from ._similarity import absent
+from ._scaling import absent
 from ._softrank import descending
 
 

@@ -14,18 +14,18 @@ def is_numpys(x):
     return x.is_cpu and x.dtype in (torch.float32, torch.float64)
 
 
+def broadcast_shapes(*shapes):
+    """Shape that arrays of these have together; for torch's compiler by torch, which loads it."""
+    if torch.compiler.is_compiling():
+        return torch.broadcast_shapes(*shapes)
+    return np.broadcast_shapes(*shapes)
+
+
 def argmax(x):
     """Index of each row's largest entry, (..., 1)."""
     if is_numpys(x):
         return torch.from_numpy(x.detach().numpy().argmax(-1, keepdims=True))
     return x.argmax(-1, keepdim=True)
-
-
-def sort_descending(x):
-    """Entries of each row, the largest first."""
-    if is_numpys(x):
-        return torch.from_numpy(np.sort(x.detach().numpy(), axis=-1)).flip(-1)
-    return x.sort(-1, descending=True).values
 
 
 def flat_at_most(x, bound):

@@ -1,30 +1,14 @@
-"""Similarities between queries and neighbours, and their row-wise scaling."""
+"""Similarities between queries and neighbours, each with the space in which it is a distance."""
 
 import torch
 import torch.nn.functional as F
 
-from ._numpy import argmax, flat_at_most, is_numpys, zero_at_most
+from ._numpy import flat_at_most
 from ._options import check_option
-
-SIMILARITIES = ("l2", "l1", "dot", "cosine")
+from ._scaling import coincidence, rounding_tolerance
 
 # Share of the pairs above which near pairs are not mended one by one.
 _MAX_NEAR_SHARE = 1 / 16
-
-
-def rounding_tolerance(s):
-    """Difference of similarities of size `s` that may be due to rounding alone."""
-    return torch.finfo(s.dtype).eps ** 0.75 * s.abs()
-
-
-def coincidence(dtype):
-    """Relative distance up to which two embeddings of one row differ by rounding."""
-    return 16 * torch.finfo(dtype).eps
-
-
-def absent(dtype):
-    """Finite stand-in for the logarithm of weight 0, low enough to outweigh any other."""
-    return 0.75 * torch.finfo(dtype).min
 
 
 def _euclidean_distances(z, z_n):
@@ -94,7 +78,147 @@ class _EuclideanSimilarity(torch.autograd.Function):
         return grad_z, grad_z_n
 
 
-def similarity(z, z_n, metric="l2"):
+class Similarity:
+    """A similarity of embeddings, and the space in which it is a distance.
+
+    There the embeddings of all members of an ensemble stand side by side. One that is added
+    needs a line in `SIMILARITIES`, and is then a choice of the estimators.
+
+    Attributes
+    ----------
+    p : int
+        Of the Minkowski distance between points; the nearest point is the most similar row.
+    """
+
+    p = 2
+
+    def __call__(self, z, z_n):
+        """Similarities (..., b, N) of queries (..., b, d) and rows (..., N, d), with gradients."""
+        raise NotImplementedError
+
+    def compare(self, z, rows):
+        """Compare queries (b, m, d) with rows (b, K, m, d), from their differences.
+
+        Those that coincide up to rounding have distance 0.
+
+        Returns
+        -------
+        s : Tensor of shape (m, b, K)
+            Similarities by the embeddings of each member.
+        distances : Tensor of shape (b, K)
+            In the joint space.
+        """
+        raise NotImplementedError
+
+    def row_points(self, z_n):
+        """Points (N, D) of rows (N, m, d)."""
+        return z_n.flatten(1)
+
+    def query_points(self, z):
+        """Points (n, D) of queries (n, m, d)."""
+        return z.flatten(1)
+
+    def norms(self, z):
+        """Sizes (n,) of rows or queries (n, m, d)."""
+        return torch.linalg.vector_norm(z.flatten(1), self.p, dim=1)
+
+    def tolerance(self, norms, radius):
+        """Difference of distances that may be due to rounding, for queries and rows so large."""
+        return rounding_tolerance(norms + radius)
+
+    def reach(self, distances, norms, radius, n_dims):
+        """Largest distance that an engine in double precision may take for `distances` (n,)."""
+        return distances + self.tolerance(norms, radius)
+
+
+class Euclidean(Similarity):
+    """Minus the Euclidean distance."""
+
+    def __call__(self, z, z_n):
+        if torch.compiler.is_compiling():
+            return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
+        return _EuclideanSimilarity.apply(z, z_n)
+
+    def compare(self, z, rows):
+        squares = (rows - z.unsqueeze(1)).square_().sum(-1)
+        # Rows that coincide have equal norms.
+        bound = coincidence(z.dtype) ** 2 * 2 * z.square().sum(-1).unsqueeze(1)
+        squares.masked_fill_(squares <= bound, 0)
+        return squares.sqrt().neg_().permute(2, 0, 1), squares.sum(-1).sqrt_()
+
+    def reach(self, distances, norms, radius, n_dims):
+        # Engines compare squares, which are small differences of large products.
+        unit = torch.finfo(norms.dtype).eps * (n_dims + 4)
+        return torch.sqrt(distances.square() + 4 * unit * (norms.square() + radius**2))
+
+
+class Manhattan(Similarity):
+    """Minus the Manhattan distance."""
+
+    p = 1
+
+    def __call__(self, z, z_n):
+        return -_manhattan_distances(z, z_n)
+
+    def compare(self, z, rows):
+        sums = (rows - z.unsqueeze(1)).abs_().sum(-1)
+        bound = coincidence(z.dtype) * 2 * z.abs().sum(-1).unsqueeze(1)
+        sums.masked_fill_(sums <= bound, 0)
+        return sums.neg().permute(2, 0, 1), sums.sum(-1)
+
+
+class Product(Similarity):
+    """Inner product over the number of dimensions; the distance is minus that."""
+
+    def __call__(self, z, z_n):
+        return z @ z_n.mT / z.shape[-1]
+
+    def row_points(self, z_n):
+        # One more coordinate gives all the same norm: then the nearest have the largest product.
+        squares = z_n.square().sum((1, 2))
+        rest = (squares.max() - squares).clamp_(min=0).sqrt_()
+        return torch.cat([z_n.flatten(1), rest.unsqueeze(1)], 1)
+
+    def query_points(self, z):
+        return F.pad(z.flatten(1), (0, 1))
+
+    def compare(self, z, rows):
+        products = (rows * z.unsqueeze(1)).sum(-1) / z.shape[-1]
+        return products.permute(2, 0, 1), products.mean(-1).neg_()
+
+    def tolerance(self, norms, radius):
+        return rounding_tolerance(norms * radius)
+
+    def reach(self, distances, norms, radius, n_dims):
+        unit = torch.finfo(norms.dtype).eps * (n_dims + 4)
+        return distances + 4 * unit * (norms.square() + radius**2)
+
+
+class Cosine(Similarity):
+    """Cosine of the angle; the distance is 1 minus that of the embeddings side by side."""
+
+    def __call__(self, z, z_n):
+        return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
+
+    def row_points(self, z_n):
+        return F.normalize(z_n.flatten(1), dim=1)
+
+    query_points = row_points
+
+    def compare(self, z, rows):
+        z = z.unsqueeze(1)
+        s = (F.normalize(rows, dim=-1) * F.normalize(z, dim=-1)).sum(-1)
+        z, rows = F.normalize(z.flatten(2), dim=-1), F.normalize(rows.flatten(2), dim=-1)
+        return s.permute(2, 0, 1), 1 - (rows * z).sum(-1)
+
+    def tolerance(self, norms, radius):
+        return rounding_tolerance(torch.ones_like(norms))
+
+
+SIMILARITIES = {"l2": Euclidean(), "l1": Manhattan(), "dot": Product(), "cosine": Cosine()}
+
+
+def similarity(z: torch.Tensor, z_n: torch.Tensor, metric: str = "l2") -> torch.Tensor:
     """Similarity of every query to every neighbour; larger is more similar.
 
     Parameters
@@ -132,93 +256,4 @@ def similarity(z, z_n, metric="l2"):
             f"got {tuple(z.shape)} and {tuple(z_n.shape)}."
         )
     check_option("metric", metric, SIMILARITIES)
-    if metric == "l2" and torch.compiler.is_compiling():
-        return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
-    if metric == "l2":
-        return _EuclideanSimilarity.apply(z, z_n)
-    if metric == "l1":
-        return -_manhattan_distances(z, z_n)
-    if metric == "dot":
-        return z @ z_n.mT / z.shape[-1]
-    return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
-
-
-def _scale(s, low, high):
-    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
-
-    Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
-    """
-    tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
-    # Not above: constant, or without any entry that counts.
-    constant = ~(high - low > tolerance)
-    width = (high - low).masked_fill_(constant, torch.inf)
-    x = s - low.masked_fill(constant, 0)
-    zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
-    # Divided, not multiplied by a reciprocal: the largest is exactly 1.
-    x.div_(width)
-    # On a GPU to ask whether to do it takes longer than to do it.
-    if not is_numpys(s) or constant.any():
-        x.add_(constant)
-    return x, width
-
-
-class _MinMaxScale(torch.autograd.Function):
-    """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
-
-    @staticmethod
-    def forward(ctx, s, absence):
-        top, bottom = s, -s
-        if absence is not None:
-            top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
-        argmax_s, argmin_s = argmax(top), argmax(bottom)
-        high, low = top.gather(-1, argmax_s), -bottom.gather(-1, argmin_s)
-        x, width = _scale(s, low, high)
-        if absence is not None:
-            x.clamp_(0, 1)
-        ctx.save_for_backward(x, width, argmin_s, argmax_s)
-        return x
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        x, width, argmin_s, argmax_s = ctx.saved_tensors
-        # 1 inside of the range, 0 at its ends, where x does not change.
-        grad = torch.addcmul(x, x, x, value=-1).sign_().mul_(grad).div_(width)
-        by_high = (grad * x).sum(-1, keepdim=True)
-        by_low = grad.sum(-1, keepdim=True) - by_high
-        grad.scatter_add_(-1, argmin_s, -by_low).scatter_add_(-1, argmax_s, -by_high)
-        return grad, None
-
-
-def minmax_scale(s, exclude=None):
-    """Scale every row to [0, 1], 1 being the row's largest entry.
-
-    Parameters
-    ----------
-    s : Tensor of shape (..., N)
-        Similarities.
-    exclude : bool Tensor of shape (..., N), default=None
-        Entries that do not count for their row's range, such as the query
-        itself. They are clipped into [0, 1].
-
-    Returns
-    -------
-    x : Tensor of shape (..., N)
-        Scaled similarities. All entries of a row that is constant up to
-        rounding are 1: its neighbours are equally near.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skneighbors.nn import minmax_scale
-    >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
-    [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
-    """
-    return minmax_scale_present(
-        s, None if exclude is None else exclude.to(s.dtype) * absent(s.dtype)
-    )
-
-
-def minmax_scale_present(s, absence):
-    """Like :func:`minmax_scale`, with :func:`absent` where entries do not count and 0 elsewhere."""
-    return _MinMaxScale.apply(s, absence)
+    return SIMILARITIES[metric](z, z_n)

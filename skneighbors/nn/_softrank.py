@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from scipy.optimize import isotonic_regression
 
 from ._numpy import is_numpys
-from ._similarity import rounding_tolerance
+from ._scaling import rounding_tolerance
 
 
 def descending(s, weight):
@@ -70,7 +70,7 @@ def _mid_ranks(s, weight):
     return weight.cumsum(1) - (weight - 1) / 2
 
 
-def hard_rank(s, sample_weight=None):
+def hard_rank(s: torch.Tensor, sample_weight: torch.Tensor | None = None) -> torch.Tensor:
     """Ranks of the entries of each row; equal entries share their mean rank.
 
     Entries that differ by no more than rounding makes of equal ones are equal.
@@ -118,34 +118,30 @@ def sorted_hard_rank(s, weight):
     -------
     rank : Tensor of shape (..., b, N), or (..., 1, N) if it is the same in all rows
     """
-    shape = s.shape
-    s, weight = s.flatten(0, -2), None if weight is None else weight.flatten(0, -2)
+    if not s.shape[-1]:
+        return s
+    weight_or_one = torch.ones_like(s[..., :1, :]) if weight is None else weight
+    present = weight_or_one > 0
     if weight is None:
-        low = s[:, -1:]
-        if low.isinf().any():
-            low = s.masked_fill(s.isinf(), torch.inf).amin(1, keepdim=True)
-        size = torch.maximum(s[:, :1].abs(), low.abs())
-        tied = _differ_by_rounding(s, size)
-        if not tied.any():
-            rank = _mid_ranks(s.new_empty(1, s.shape[1]), None)
-            return rank.view(*[1] * (len(shape) - 1), -1)
-        rank = _mid_ranks(s, None)
+        low = s.masked_fill(s.isinf(), torch.inf).amin(-1, keepdim=True)
+        size = torch.maximum(s[..., :1].abs(), low.abs())
     else:
-        present = weight > 0
-        size = s.abs().masked_fill(~present, 0).amax(1, keepdim=True)
-        tied = _differ_by_rounding(s, size)
-        tied &= present[:, 1:] == present[:, :-1]
-        rank, weight = _mid_ranks(s, weight), torch.where(present, weight, 1)
-    if tied.any():
-        starts = F.pad(tied, (1, 0)).logical_not_()
-        lengths = _lengths(starts.flatten().nonzero().squeeze(1), s.numel())
-        rank = _block_means(rank, weight, lengths)
-    return rank.view(shape)
+        size = s.abs().masked_fill(~present, 0).amax(-1, keepdim=True)
+    tied = _differ_by_rounding(s, size) & (present[..., 1:] == present[..., :-1])
+    last = weight_or_one.cumsum(-1)
+    first = last - weight_or_one
+    # To ask a GPU takes longer than to do it.
+    if not is_numpys(s) or tied.any():
+        # Entries that are equal hold the ranks from `first` of the first to `last` of the last.
+        first = first.masked_fill(F.pad(tied, (1, 0)), -torch.inf).cummax(-1).values
+        last = last.masked_fill(F.pad(tied, (0, 1)), torch.inf)
+        last = last.flip(-1).cummin(-1).values.flip(-1)
+    return (first + last + 1) / 2
 
 
 def _differ_by_rounding(s, size):
-    """Whether neighbouring entries of rows (b, N) are equal but for rounding, (b, N - 1)."""
-    return s[:, :-1] - s[:, 1:] <= rounding_tolerance(size)
+    """Whether neighbouring entries of rows are equal but for rounding, (..., b, N - 1)."""
+    return s[..., :-1] - s[..., 1:] <= rounding_tolerance(size)
 
 
 def _lengths(starts, stop):
@@ -255,7 +251,9 @@ def sorted_soft_rank(s, order, weight, rate):
     return _SortedSoftRank.apply(*flat, rate, True).view(order.shape)
 
 
-def soft_rank(s, strength=1.0, sample_weight=None):
+def soft_rank(
+    s: torch.Tensor, strength: float = 1.0, sample_weight: torch.Tensor | None = None
+) -> torch.Tensor:
     """Differentiable ranks of the entries of each row; 1 is the largest entry.
 
     The ranks are the Euclidean projection of ``-s / strength`` on the

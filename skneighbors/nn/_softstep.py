@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import nn
 
-from ._numpy import exp_, is_numpys, log_
+from ._numpy import broadcast_shapes, exp_, is_numpys, log_
 from ._options import check_option
 from ._stack import Linear
 
@@ -127,7 +126,7 @@ class _LogS2(torch.autograd.Function):
         by_ratio, by_below = grad * below, grad.mul_(log_ratio)  # of the two factors
         by_t = (by_ratio * log_ratio).sum_to_size(t.shape)
         slope = t / room
-        row = np.broadcast_shapes(b.shape, t.shape)
+        row = broadcast_shapes(b.shape, t.shape)
         by_b = slope * (by_below.sum_to_size(row) - by_ratio.sum_to_size(row) / b)
         by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
@@ -175,17 +174,19 @@ class S2Mask(NamedTuple):
         b = self.b.clamp(min=tiny)
         u = x.div_(b).clamp_(max=1)
         if not (is_numpys(x) and rejects.all()):  # on a GPU to ask takes longer than to do it
-            u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0), out=u)
+            u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0))
         log_u = log_(u.clone())
         return log_u.mul_(u.sub_(1)).mul_(-self.slope * b)
 
 
 def _fresh(x, row):
     """Copy of x in the shape that it has together with its rows' parameters."""
-    return x.expand(np.broadcast_shapes(x.shape, row.shape)).clone()
+    return x.expand(broadcast_shapes(x.shape, row.shape)).clone()
 
 
-def log_softstep_s1(x, a, b, t):
+def log_softstep_s1(
+    x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, t: torch.Tensor
+) -> torch.Tensor:
     r"""Logarithm of the SoftStep mask S1, with analytic gradients.
 
     ``S1 = 0`` for ``x <= a``, ``p / (p + q)`` with ``p = (x - a)^(1/t)`` and
@@ -226,7 +227,7 @@ def log_softstep_s1(x, a, b, t):
     return S1Mask(a, b, t).log_(_fresh(x, a)).clamp_(min=_log_zero(x))
 
 
-def log_softstep_s2(x, b, t):
+def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
     r"""Logarithm of the SoftStep mask S2, with analytic gradients.
 
     ``S2 = (x / b)^(t (b - x) / (1 - t))`` for ``0 <= x < b`` and 1 for
@@ -293,7 +294,14 @@ class SoftStep(nn.Module):
     torch.Size([5, 30])
     """
 
-    def __init__(self, embedding_dim, *, function="s2", parameters="pointwise", eps=1e-6):
+    def __init__(
+        self,
+        embedding_dim: int,
+        *,
+        function: str = "s2",
+        parameters: str = "pointwise",
+        eps: float = 1e-6,
+    ) -> None:
         super().__init__()
         check_option("function", function, SOFTSTEP_FUNCTIONS)
         check_option("parameters", parameters, SOFTSTEP_PARAMETERS)
@@ -307,7 +315,9 @@ class SoftStep(nn.Module):
             self.raw = nn.Parameter(torch.zeros(3))
             self.register_module("linear", None)
 
-    def thresholds(self, z, x_top=1.0):
+    def thresholds(
+        self, z: torch.Tensor, x_top: float | torch.Tensor = 1.0
+    ) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
         """Parameters a, b, t of every query.
 
         Parameters
@@ -339,7 +349,9 @@ class SoftStep(nn.Module):
         a = a.clamp(max=x_top) - margin
         return a, a + b * (1 - a), t
 
-    def forward(self, x, z, x_top=1.0):
+    def forward(
+        self, x: torch.Tensor, z: torch.Tensor, x_top: float | torch.Tensor = 1.0
+    ) -> torch.Tensor:
         """Logarithm of the mask.
 
         Parameters

@@ -1,11 +1,14 @@
 """Several modules of one shape run as one."""
 
 import copy
+from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+_Module = TypeVar("_Module", bound=nn.Module)
 # Fewest multiplications of a product for which oneDNN is worth converting to its layout.
 _MIN_ONEDNN_WORK = 2**23
 
@@ -43,11 +46,11 @@ def _matmul(a, b):
 
 
 def _suits_onednn(x, weight):
-    if x.numel() * weight.shape[0] < _MIN_ONEDNN_WORK:
+    if torch.compiler.is_compiling() or x.numel() * weight.shape[0] < _MIN_ONEDNN_WORK:
         return False
     if not (x.is_cpu and x.dtype == weight.dtype == torch.float32):
         return False
-    if torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
+    if torch.is_autocast_enabled("cpu"):
         return False
     return torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
 
@@ -101,7 +104,7 @@ class Linear(nn.Linear):
         return _LinearFunction.apply(x, self.weight, self.bias)
 
 
-def stack_modules(modules):
+def stack_modules(modules: Sequence[_Module]) -> _Module:
     """One module that computes what several of the same shape would, all at once.
 
     Every parameter and buffer of the result has a leading dimension, one entry
@@ -121,7 +124,8 @@ def stack_modules(modules):
     Examples
     --------
     >>> import torch
-    >>> from skneighbors.nn import MLPEmbedder, stack_modules
+    >>> from skneighbors.nn import MLPEmbedder
+    >>> from skneighbors.nn._stack import stack_modules
     >>> members = [MLPEmbedder(4, (8,), embedding_dim=2).eval() for _ in range(3)]
     >>> x = torch.randn(10, 4)
     >>> z = stack_modules(members)(x.unsqueeze(0))
@@ -141,7 +145,7 @@ def stack_modules(modules):
     return stacked
 
 
-def take_member(stacked, i):
+def take_member(stacked: _Module, i: int) -> _Module:
     """One of several modules that run as one, as a stack of one.
 
     Parameters
@@ -159,7 +163,8 @@ def take_member(stacked, i):
     Examples
     --------
     >>> import torch
-    >>> from skneighbors.nn import NONA, stack_modules, take_member
+    >>> from skneighbors.nn import NONA
+    >>> from skneighbors.nn._stack import stack_modules, take_member
     >>> heads = stack_modules([NONA(embedding_dim=2) for _ in range(3)])
     >>> head, z = take_member(heads, 1), torch.randn(1, 9, 2)
     >>> head(z[:, :4], z, torch.randn(1, 9, 1)).shape

@@ -6,13 +6,13 @@ import torch
 
 from skneighbors import NONARegressor
 from skneighbors._columns.splits import EnsembleSplit
-from skneighbors._recipe import TABLE, resolve
+from skneighbors._plan import make_plan
 
 
 def held_out(n_samples, validation_fraction):
     """Split of a single member, of as many samples as an estimator holds out."""
     model = NONARegressor(early_stopping=True, validation_fraction=validation_fraction)
-    n_validation = resolve(model, n_samples, (TABLE,), "auto").n_validation
+    n_validation = make_plan(model.get_params(deep=False), model._tables(), n_samples).n_validation
     return EnsembleSplit.draw(n_samples, n_validation, 1, np.random.RandomState(0))
 
 

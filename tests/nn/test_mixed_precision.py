@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN, similarity, stack_modules
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN, similarity
+from skneighbors.nn._stack import stack_modules
 
 heads = pytest.mark.parametrize(
     ("head", "params"),

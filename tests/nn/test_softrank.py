@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from torch.autograd import gradcheck
 
 from skneighbors.nn import _softrank, hard_rank, soft_rank
-from skneighbors.nn._similarity import absent, minmax_scale_present
+from skneighbors.nn._scaling import absent, minmax_scale_present
 from skneighbors.nn._softrank import descending, sorted_soft_rank
 
 

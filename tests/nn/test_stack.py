@@ -38,7 +38,7 @@ def _seed():
 @pytest.mark.parametrize("training", [False, True])
 def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
     embedders, heads = [embedder() for _ in range(M)], [make_head() for _ in range(M)]
-    stacks = nn.stack_modules(embedders), nn.stack_modules(heads)
+    stacks = _stack.stack_modules(embedders), _stack.stack_modules(heads)
     X, y = torch.randn(M, N, 3).double(), torch.randn(M, N, K).double()
     X[:, 1] = X[:, 0]  # a duplicate
     weight = torch.rand(M, N).double() + 0.5 if weighted else None
@@ -72,7 +72,7 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
 def test_a_stack_of_embedders_of_all_kinds_of_features(n_numbers, n_plain, shared):
     params = dict(n_numbers=n_numbers, n_plain=n_plain, n_levels=[4, 30])
     embedders = [embedder(**params) for _ in range(M)]
-    stack = nn.stack_modules(embedders)
+    stack = _stack.stack_modules(embedders)
     codes = torch.stack([torch.randint(n + 1, (M, N)) for n in (4, 30)], -1).double()
     X = torch.cat([torch.randn(M, N, n_numbers + n_plain).double(), codes], -1)
     X = X[:1] if shared else X
@@ -94,7 +94,7 @@ def test_a_head_whose_trend_is_off_beside_one_whose_is_on(kind):
     state = heads[1].state_dict().items()
     without.load_state_dict({name: v for name, v in state if not name.startswith("trend")})
     z, y = torch.randn(N, D).double(), torch.randn(N, K).double()
-    stack = nn.stack_modules(heads)
+    stack = _stack.stack_modules(heads)
     both = z.repeat(2, 1, 1)
     y_hat = stack(both[:, :B], both, y[None])
     assert_allclose(y_hat.detach(), [h(z[:B], z, y).tolist() for h in (heads[0], without)])
@@ -104,7 +104,7 @@ def test_a_head_whose_trend_is_off_beside_one_whose_is_on(kind):
 
 def test_the_modules_are_left_alone():
     modules = [embedder(), embedder()]
-    stack = nn.stack_modules(modules)
+    stack = _stack.stack_modules(modules)
     with torch.no_grad():
         for parameter in stack.parameters():
             parameter.zero_()
@@ -115,7 +115,7 @@ def test_the_modules_are_left_alone():
 def test_one_input_for_all():
     modules = [embedder().eval() for _ in range(M)]
     X = torch.randn(N, 3).double()
-    z = nn.stack_modules(modules)(X.unsqueeze(0))
+    z = _stack.stack_modules(modules)(X.unsqueeze(0))
     for m, module in enumerate(modules):
         assert_allclose(z[m].detach(), module(X).detach(), rtol=1e-10)
 
@@ -125,7 +125,7 @@ def test_one_input_for_all_in_training(weighted):
     norms = [nn.WeightedBatchNorm(3) for _ in range(M)]
     X = torch.randn(1, N, 3)
     weight = torch.ones(1, N) if weighted else None
-    out = nn.stack_modules(norms)(X, weight).detach()
+    out = _stack.stack_modules(norms)(X, weight).detach()
     assert out.shape == (M, N, 3)
     assert_allclose(out, out[:1].expand(M, -1, -1))
     assert_allclose(out[0], norms[0](X[0]).detach(), rtol=1e-4, atol=1e-6)
@@ -137,7 +137,10 @@ def test_a_layer_without_bias():
         module.layers[-1].bias = None
     X = torch.randn(1, N, 3)
     assert_allclose(
-        nn.stack_modules(modules)(X)[1].detach(), modules[1](X[0]).detach(), rtol=1e-5, atol=1e-6
+        _stack.stack_modules(modules)(X)[1].detach(),
+        modules[1](X[0]).detach(),
+        rtol=1e-5,
+        atol=1e-6,
     )
 
 
@@ -148,7 +151,7 @@ def test_gradients_of_the_weighted_batch_normalisation():
     for norm in norms:
         torch_nn.init.normal_(norm.weight)
         torch_nn.init.normal_(norm.bias)
-    norm = nn.stack_modules(norms)
+    norm = _stack.stack_modules(norms)
     parameters = norm.weight, norm.bias
 
     def apply(x, weight_, bias_):
@@ -176,7 +179,7 @@ def test_batch_normalisation_is_torchs_for_equal_weights(n_members, weight):
     ours = [nn.WeightedBatchNorm(3).double() for _ in theirs]
     for norm, their in zip(ours, theirs, strict=True):
         norm.load_state_dict(their.state_dict(), strict=False)
-    ours = nn.stack_modules(ours)
+    ours = _stack.stack_modules(ours)
     x = torch.randn(n_members, 9, 3, dtype=torch.float64, requires_grad=True)
     grad = torch.randn_like(x)
     weight = None if weight is None else x.new_full((n_members, 9), weight)
@@ -215,7 +218,7 @@ def test_large_products_in_single_precision_are_exact(monkeypatch, n_members, sh
     seen = onednn_products(monkeypatch)
     torch.manual_seed(0)
     modules = [_stack.Linear(256, 192) for _ in range(n_members)]
-    stacked, exact = nn.stack_modules(modules), nn.stack_modules(modules).double()
+    stacked, exact = _stack.stack_modules(modules), _stack.stack_modules(modules).double()
     x = torch.randn(1 if shared else n_members, 400, 256, requires_grad=True)
     exact_x = x.detach().double().requires_grad_()
     grad = torch.randn(n_members, 400, 192)
@@ -237,7 +240,7 @@ def test_large_products_in_single_precision_are_exact(monkeypatch, n_members, sh
 def test_other_products_are_left_to_torch(monkeypatch):
     seen = onednn_products(monkeypatch)
     monkeypatch.setattr(_stack, "_MIN_ONEDNN_WORK", 1)
-    layer = nn.stack_modules([_stack.Linear(8, 4)])
+    layer = _stack.stack_modules([_stack.Linear(8, 4)])
     layer.double()(torch.randn(1, 5, 8).double()).sum().backward()
     layer.float()
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -173,6 +173,7 @@ def seen(request):
     return near, mean, np.concatenate(siblings), errors / n_batches * n_rows
 
 
+@pytest.mark.slow
 def test_weights_stand_for_every_training_row(seen):
     near, (bringing, drawn, brought), siblings, _ = seen
     # In the mean a query sees every other row once: its nearest, those it is near to

@@ -12,24 +12,33 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
 from sklearn.metrics import mean_squared_error
 
-from skneighbors import NONARegressor
+from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._recipe import resolve
+from skneighbors._plan import make_plan
+from skneighbors._target import Target
 from skneighbors._training import schedule, trainer
-from skneighbors._training.calibration import inverse_mse_weights
+from skneighbors._training.calibration import inverse_error_weights
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import learning_rate_factor
 from skneighbors._training.stopping import Review, significantly_worse
-from skneighbors._training.validation import EpochResult, HeldOut, weighted_mse
+from skneighbors._training.validation import EpochResult, HeldOut, mean_over_rows
 from skneighbors.nn import NONA, MLPEmbedder
 
 
-def make_recipe(n_samples):
+def plan_for(n_samples, **fields):
+    """Plan of an estimator, with other values of its fields and of its recipe's."""
     estimator = NONARegressor()
-    return resolve(estimator, n_samples, estimator._tables(), "auto")
+    plan = make_plan(estimator.get_params(deep=False), estimator._tables(), n_samples)
+    recipe = plan.recipe.get_params()
+    own = {name: fields.pop(name) for name in recipe.keys() & fields.keys()}
+    return replace(plan, recipe=Recipe(**recipe | own), **fields)
+
+
+def mean_error(y, y_hat, weight):
+    return mean_over_rows(Target.losses(y_hat, y), weight)
 
 
 def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
@@ -52,24 +61,27 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         weight_decay=0.0,
         ema_decay=None,
         sharpness=1.0,
+        sharpnesses=(),
         review=False,
         join_last_cycle=False,
-        refit=False,
+        refits=False,
     )
+    target = Target(np.zeros(1), np.ones(1), 2)
     orders = [torch.randperm(120) for _ in range(n_members)]
     rows, held_out = torch.stack(orders).split([90, 30], dim=1)
     history = Training(
         network,
         LabelledRows(X, y, None),
         EnsembleSplit(rows, held_out if validate else None),
-        replace(make_recipe(120), **values | fields),
+        plan_for(120, **values | fields),
+        target,
         torch.Generator().manual_seed(0),
         report=report,
     ).run()
     with torch.no_grad():
         y_hat = network.head(network.embed(X[held_out]), network.embed(X[rows]), y[rows])
         variance = y[held_out].var(1, correction=0).squeeze(1)
-        scores = 1 - weighted_mse(y[held_out], y_hat, None) / variance
+        scores = 1 - mean_error(y[held_out], y_hat, None) / variance
     return network, history, scores.mean()
 
 
@@ -242,7 +254,8 @@ def tensors(*arrays):
 def held_out(errors, weight=None):
     """Predictions with these squared errors (m, n)."""
     y, weight = tensors(np.sqrt(errors)[..., None], weight)
-    return HeldOut(y, torch.zeros_like(y), weight)
+    y_hat = torch.zeros_like(y)
+    return HeldOut(y, y_hat, Target.losses(y_hat, y), weight)
 
 
 def result(errors, weight=None):
@@ -291,17 +304,17 @@ def test_members_weigh_by_the_errors_of_their_kinds(weighted, kinds):
         kind: np.mean([e for k, e in zip(kinds, mse, strict=True) if k == kind]) for kind in kinds
     }
     share = np.array([1 / of_kind[kind] / kinds.count(kind) for kind in kinds])
-    shares = inverse_mse_weights(held_out(errors, weight), list(kinds))
+    shares = inverse_error_weights(held_out(errors, weight), list(kinds))
     assert_allclose(shares, share / share.sum())
 
 
 def test_members_of_one_kind_need_no_errors():
-    assert inverse_mse_weights(None, ("a", "a")).tolist() == [0.5, 0.5]
+    assert inverse_error_weights(None, ("a", "a")).tolist() == [0.5, 0.5]
 
 
 def test_shares_of_kinds_without_errors():
     for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
-        shares = inverse_mse_weights(held_out(np.array(errors)[:, None]), "ab")
+        shares = inverse_error_weights(held_out(np.array(errors)[:, None]), "ab")
         assert_allclose(shares, expected, atol=1e-9)
 
 
@@ -320,7 +333,7 @@ def counts_of_rows(monkeypatch):
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
 FINISH = dict(
-    max_iter=30, review=True, early_review_below_r2=-9.0, join_last_cycle=True, refit=True
+    max_iter=30, review=True, early_review_below_r2=-9.0, join_last_cycle=True, refits=True
 )
 SAFE = FINISH | dict(harm_in_standard_errors=NEVER)
 HARMFUL = FINISH | dict(harm_in_standard_errors=ALWAYS, learning_rate_init=0.1)
@@ -359,7 +372,7 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 @pytest.mark.parametrize("score", [0.84, 0.86])
 def test_noisy_targets_are_reviewed_after_the_second_cycle_too(epoch, limit, score):
     fields = dict(max_iter=30, review=True, early_review_below_r2=0.85)
-    review = Review(replace(make_recipe(120), **fields))
+    review = Review(plan_for(120, **fields))
     worse, better = np.full((1, 5), 10.0), np.arange(5.0)[None]
     now, best = (EpochResult(0.1, 1.0, score, held_out(errors)) for errors in (worse, better))
     assert review.finds_harm(epoch, now, best) == (score < limit)
@@ -373,14 +386,14 @@ def test_harm_after_the_second_cycle_ends_a_training(counts_of_rows):
 
 
 def test_after_harm_the_best_epoch_is_kept_where_nothing_is_refitted(counts_of_rows):
-    _, history, score = train(**HARMFUL | dict(refit=False))
+    _, history, score = train(**HARMFUL | dict(refits=False))
     assert len(history.losses) == 14
     assert counts_of_rows == [90]
     assert_allclose(score, max(history.scores), rtol=1e-4)
 
 
 def test_without_a_review_nothing_ends_early(counts_of_rows):
-    _, history, _ = train(**HARMFUL | dict(review=False, refit=False))
+    _, history, _ = train(**HARMFUL | dict(review=False, refits=False))
     assert len(history.losses) == len(history.scores) == 30
 
 
@@ -429,10 +442,10 @@ def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept():
     assert history.best_epoch == 1 + np.argmax(history.scores) <= 14
 
 
-def test_weighted_mse():
+def test_errors_are_weighted_means():
     rng = np.random.RandomState(0)
     y, y_hat, weight = rng.normal(size=(9, 2)), rng.normal(size=(9, 2)), rng.uniform(size=9)
-    mse = weighted_mse(*map(torch.from_numpy, (y, y_hat, weight)))
+    mse = mean_error(*map(torch.from_numpy, (y, y_hat, weight)))
     assert mse.item() == pytest.approx(mean_squared_error(y, y_hat, sample_weight=weight))
-    unweighted = weighted_mse(torch.from_numpy(y), torch.from_numpy(y_hat), None)
+    unweighted = mean_error(torch.from_numpy(y), torch.from_numpy(y_hat), None)
     assert unweighted.item() == pytest.approx(mean_squared_error(y, y_hat))

@@ -44,6 +44,7 @@ def test_adamw_is_torchs():
         assert_allclose(network.state_dict()[name], value, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_fit_leaves_torchs_compiler_and_symbolic_shapes_alone():
     code = (
         "import sys; from skneighbors import NONARegressor; "

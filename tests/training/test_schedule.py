@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skneighbors import Recipe
 from skneighbors._training.schedule import cycle_ends, learning_rate_factor, validates
 
 
@@ -24,13 +25,9 @@ def test_four_cycles_of_growing_length():
 
 
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
-    recipe = SimpleNamespace(
-        max_iter=max_iter,
-        learning_rate=learning_rate,
-        n_iter_no_change=n_iter_no_change,
-        review=True,
-    )
-    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, recipe)]
+    recipe = Recipe(learning_rate=learning_rate, n_iter_no_change=n_iter_no_change)
+    plan = SimpleNamespace(recipe=recipe, max_iter=max_iter, review=True)
+    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, plan)]
 
 
 @pytest.mark.parametrize("learning_rate", ["constant", "cycles"])

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
+from skneighbors._target import Target
 from skneighbors._training import trainer
 from skneighbors._training.calibration import sharpen
 from skneighbors._training.loop import Training
@@ -55,7 +56,7 @@ def errors_of_each(network, data, members):
     alone = []
     for sharpness in TRIED:
         network.head.sharpness.fill_(sharpness)
-        alone.append(validate(network, data, members, K))
+        alone.append(validate(network, data, members, Target, K))
     held_out, mse, scores = zip(*alone, strict=True)
     errors = [own.errors for own in held_out]
     network.head.sharpness.fill_(1)
@@ -71,7 +72,7 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
     assert len(set(mse[:, 0].tolist())) > 5
 
     buffer = network.head.sharpness
-    held_out, own_mse, own_scores = validate(network, data, members, K, TRIED)
+    held_out, own_mse, own_scores = validate(network, data, members, Target, K, TRIED)
     assert network.head.sharpness is buffer
     assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
     assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
@@ -97,7 +98,7 @@ def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, 
             as_well[sharpness] = mean <= (variance / len(rows)) ** 0.5
         expected.append(next(own for own in TRIED if as_well[own]))
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, K, TRIED)
+    sharpen(network, data, members, Target, K, TRIED)
     assert_allclose(network.head.sharpness, expected, rtol=1e-6)
     assert noise or max(expected) > 1
 
@@ -105,7 +106,7 @@ def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, 
 @both
 def test_weights_stay_as_trained_if_that_will_do(estimator, rows):
     model = estimator(max_iter=1, hidden_layer_sizes=(4,)).fit(*rows)
-    assert_allclose(model.recipe_.sharpnesses, TRIED)
+    assert_allclose(model.plan_.sharpnesses, TRIED)
 
 
 @pytest.fixture
@@ -140,9 +141,10 @@ def safe(auto):
     auto(harm_in_standard_errors=1e9)
 
 
-SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", random_state=0)
+SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=None, random_state=0)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe):
@@ -191,6 +193,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
     assert model.sharpness_ > 1
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
@@ -222,13 +225,14 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
     assert model.score(*make_rows(400)) > 0
 
 
+@pytest.mark.slow
 @both
 def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch):
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.sharpen
 
-    def sharpen_in_turn(network, data, members, n_neighbors, sharpnesses):
-        in_turn(network, data, members, n_neighbors, (0.1, next(values)))
+    def sharpen_in_turn(network, data, members, target, n_neighbors, sharpnesses):
+        in_turn(network, data, members, target, n_neighbors, (0.1, next(values)))
 
     monkeypatch.setattr(trainer, "sharpen", sharpen_in_turn)
     model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
@@ -238,6 +242,7 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
     assert set(model.sharpness_) <= {2.0, 3.0, 4.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 15)])
 def test_it_pays_where_only_the_nearest_know(n, max_iter):
     X, y = make_rows(n + 300)
@@ -254,7 +259,7 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
 
 @both
 def test_a_given_sharpness_is_used(estimator, rows):
-    settings = dict(n_estimators=2, trend="linear", max_iter=5, random_state=0)
+    settings = dict(n_estimators=2, trend="linear", blend=None, max_iter=5, random_state=0)
     model = estimator(recipe=Recipe(sharpness=3), **settings).fit(*rows)
     assert_array_equal(model.sharpness_, [3.0, 3.0])
     mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
@@ -266,14 +271,16 @@ def test_a_given_sharpness_is_used(estimator, rows):
 def test_a_validation_tries_the_nearest(monkeypatch):
     tried = []
 
-    def recording(network, data, split, n_neighbors, sharpnesses):
+    def recording(network, data, split, target, n_neighbors, sharpnesses):
         present = network.head.sharpness.item()
-        result = validate(network, data, split, n_neighbors, sharpnesses)
+        result = validate(network, data, split, target, n_neighbors, sharpnesses)
         tried.append((present, sharpnesses))
         return result
 
     monkeypatch.setattr(trainer, "validate", recording)
-    settings = dict(hidden_layer_sizes=(8,), n_estimators=1, trend="linear", random_state=0)
+    settings = dict(
+        hidden_layer_sizes=(8,), n_estimators=1, trend="linear", blend=None, random_state=0
+    )
     SoftStepKNNRegressor(max_iter=6, **settings).fit(*make_rows(1200))
     assert_allclose(tried[0][1], np.exp2([-0.5, 0, 0.5]))
     for present, sharpnesses in tried:
@@ -296,7 +303,7 @@ def test_a_head_may_ignore_its_sharpness():
 
     network, data, members = untrained(False, head=Mean)
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, K, TRIED)
+    sharpen(network, data, members, Target, K, TRIED)
     assert_array_equal(network.head.sharpness, 1.0)
 
 

@@ -1,0 +1,27 @@
+"""A fitted model as JSON and arrays, and the one file that holds both.
+
+::
+
+    values      dataclasses, containers, arrays and labels as plain values; back, by a list of types
+    container   these in a file of safetensors, with a checksum; written whole or not at all
+    checks      shapes, dtypes and ranges of what comes back
+    models      a fitted estimator by these
+
+Nothing that is read is run: no pickle, and no name that is looked up outside of a list.
+"""
+
+from .container import ModelFileError, naming, read_file
+from .models import KINDS, pack_model, save_estimator, unpack_model
+from .values import Plain, from_plain
+
+__all__ = [
+    "KINDS",
+    "ModelFileError",
+    "Plain",
+    "from_plain",
+    "naming",
+    "pack_model",
+    "read_file",
+    "save_estimator",
+    "unpack_model",
+]

@@ -1,0 +1,190 @@
+"""What comes back from a file: shapes that fit each other, and numbers within their ranges."""
+
+import numpy as np
+import torch
+
+from .._blend import NoSecondModel, StoredTrees
+from .._model import HeldOutQueries, HeldOutRows, NeighborBank
+
+_HELD_OUT = HeldOutRows, HeldOutQueries, type(None)
+# Deeper trees are none of boosting's.
+_MAX_DEPTH = 64
+# Rows that must be predicted by finite numbers.
+_N_ANSWERS = 256
+# Attribute of a Model: dtype, dimensions by letters, the least value and, by its letter, what
+# all are below; "nan" where gaps may be.
+_ARRAYS = {
+    "bank.z_n": ("float64", "N m d"),
+    "bank.targets": ("float64", "N k"),
+    "bank.values": ("float64", "N m k"),
+    "bank.sample_weight": ("float64", "N", 0),
+    "bank.member_weight": ("float64", "m", 0),
+    "bank.blended": ("float64", "N k"),
+    "bank.group": ("int64", "N", 0, "N"),
+    "bank.held_out.residuals": ("float64", "h k"),
+    "bank.held_out.z": ("float64", "h m d"),
+    "bank.held_out.y": ("float64", "h k"),
+    "bank.held_out.blended": ("float64", "h k"),
+    "bank.held_out.weight": ("float64", "h", 0),
+    "bank.held_out.rows": ("int64", "h", -1, "N"),
+    "numbering.row_of": ("int64", "S", -1, "N"),
+    "numbering.weight_of": ("float64", "S", "nan"),
+    "encoder.numbers": ("int64", "a", 0, "p"),
+    "encoder.gaps": ("int64", "b", 0, "p"),
+    "encoder.one_hot": ("int64", "c", 0, "p"),
+    "encoder.coded": ("int64", "e", 0, "p"),
+    "encoder.n_levels": ("int64", "p", 0),
+    "encoder.center": ("float64", "a"),
+    "encoder.scale": ("float64", "a", "inf"),
+    "target.mean": ("float64", "k"),
+    "target.scale": ("float64", "k", 0),
+}
+_TREES = {
+    "columns": ("int64", "p", 0, "p"),
+    "known": ("bool", "p x"),
+    "feature": ("int64", "n", 0, "p"),
+    "starts": ("int64", "t", 0, "n"),
+    "left": ("int64", "n", 0, "n"),
+    "right": ("int64", "n", 0, "n"),
+    "threshold": ("float64", "n", "inf"),
+    "value": ("float64", "n"),
+    "missing_left": ("bool", "n"),
+    "is_category": ("bool", "n"),
+    "chosen": ("int64", "n", 0),
+    "categories": ("bool", "s x"),
+}
+
+
+def check_model(model, plan):
+    """Check what a :class:`Model` holds, but its networks.
+
+    Raises
+    ------
+    ValueError
+        If anything does not fit.
+    """
+    bank = model.bank
+    if not isinstance(bank, NeighborBank) or not isinstance(bank.held_out, _HELD_OUT):
+        raise ValueError("bank is none")
+    sizes = {"x": 256, "p": len(model.reader.order)}
+    sizes |= {"m": len(plan.trends), "d": plan.embedding_dim}
+    if model.reader.columns is None or model.x_shape != (sizes["p"],):
+        raise ValueError("x_shape differs from the number of columns")
+    _check_arrays(model, _ARRAYS, sizes, "")
+    n_rows = sizes["N"]
+    used = model.numbering.row_of[model.numbering.row_of >= 0]
+    if len(np.unique(used)) != n_rows or n_rows < 1:
+        raise ValueError("numbering.row_of does not name every row")
+    if not (bank.weights().sum() > 0 and bank.member_weight.sum() > 0):
+        raise ValueError("bank holds no weights")
+    _check_array(model.matrix, "matrix", ("float64", "N p", "nan"), sizes)
+    labels = model.numbering.labels
+    if labels is not None and len(labels) != sizes["S"]:
+        raise ValueError("numbering.labels has another length")
+    if model.target.ndim not in (1, 2) or (model.target.ndim == 1 and sizes["k"] != 1):
+        raise ValueError("target.ndim does not fit")
+    _check_reader(model.reader, model.encoder)
+    _check_second(model, sizes)
+
+
+def _check_arrays(value, specs, sizes, prefix):
+    for path, spec in specs.items():
+        own = value
+        for name in path.split("."):
+            own = getattr(own, name, None)
+        if own is not None:
+            _check_array(own, f"{prefix}{path}", spec, sizes)
+        elif path not in ("bank.sample_weight",) and not path.startswith("bank.held_out"):
+            raise ValueError(f"{prefix}{path} is missing")
+
+
+def _check_array(array, name, spec, sizes):
+    """Check one; dimensions that are new become known."""
+    dtype, dims, *bounds = spec
+    array = array.numpy() if isinstance(array, torch.Tensor) else array
+    if type(array) is not np.ndarray or array.dtype != dtype:
+        raise ValueError(f"{name} must be an array of {dtype}")
+    dims = dims.split()
+    if array.ndim != len(dims) or any(
+        sizes.setdefault(dim, size) != size for dim, size in zip(dims, array.shape, strict=True)
+    ):
+        raise ValueError(f"{name} has shape {array.shape}, which does not fit the others")
+    if array.dtype.kind == "f" and bounds != ["nan"]:
+        bad = np.isnan(array) if bounds == ["inf"] else ~np.isfinite(array)
+        if bad.any():
+            raise ValueError(f"{name} holds NaN or infinity")
+    bounds = [bound for bound in bounds if bound not in ("nan", "inf")]
+    if bounds and (array < bounds[0]).any():
+        raise ValueError(f"{name} holds values below {bounds[0]}")
+    if len(bounds) > 1 and (array >= sizes[bounds[1]]).any():
+        raise ValueError(f"{name} holds values that are too large")
+
+
+def _check_reader(reader, encoder):
+    n_columns = len(reader.kinds)
+    known = all(type(j) is int and 0 <= j < n_columns for j in reader.order)
+    if not known or len(set(reader.order)) < len(reader.order):
+        raise ValueError("reader.order names columns that are not there")
+    if len(reader.codes) != n_columns or (
+        reader.names is not None and len(reader.names) != n_columns
+    ):
+        raise ValueError("reader has other numbers of columns")
+    for codes in reader.codes:
+        if codes is not None and list(codes.values()) != list(range(len(codes))):
+            raise ValueError("reader.codes does not number its levels")
+    for name in ("numbers", "gaps", "one_hot", "coded"):
+        if (np.diff(getattr(encoder, name)) <= 0).any():
+            raise ValueError(f"encoder.{name} names a column twice")
+    levels = [0 if reader.codes[j] is None else len(reader.codes[j]) for j in reader.order]
+    if levels != encoder.n_levels.tolist():
+        raise ValueError("reader.codes does not fit encoder.n_levels")
+
+
+def _check_second(model, sizes):
+    second = model.second
+    if not 0 <= second.share <= 1 or second.share != model.bank.blend_share:
+        raise ValueError("the share of the second model is out of range")
+    is_none = isinstance(second, NoSecondModel)
+    if not is_none and type(second.regressor) is not StoredTrees:
+        raise ValueError("the second model is none")
+    trees = [] if is_none else second.regressor.trees
+    if not is_none and len(trees) != sizes["k"]:
+        raise ValueError("the second model has other targets")
+    for i, own in enumerate(trees):
+        own_sizes = {"x": 256, "p": sizes["p"]}
+        _check_arrays(own, _TREES, own_sizes, f"trees.{i}.")
+        n_sets, codes = own_sizes["s"], own.codes
+        if (own.chosen[own.is_category] >= n_sets).any():
+            raise ValueError(f"trees.{i}.chosen holds values that are too large")
+        if type(own.depth) is not int or not 0 <= own.depth <= _MAX_DEPTH:
+            raise ValueError(f"trees.{i}.depth is out of range")
+        if len(codes) != sizes["p"] or not np.isfinite(own.baseline):
+            raise ValueError(f"trees.{i} does not fit")
+        for new in codes:
+            if new is not None and ((new < 0) | (new >= 256)).any():
+                raise ValueError(f"trees.{i}.codes are out of range")
+
+
+def check_answers(model):
+    """Check that a model predicts some of its own rows by finite numbers."""
+    matrix, bank = model.matrix[:_N_ANSWERS], model.bank
+    encoded, blended = model.encode(None, matrix, bank.z_n.device)
+    if not bank.predict(bank.embed(encoded), blended, 1).isfinite().all():
+        raise ValueError("its predictions are not finite")
+
+
+def check_widths(plan, state):
+    """Check that networks will be as wide as their tensors, before memory is taken for them.
+
+    Parameters
+    ----------
+    plan : Plan
+    state : dict
+        Arrays of the networks, by name.
+    """
+    widths = [*plan.hidden_layer_sizes, plan.embedding_dim]
+    hidden = [f"embedder.layers.{i}.linear.weight" for i in range(len(widths) - 1)]
+    for width, name in zip(widths, [*hidden, f"embedder.layers.{len(hidden)}.weight"], strict=True):
+        shape = state[name].shape
+        if type(width) is not int or len(shape) != 3 or shape[:2] != (len(plan.trends), width):
+            raise ValueError(f"network.{name} has shape {shape}")

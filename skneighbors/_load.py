@@ -1,0 +1,85 @@
+"""Fitted estimators from files."""
+
+from ._archive import (
+    KINDS,
+    ModelFileError,
+    Plain,
+    from_plain,
+    naming,
+    read_file,
+    unpack_model,
+)
+from ._nona import NONARegressor
+from ._plan import Plan
+from ._softstep_knn import SoftStepKNNRegressor
+from ._utils.typing import PathLike
+
+_ESTIMATORS = {kind.__name__: kind for kind in (NONARegressor, SoftStepKNNRegressor)}
+_PARTS = {"estimator", "params", "attributes", "model"}
+
+
+def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepKNNRegressor:
+    """Read an estimator from a file that its ``save`` has written.
+
+    A file is data: nothing in it is run, whoever wrote it. It predicts as the estimator did, the
+    same bits on the same machine.
+
+    Parameters
+    ----------
+    path : str or Path
+    device : str, default=None
+        The estimator's parameter `device`, if it shall be another.
+
+    Returns
+    -------
+    estimator : NONARegressor or SoftStepKNNRegressor
+        Fitted. Of boosted trees its `blend_` has `predict` alone.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not one that this version can read, or not as it was written.
+    OSError
+        If it can't be read.
+    ImportError
+        If safetensors is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skneighbors import NONARegressor, load
+    >>> X, y = make_friedman1(n_samples=120, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.safetensors")
+    ...     again = load(Path(folder) / "model.safetensors")
+    >>> np.array_equal(again.predict(X[100:]), model.predict(X[100:]))
+    True
+    """
+    tree, arrays = read_file(path)
+    with naming(f"{path} holds no model that this version can read"):
+        if set(tree) != _PARTS:
+            raise ModelFileError(f"{path} holds other parts than a model: {sorted(tree)}")
+        kind = _ESTIMATORS[tree["estimator"]]
+        own, others = {}, {}
+        for name, array in arrays.items():
+            (others if name.startswith("estimator.") else own)[name] = array
+        parts = {"tuple": [tree["params"], tree["attributes"]]}
+        params, attributes = from_plain(Plain(parts, others), KINDS)
+        if device is not None:
+            params["device"] = device
+        estimator = kind(**params)
+        estimator._validate_params()
+        plan = attributes["plan_"]
+        if type(plan) is not Plan:
+            raise ModelFileError("plan_ is no plan")
+        for name in attributes:
+            if not name.endswith("_") or hasattr(kind, name):
+                raise ModelFileError(f"{name!r} is no attribute of a fitted estimator")
+        vars(estimator).update(attributes)
+        model = unpack_model(Plain(tree["model"], own), plan, estimator._make_head, is_foreign=True)
+    vars(estimator).update(_model=model, blend_=model.second.regressor)
+    return estimator

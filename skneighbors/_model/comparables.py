@@ -1,0 +1,118 @@
+"""Predictions taken apart: rows, their weights, and how their targets are adjusted."""
+
+import numpy as np
+import torch
+
+from .._columns import Table, find_labels
+from .._utils.blocks import gather_rows
+from .explanations import ColumnAdjustments, Explanation
+from .shapley import shapley_values
+
+# Of standardised targets: no cut is taken to be smaller.
+_ROUNDING = 1e-12
+# How often the baseline of a query and a row is evaluated to take an adjustment apart.
+_N_EVALUATIONS = 200
+
+
+def explain(model, queries, search, by_column):
+    """Explain predictions; see the estimators.
+
+    Parameters
+    ----------
+    model : Model
+    queries : Queries
+    search : Search
+    by_column : bool
+
+    Returns
+    -------
+    explanation : Explanation
+    """
+    if by_column:
+        _check_has_columns(model)
+    bank, z, blended = model.embed(queries, search)
+    baselines = bank.baselines(z, blended)
+    parts = bank.attend(
+        z, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
+    )
+    rows, weights, shares, adjustments, y, cut = (
+        torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
+    )
+    target, samples, labels = model.target, model.samples[rows], find_labels(queries.X)
+    return Explanation(
+        prediction=target.on_scale(y),
+        samples=samples,
+        labels=model.numbering.name(samples),
+        weights=weights,
+        targets=target.on_scale(bank.targets.cpu().numpy()[rows]),
+        adjustments=target.differences_on_scale(adjustments),
+        cut=target.differences_on_scale(cut),
+        is_adjusted=bank.has_baseline,
+        query_labels=np.arange(len(y)) if labels is None else labels,
+        by_column=_take_apart(model, bank, queries, rows, shares) if by_column else None,
+    )
+
+
+def _check_has_columns(model):
+    if model.reader is None:
+        raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
+    if not model.second.takes_matrix:
+        raise ValueError(
+            "by_column=True needs blend='auto', 'boosting' or None; with "
+            f"blend={model.second.regressor!r}, which takes X as given, adjustments are known in "
+            "all alone."
+        )
+
+
+def _compare(bank, near, baselines):
+    """Compare b queries with their rows, the heaviest first.
+
+    Returns
+    -------
+    rows : int Tensor of shape (b, K)
+    weights : Tensor of shape (b, K)
+    shares : Tensor of shape (b, K, m)
+        In which the members weigh each row.
+    adjustments : Tensor of shape (b, K, t)
+    y, cut : Tensor of shape (b, t)
+        Predictions, and what they are more than the mean of the adjusted targets.
+    """
+    weights, order = near.total_weights.sort(dim=1, descending=True, stable=True)
+    rows = order if near.rows is None else near.rows.gather(1, order)
+    by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
+    total = weights.unsqueeze(2)
+    even = bank.member_weight.expand_as(by_member)  # of rows without any weight
+    shares = torch.where(total > 0, by_member / total, even)
+    targets = gather_rows(bank.targets, rows)
+    own = targets.unsqueeze(2) - gather_rows(bank.values, rows)  # the baselines of the rows
+    differences = baselines[near.queries].unsqueeze(1) - own
+    adjustments = torch.einsum("bkm,bkmt->bkt", shares, differences)
+    means = (total * (targets + adjustments)).sum(1)
+    y = means.clamp(*bank.limits)
+    cut = y - means
+    cut.masked_fill_(cut.abs() <= _ROUNDING, 0)
+    return rows, weights, shares, adjustments, y, cut
+
+
+def _take_apart(model, bank, queries, rows, shares):
+    """Take adjustments of rows (n, K) apart; `shares` (n, K, m) are the members' in each."""
+    reader, (n, k), device = model.reader, rows.shape, bank.z_n.device
+    shares = torch.from_numpy(shares.reshape(n * k, -1)).to(device)
+
+    def baseline(mixed, pair):
+        encoded, blended = model.encode(None, mixed, device)
+        baselines = bank.baselines(bank.embed(encoded), blended)
+        return torch.einsum("bm,bmt->bt", shares[pair], baselines).cpu().numpy()
+
+    row_matrix = model.matrix[rows.ravel()]
+    values = shapley_values(
+        baseline, np.repeat(queries.matrix, k, axis=0), row_matrix, _N_EVALUATIONS
+    )
+    values = values.reshape(n, k, row_matrix.shape[1], -1)
+    order = np.argsort(reader.order)  # of X
+    return ColumnAdjustments(
+        [reader.columns[i] for i in order],
+        reader.decode(queries.matrix, Table.of(queries.X))[:, order],
+        reader.decode(row_matrix).reshape(n, k, -1)[:, :, order],
+        model.target.differences_on_scale(values[:, :, order]),
+    )

@@ -1,0 +1,234 @@
+"""What a fit leaves, and answers with."""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from .._columns import FeatureEncoder, TableReader, check_total_weight, find_labels
+from .._network import FittedNetwork
+from .._utils.checks import check_int
+from .._utils.device import CPU
+from .bank import NeighborBank
+from .comparables import explain
+from .nearness import novelty
+from .numbering import SampleNumbering
+from .residuals import ResidualDistribution, effective_number
+from .search import find_nearest
+
+
+class Search(NamedTuple):
+    """How many rows predict, how they are found, and on which device."""
+
+    n_neighbors: int | None
+    algorithm: str
+    device: torch.device
+
+
+class Queries(NamedTuple):
+    """Rows asked about: as given, and as the model's reader reads them."""
+
+    X: object
+    matrix: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """All that a fitted estimator answers from: read once by each call, replaced whole.
+
+    Attributes
+    ----------
+    bank : NeighborBank
+        The networks and the labelled rows, on the CPU.
+    numbering : SampleNumbering
+    matrix : ndarray of shape (n_rows, ...)
+        The bank's rows as the reader has read them; empty without one.
+    reader : TableReader or None
+        None, and no encoder, if a feature extractor takes X as it is.
+    encoder : FeatureEncoder or None
+    target : Target
+    second : GivenModel or NoSecondModel
+        The second model, which is blended in.
+    x_shape : tuple
+        Of a row as read.
+    """
+
+    bank: NeighborBank
+    numbering: SampleNumbering
+    matrix: np.ndarray
+    reader: TableReader | None
+    encoder: FeatureEncoder | None
+    target: object
+    second: object
+    x_shape: tuple
+
+    @property
+    def samples(self):
+        """First sample that each row of the bank stands for."""
+        return self.numbering.first_samples(len(self.bank))
+
+    def prepare(self, matrix):
+        """Encode rows as read for the networks."""
+        return matrix if self.encoder is None else self.encoder.transform(matrix)
+
+    def encode(self, X, matrix, device):
+        """Rows as the networks take them, and what the second model predicts of them (n, k)."""
+        blended = self.second.predict(X, matrix, self.target)
+        parts = self.prepare(matrix), blended
+        return tuple(torch.from_numpy(part).to(device) for part in parts)
+
+    def embed(self, queries, search):
+        """Bank on the device to use, queries embedded, and what is blended in."""
+        bank, z = self.transform(queries, search)
+        blended = self.second.predict(*queries, self.target)
+        return bank, z, torch.from_numpy(blended).to(search.device)
+
+    def transform(self, queries, search):
+        """Embed queries, to a Tensor (n, m, d), on the bank's device; and that bank."""
+        bank = self.bank.to(search.device)
+        X = torch.from_numpy(self.prepare(queries.matrix))
+        return bank, bank.embed(X.to(search.device))
+
+    def network(self, search):
+        """Networks and rows as a torch module of its own."""
+        bank = self.bank
+        network = FittedNetwork(
+            bank.network,
+            bank.z_n,
+            bank.targets,
+            bank.sample_weight,
+            bank.member_weight,
+            bank.limits,
+            search.n_neighbors,
+        )
+        return copy.deepcopy(network).requires_grad_(True)
+
+    def predict(self, queries, search):
+        """Predict, like y."""
+        return self.target.inverse_transform(self._predict(queries, search)[0])
+
+    def predict_std(self, queries, search):
+        """Predictions, and root mean squares of the residuals around them."""
+        y, std = self._predict(queries, search, lambda residuals, z: residuals.std(z))
+        back = self.target.inverse_transform
+        # The way back may be bent.
+        return back(y), (back(y + std) - back(y - std)) / 2
+
+    def predict_quantiles(self, queries, search, levels):
+        """Quantiles at levels (l,), the last axis."""
+        y, offsets = self._predict(queries, search, lambda own, z: own.quantiles(z, levels))
+        return np.moveaxis(self.target.inverse_transform(y[:, None] + offsets), 1, -1)
+
+    def predict_interval(self, queries, search, confidence_level):
+        """Lower and upper ends, the last axis."""
+        y, width = self._predict(
+            queries, search, lambda own, z: own.half_widths(z, confidence_level)
+        )
+        ends = [self.target.inverse_transform(end) for end in (y - width, y + width)]
+        return np.stack(ends, axis=-1)
+
+    def _predict(self, queries, search, offsets=None):
+        """Predict, standardised; `offsets` is a function of residuals and embedded queries."""
+        bank, z, blended = self.embed(queries, search)
+        y = bank.predict(z, blended, search.n_neighbors, search.algorithm).cpu().numpy()
+        if offsets is not None:
+            offsets = offsets(ResidualDistribution.of(bank, search.n_neighbors), z).cpu().numpy()
+        return y, offsets
+
+    def explain(self, queries, search, by_column):
+        """Take predictions apart, as an :class:`Explanation`."""
+        return explain(self, queries, search, by_column)
+
+    def novelty(self, queries, search):
+        """Share of the rows that are nearer to their neighbours than queries are to theirs."""
+        return novelty(*self.transform(queries, search)).numpy()
+
+    def neighbor_weights(self, queries, search):
+        """Weights of the samples, CSR (n, n_samples)."""
+        bank, z = self.transform(queries, search)
+        parts = bank.attend(
+            z, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
+        )
+        weights = sparse.vstack(parts, format="csr") @ self.numbering.shares()
+        weights.sort_indices()
+        return weights
+
+    def effective_n_neighbors(self, queries, search):
+        """How many rows of equal weight would spread the weights as far."""
+        bank, z = self.transform(queries, search)
+        parts = bank.attend(
+            z, lambda near: effective_number(near, bank), search.n_neighbors, search.algorithm
+        )
+        return torch.cat(parts).squeeze(1).cpu().numpy()
+
+    def kneighbors(self, queries, search, n_neighbors):
+        """Distances and numbers of the nearest samples of queries."""
+        _, n_neighbors = self._count(search, n_neighbors, leave_out=0)
+        return self._find_samples(*self.transform(queries, search), search, n_neighbors)
+
+    def neighbors_of_own(self, search, n_neighbors):
+        """Do the same for the samples themselves, none of which is its own neighbour."""
+        own, n_neighbors = self._count(search, n_neighbors, leave_out=1)
+        bank = self.bank.to(search.device)
+        rows = self.numbering.row_of[own]
+        distances, found = self._find_samples(bank, bank.z_n, search, n_neighbors + 1, rows)
+        # Of more rows that coincide than are asked for it may be missing; then the last goes.
+        is_other = found != own[:, None]
+        is_other[is_other.all(axis=1), -1] = False
+        return tuple(part[is_other].reshape(len(own), -1) for part in (distances, found))
+
+    def _count(self, search, n_neighbors, leave_out):
+        """Find the samples there are, and how many to look for."""
+        own = np.flatnonzero(self.numbering.row_of >= 0)
+        largest = len(own) - leave_out
+        if n_neighbors is None:
+            n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
+            n_neighbors = min(n_neighbors, largest)
+        check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbours")
+        return own, int(n_neighbors)
+
+    def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
+        found = find_nearest(bank, z, min(n_samples, len(bank)), search.algorithm)
+        distances, rows = (part.cpu().numpy()[taken] for part in (found.distances, found.rows))
+        samples, column = self.numbering.expand_rows(rows, n_samples)
+        return np.take_along_axis(distances, column, axis=1), samples
+
+    def with_rows(self, queries, y, weight, device):
+        """Model with further labelled samples, y (n, k); those of weight 0 are only numbered."""
+        check_total_weight(self.numbering.weights_left, weight)
+        numbering = self.numbering.append(weight, len(self.bank), find_labels(queries.X))
+        rows = np.flatnonzero(weight > 0)
+        if not len(rows):
+            return replace(self, numbering=numbering)
+        encoded, blended = (part[rows] for part in self.encode(*queries, device))
+        parts = self.target.transform(y[rows]), weight[rows]
+        y, weight = (torch.from_numpy(part).to(device) for part in parts)
+        bank = self.bank.to(device).extend(encoded, y, weight, blended)
+        matrix = self.matrix
+        if self.reader is not None:
+            matrix = np.concatenate([matrix, queries.matrix[rows]])
+        return replace(self, bank=bank.to(CPU), numbering=numbering, matrix=matrix)
+
+    def without_rows(self, samples):
+        """Model without some samples, by their numbers."""
+        numbering, keep, weight = self.numbering.forget(samples, len(self.bank))
+        if not keep.any():
+            raise ValueError("These are all rows that are left; at least one must stay.")
+        bank = self.bank.select(torch.from_numpy(keep), torch.from_numpy(weight))
+        matrix = self.matrix if self.reader is None else self.matrix[keep]
+        return replace(self, bank=bank, numbering=numbering, matrix=matrix)
+
+
+def _to_csr(near, n_rows):
+    """Weights of queries as a CSR array (b, N)."""
+    weights = near.total_weights.cpu().numpy()
+    if near.rows is None:
+        return sparse.csr_array(weights)
+    n, k = weights.shape
+    own = weights.ravel(), near.rows.cpu().numpy().ravel(), np.arange(0, n * k + 1, k)
+    found = sparse.csr_array(own, shape=(n, n_rows))
+    found.eliminate_zeros()
+    return found

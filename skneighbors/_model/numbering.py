@@ -1,0 +1,162 @@
+"""Which row of the bank each labelled sample is part of."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False)
+class SampleNumbering:
+    """Samples given to ``fit`` are numbered first, then those appended, in their order.
+
+    Forgetting changes no number. Immutable: each method returns a new numbering.
+
+    Attributes
+    ----------
+    row_of : int ndarray of shape (n_samples,)
+        The bank's row of each sample; -1 for those of weight 0 and those forgotten.
+    weight_of : ndarray of shape (n_samples,)
+        Their weights; NaN for those forgotten.
+    labels : ndarray of shape (n_samples,) or None
+        Their labels in the index of the frames they came in; numbers for those that came
+        without, None if all did.
+    """
+
+    row_of: np.ndarray
+    weight_of: np.ndarray
+    labels: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.row_of)
+
+    @property
+    def weights_left(self):
+        """Weights of the samples that are not forgotten."""
+        return self.weight_of[~np.isnan(self.weight_of)]
+
+    def append(self, weight, n_rows, labels=None):
+        """Add further samples, each of a row of its own after the `n_rows` there are.
+
+        Those of weight 0 have no row.
+        """
+        if labels is not None or self.labels is not None:
+            old, new = np.arange(len(self)), np.arange(len(self), len(self) + len(weight))
+            old = old if self.labels is None else self.labels
+            new = new if labels is None else labels
+            if old.dtype != new.dtype:  # which NumPy would convert to one
+                old, new = old.astype(object), new.astype(object)
+            labels = np.concatenate([old, new])
+        present = weight > 0
+        row_of = np.where(present, n_rows + np.cumsum(present) - 1, -1)
+        return SampleNumbering(
+            np.concatenate([self.row_of, row_of]), np.concatenate([self.weight_of, weight]), labels
+        )
+
+    def forget(self, indices, n_rows):
+        """Let samples go; those left keep their numbers, the rows left are counted anew.
+
+        Returns
+        -------
+        numbering : SampleNumbering
+        keep : bool ndarray of shape (n_rows,)
+            Rows of which samples are left.
+        weight : ndarray of shape (n_rows left,)
+            Total weight of these.
+        """
+        row_of, weight_of = self.row_of.copy(), self.weight_of.copy()
+        row_of[indices], weight_of[indices] = -1, np.nan
+        left = row_of >= 0
+        keep = np.bincount(row_of[left], minlength=n_rows) > 0
+        weight = np.bincount(row_of[left], weights=weight_of[left], minlength=n_rows)[keep]
+        place = np.where(keep, np.cumsum(keep) - 1, -1)
+        row_of, labels = np.where(left, place[row_of], -1), self.labels
+        if labels is not None:  # nothing is left of those forgotten
+            labels = labels.copy()
+            labels[indices] = indices
+        return SampleNumbering(row_of, weight_of, labels), keep, weight
+
+    def first_samples(self, n_rows):
+        """First sample that each row of the bank stands for."""
+        samples = np.flatnonzero(self.row_of >= 0)[::-1]
+        first = np.empty(n_rows, dtype=np.int64)
+        first[self.row_of[samples]] = samples  # the last to write, the first sample, stays
+        return first
+
+    def expand_rows(self, rows, n_samples):
+        """Name the samples of rows (n, c), of all rows in turn, `n_samples` for each query.
+
+        Returns
+        -------
+        samples : int ndarray of shape (n, n_samples)
+        column : int ndarray of shape (n, n_samples)
+            Which of the c rows each is of.
+        """
+        order = np.argsort(self.row_of, kind="stable")
+        order = order[np.count_nonzero(self.row_of < 0) :]  # samples, row by row
+        sizes = np.bincount(self.row_of[order])
+        starts = np.cumsum(sizes) - sizes
+        n, c = rows.shape
+        own_sizes = np.minimum(sizes[rows], n_samples)
+        column = np.repeat(np.tile(np.arange(c), n), own_sizes.ravel())
+        ends = np.cumsum(own_sizes)  # of the flattened
+        within = np.arange(len(column)) - np.repeat(ends - own_sizes.ravel(), own_sizes.ravel())
+        samples = order[np.repeat(starts[rows].ravel(), own_sizes.ravel()) + within]
+        first = np.concatenate([[0], ends.reshape(n, c)[:-1, -1]])
+        place = first[:, None] + np.arange(n_samples)
+        return samples[place], column[place]
+
+    def shares(self):
+        """Shares of samples in the weights of their rows, CSR of shape (n_rows, n_samples)."""
+        samples = np.flatnonzero(self.row_of >= 0)
+        rows, weight = self.row_of[samples], self.weight_of[samples]
+        share = weight / np.bincount(rows, weights=weight)[rows]
+        return sparse.csr_array((share, (rows, samples)), shape=(rows.max() + 1, len(self)))
+
+    def name(self, samples):
+        """Labels of samples; their numbers if they have none."""
+        return samples if self.labels is None else self.labels[samples]
+
+    def find(self, labels):
+        """Numbers of the samples of labels, but those forgotten; ValueError if one has none."""
+        if self.labels is None:
+            raise ValueError("labels: no X given so far had an index; name rows by number.")
+        numbers = {}
+        for sample in np.flatnonzero(~np.isnan(self.weight_of)):
+            numbers.setdefault(self.labels[sample], []).append(sample)
+        found = []
+        is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
+        for label in [labels] if is_one else labels:
+            if label not in numbers:
+                raise ValueError(f"labels holds {label!r}, which no row has that is not forgotten.")
+            found += numbers.pop(label)
+        return np.array(found, dtype=np.int64)
+
+    def check_indices(self, indices):
+        """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
+        n_samples = len(self)
+        indices = np.atleast_1d(np.asarray(indices))
+        if indices.dtype == bool:
+            if indices.shape != (n_samples,):
+                raise ValueError(
+                    f"indices is a mask of shape {indices.shape}; it must have shape "
+                    f"({n_samples},), one entry for each sample so far."
+                )
+            indices = np.flatnonzero(indices)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise ValueError(
+                "indices must be ints or a mask, in one dimension; got an array of dtype "
+                f"{indices.dtype} and shape {indices.shape}. Labels go to labels=."
+            )
+        unknown = indices[(indices < 0) | (indices >= n_samples)]
+        if unknown.size:
+            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
+        indices = indices.astype(np.int64)
+        forgotten = indices[np.isnan(self.weight_of[indices])]
+        if forgotten.size:
+            raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")
+        values, counts = np.unique(indices, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"indices holds {values[counts > 1][0]} more than once.")
+        return indices

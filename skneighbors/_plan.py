@@ -1,0 +1,462 @@
+"""What a fit will do: parameters, table and data resolved, once, into a plan without "auto"."""
+
+import math
+from dataclasses import dataclass, field, fields
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ._utils.blocks import count_batches
+from ._utils.sklearn_private import StrOptions, counts_from, reals
+from .nn._embedder import ACTIVATIONS
+
+LEARNING_RATES = ("cycles", "constant")
+
+
+def _setting(*allowed, words=()):
+    """Field of a recipe, "auto" by default, and what else it may be."""
+    return field(default="auto", metadata={"allowed": [StrOptions({"auto", *words}), *allowed]})
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Recipe(BaseEstimator):
+    """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
+
+    For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
+    A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
+    came to stands in the fitted estimator's ``plan_.recipe``; the table, with the number of
+    distinct samples from which each line holds, in the :ref:`User Guide <recipe>`.
+
+    Parameters
+    ----------
+    activation : {"silu", "relu", "tanh", "gelu"} or "auto", default="auto"
+        Activation of the hidden layers.
+
+    batch_norm : bool or "auto", default="auto"
+        Whether hidden layers are batch-normalised.
+
+    numerical_embedding : {"periodic"}, None or "auto", default="auto"
+        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
+        first layer, or the scaled features as they are. Not used with a
+        `feature_extractor`.
+
+    dropout : float or "auto", default="auto"
+        Share of the hidden units dropped in training, in [0, 1).
+
+    temperature : float, None or "auto", default="auto"
+        For NONA, the initial value of the learnt temperature of the softmax; for SoftStep
+        k-NN that of the soft rank's strength, as a multiple of the mean gap between a
+        row's similarities. None for a fixed one of 1.
+
+    eps : float or "auto", default="auto"
+        How close to 0 and 1 the masks' parameters may come, below 0.5; see
+        :class:`skneighbors.nn.SoftStep`. The smaller, the steeper a mask may become and
+        the longer its gradients.
+
+    context_size : int, None or "auto", default="auto"
+        Number of training rows drawn for every batch as neighbours beside the
+        batch itself; all rows if there are no more than that. None: the batch
+        alone, as in the papers.
+
+    context_neighbors : int, None or "auto", default="auto"
+        Each row drawn for a batch, or the first `context_size` of them, is joined by one of
+        this many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000), which takes a place of the context and is predicted too. Weights
+        correct for the sampling. None: uniform draws. Not with ``context_size=None``, and
+        only where more rows are trained on than `batch_size` and `context_size` together.
+
+    learning_rate : {"cycles", "constant"} or "auto", default="auto"
+        ``"cycles"``: four cosine cycles of growing length over the training.
+        ``"constant"``: `learning_rate_init` throughout.
+
+    ema_decay : float, None or "auto", default="auto"
+        Decay, for every step, of the exponential moving average of the weights
+        that is validated and kept; None to keep the weights themselves.
+
+    n_iter_no_change : int, None or "auto", default="auto"
+        Number of epochs without a gain of `tol` after which training stops; None for no
+        such end.
+
+    tol : float or "auto", default="auto"
+        Smallest gain in the mean squared error of the standardised targets, of
+        the validation rows if there are any, that `n_iter_no_change` counts.
+
+    sharpness : float, "held-out" or "auto", default="auto"
+        How many times as sharp the weights are in prediction as in training, where a row
+        sees some hundred neighbours: what NONA's temperature is divided by, and how many
+        times as fast SoftStep k-NN's mask falls with the rank. ``"held-out"``: of the powers
+        of the square root of 2 from 0.5 to 8 the one nearest to 1 that predicts a network's
+        validation rows as well as the best does, up to a standard error; see the estimators'
+        `sharpness_`. ``"auto"``: that if rows are held out, else 1, as in the papers.
+
+    refit : bool, "anew" or "auto", default="auto"
+        Whether rows that `early_stopping` holds out are trained on in the end: in the last
+        cycle of the learning rate, or, where training on has harmed, by networks trained
+        anew; ``"anew"``: the latter alone. (Rows given as `X_val` never are.) Only where a
+        training is reviewed: with
+        ``learning_rate="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
+        steps (see the table).
+
+    See Also
+    --------
+    NONARegressor : Takes it as `recipe`.
+    PAPER : The papers' setting, with a recipe.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skneighbors import NONARegressor, Recipe
+    >>> model = NONARegressor(recipe=Recipe(dropout=0.1))
+    >>> model.get_params()["recipe__dropout"]
+    0.1
+    >>> search = GridSearchCV(model, {"recipe__ema_decay": [None, 0.99]})
+    """
+
+    activation: str = _setting(words=ACTIVATIONS)
+    batch_norm: bool | str = _setting("boolean")
+    numerical_embedding: str | None = _setting(None, words=["periodic"])
+    dropout: float | str = _setting(reals(0, 1, "left"))
+    temperature: float | str | None = _setting(reals(0, None, "neither"), None)
+    eps: float | str = _setting(reals(0, 0.5, "neither"))
+    context_size: int | str | None = _setting(counts_from(1), None)
+    context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
+    learning_rate: str = _setting(words=LEARNING_RATES)
+    ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
+    n_iter_no_change: int | str | None = _setting(counts_from(1), None)
+    tol: float | str = _setting(reals(0, None, "left"))
+    sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
+    refit: bool | str = _setting("boolean", words=["anew"])
+
+
+Recipe._parameter_constraints = {own.name: own.metadata["allowed"] for own in fields(Recipe)}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a fit does. A field is a parameter of the estimator, or says what follows from them.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
+        among them: with the same `random_state`, an estimator of these fits the same model to
+        the same data.
+    recipe : Recipe
+        That recipe.
+    n_samples : int
+        Distinct samples given to :meth:`fit`: rows equal in X and y count as one.
+    n_validation : int
+        How many of them each network holds out.
+    trends : tuple
+        The trend of each of the `n_estimators` networks, ``"linear"`` or None.
+    blended : bool
+        Whether a second model is blended in, by a share that the samples held out choose.
+    sharpnesses : tuple of float
+        Among which the samples held out choose, the one to prefer first; none if it is given.
+    sharpen_when_validated : bool
+        Whether the best of three, the present one and its neighbours, is used whenever samples
+        held out are predicted; the one that is kept is chosen in the end, among all.
+    predictions_per_sample : float
+        How often an epoch predicts a row, in the mean: more than once where near rows are
+        predicted, too.
+    review : bool
+        Whether training stops at the end of the learning rate's third cycle if it has
+        harmed: if the validation error exceeds its best by `harm_in_standard_errors`. And at
+        that of the second, if R2 is below `early_review_below_r2`.
+    join_last_cycle : bool
+        Whether, where it has not, samples held out are trained on in the last cycle.
+    refits : bool
+        Whether, where it has, networks are trained anew on all samples, for as many steps as
+        were best.
+    parallel : bool
+        Whether, on a CPU, each network is trained in a thread of its own.
+    """
+
+    params: dict
+    recipe: Recipe
+    n_samples: int
+    n_validation: int
+    n_neighbors: int | None
+    trends: tuple
+    blended: bool
+    hidden_layer_sizes: tuple
+    embedding_dim: int
+    sharpnesses: tuple
+    sharpen_when_validated: bool
+    batch_size: int
+    predictions_per_sample: float
+    max_iter: int
+    learning_rate_init: float
+    weight_decay: float
+    review: bool
+    early_review_below_r2: float
+    harm_in_standard_errors: float
+    join_last_cycle: bool
+    refits: bool
+    parallel: bool
+
+
+# Names in the table that are neither a field of a recipe nor of a plan.
+_ASKED = {"blend", "early_stopping", "max_validation", "min_epochs", "min_steps"}
+_ASKED |= {"n_estimators", "sharpness_powers", "validation_fraction"}
+_NAMES = _ASKED | {own.name for kind in (Recipe, Plan) for own in fields(kind)}
+
+
+def _from(n_samples, **values):
+    """Line of the table: what "auto" becomes from so many distinct samples on."""
+    unknown = values.keys() - _NAMES
+    if unknown:
+        raise TypeError(f"The table names {unknown}, of which a plan knows nothing.")
+    return n_samples, values
+
+
+# A later line overrides an earlier one.
+TABLE = [
+    _from(
+        0,
+        activation="silu",
+        batch_norm=True,
+        blend=None,
+        context_neighbors=None,
+        context_size=256,
+        dropout=0.0,
+        early_review_below_r2=0.85,
+        early_stopping=False,
+        ema_decay=0.99,
+        eps=1e-6,
+        harm_in_standard_errors=1.0,
+        hidden_layer_sizes=(256, 256),
+        learning_rate="cycles",
+        max_validation=1024,  # more would cost time and tell little more
+        min_epochs=104,
+        min_steps=350,
+        n_estimators=2,
+        n_iter_no_change=None,
+        numerical_embedding="periodic",
+        parallel=False,
+        refit=True,
+        sharpen_when_validated=False,
+        sharpness_powers=(0, -1, 1, -2, 2, 3, 4, 5, 6),  # as it was trained, if that will do
+        temperature=1.0,
+        tol=0.0,
+        trends=("linear",),
+        validation_fraction=0.15,
+    ),
+    _from(100, blend="boosting", early_stopping=True, n_estimators=4, trends=("linear", None)),
+    _from(500, min_steps=1500, n_estimators=2, trends=("linear",)),
+    _from(1000, min_steps=1000, parallel=True),
+    _from(2000, context_neighbors=4, refit="anew"),
+    _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
+]
+# What is otherwise for SoftStep k-NN.
+TABLE_SOFTSTEP_KNN = [
+    _from(0, context_neighbors=None, min_epochs=128),
+    _from(1000, min_steps=1500, sharpen_when_validated=True),
+    _from(5000, context_size=512, eps=1e-2),
+]
+# On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
+TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
+
+
+def values_for(n_samples, tables=(TABLE,)):
+    """Look up what ``"auto"`` is, for so many distinct samples, by name."""
+    values = {}
+    for table in tables:
+        for start, line in table:
+            if n_samples >= start:
+                values |= line
+    return values
+
+
+def check_params(params):
+    """Check what a plan is made of; sequences as tuples.
+
+    Raises
+    ------
+    ValueError
+        If the recipe, a trend or a width is not usable.
+    """
+    if params["recipe"] is not None:
+        params["recipe"]._validate_params()
+    trend, sizes = params["trend"], params["hidden_layer_sizes"]
+    if not (trend is None or isinstance(trend, str)):
+        if not len(trend) or any(own is not None and own != "linear" for own in trend):
+            raise ValueError(f"trend as a sequence must hold 'linear' and None; got {trend!r}.")
+        trend = tuple(trend)
+    if not isinstance(sizes, str):
+        sizes = tuple(np.atleast_1d(sizes).tolist())
+        if any(type(size) is not int or not 1 <= size < 2**31 for size in sizes):
+            raise ValueError(
+                "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
+                f"got {params['hidden_layer_sizes']!r}."
+            )
+    return params | {"trend": trend, "hidden_layer_sizes": sizes}
+
+
+def make_plan(params, tables, n_samples, n_given=None, n_drawn=None):
+    """Resolve the parameters of an estimator and its recipe.
+
+    Parameters
+    ----------
+    params : dict
+        The estimator's, validated; `hidden_layer_sizes` is a tuple or "auto".
+    tables : sequence of tables
+        Later ones override earlier ones.
+    n_samples : int
+        Distinct samples of positive weight.
+    n_given : int, default=None
+        Number of further samples given for validation, which are never trained on.
+    n_drawn : int, default=None
+        Number of samples held out, where that is known.
+
+    Returns
+    -------
+    plan : Plan
+
+    Raises
+    ------
+    ValueError
+        If no rows are to be held out although they are needed.
+    """
+    auto = values_for(n_samples, tables)
+    recipe = Recipe() if params["recipe"] is None else params["recipe"]
+    given = params | recipe.get_params(deep=False)
+    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given)
+    n_validation = n_drawn or n_asked
+    known = {name: _or(value, auto.get(name, value)) for name, value in given.items()}
+    known["early_stopping"] = early_stopping
+    if n_given is None and n_asked:
+        known["validation_fraction"] = n_asked / n_samples
+    known["sharpness"] = _or(given["sharpness"], "held-out" if n_validation else 1.0)
+    known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
+    n_train = n_samples - n_validation if n_given is None else n_samples
+    known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation)
+    recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
+    names = [own.name for own in fields(Plan)]
+    powers = auto["sharpness_powers"] if recipe.sharpness == "held-out" else ()
+    return Plan(
+        **{name: auto[name] for name in names if name in auto}
+        | {name: known[name] for name in names if name in known}
+        | dict(
+            recipe=recipe,
+            params={name: known[name] for name in params} | {"recipe": recipe},
+            n_samples=n_samples,
+            n_validation=n_validation,
+            sharpnesses=tuple(2 ** (power / 2) for power in powers),
+        )
+    )
+
+
+def _or(value, auto):
+    """Replace "auto"."""
+    return auto if isinstance(value, str) and value == "auto" else value
+
+
+def _resolve_trends(given, n_estimators, n_validation, auto):
+    """Kinds of trend, and the second model."""
+    kinds, blend = given["trend"], given["blend"]
+    if isinstance(kinds, str) and kinds == "auto":
+        # Without samples held out nothing tells how kinds should weigh.
+        kinds = auto["trends"] if n_validation else ("linear",)
+    kinds = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
+    if isinstance(blend, str) and blend == "auto":
+        has_table = given["feature_extractor"] is None
+        blend = auto["blend"] if n_validation and has_table else None
+    return dict(
+        trend=kinds[0] if len(kinds) == 1 else kinds,
+        trends=tuple(islice(cycle(kinds), n_estimators)),
+        blend=blend,
+        blended=blend is not None and n_validation > 0,
+    )
+
+
+def _count_validation(given, n_samples, auto, n_given):
+    """Whether samples are held out, and how many by each network."""
+    early_stopping, needed = given["early_stopping"], None
+    if _or(given["blend"], None) is not None:
+        needed = f"blend={given['blend']!r}: rows held out choose its share"
+    if given["sharpness"] == "held-out":
+        needed = "sharpness='held-out': rows held out choose it"
+    if n_given is not None:
+        needed = "X_val"
+    if early_stopping == "auto":
+        early_stopping = auto["early_stopping"] or needed is not None
+    if not early_stopping:
+        if needed is not None:
+            raise ValueError(f"early_stopping must not be False with {needed}.")
+        return False, 0
+    if n_given is not None:
+        return True, n_given
+    if n_samples < 3:  # one to train on would be left
+        return True, 0
+    fraction = given["validation_fraction"]
+    if fraction == "auto":
+        n_validation = min(round(auto["validation_fraction"] * n_samples), auto["max_validation"])
+    else:
+        n_validation = round(fraction * n_samples)
+    return True, min(max(1, n_validation), n_samples - 2)
+
+
+def _plan_steps(given, known, auto, n_train, n_samples, n_validation):
+    """How long to train, when to stop, and on which samples in the end."""
+    near, context_size = known["context_neighbors"], known["context_size"]
+    if context_size is None or n_train <= known["batch_size"] + context_size:
+        near = None
+    n_batches = count_batches(n_train, known["batch_size"])
+    n_predictions = 1.0
+    if near is not None:
+        n_predictions += min(1.0, context_size * n_batches / n_train)
+    max_iter = given["max_iter"]
+    if max_iter == "auto":
+        n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
+        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
+    review = (
+        n_validation > 0
+        and known["learning_rate"] == "cycles"
+        and known["n_iter_no_change"] is None
+        and max_iter * n_batches * n_predictions >= auto["min_steps"]
+    )
+    ends_on_all = review and n_train < n_samples  # samples of X_val are for nothing else
+    return dict(
+        context_neighbors=near,
+        predictions_per_sample=n_predictions,
+        max_iter=max_iter,
+        review=review,
+        join_last_cycle=ends_on_all and known["refit"] is True,
+        refits=ends_on_all and bool(known["refit"]),
+    )
+
+
+# The setting of the papers: ``NONARegressor(**PAPER)``.
+PAPER: dict[str, Any] = dict(
+    n_neighbors=None,
+    similarity="l2",
+    softstep="s2",
+    softstep_parameters="pointwise",
+    trend=None,
+    blend=None,
+    hidden_layer_sizes=(200,),
+    embedding_dim=25,
+    n_estimators=1,
+    max_iter=200,
+    batch_size=32,
+    learning_rate_init=1e-3,
+    weight_decay=0.0,
+    early_stopping=True,
+    validation_fraction=0.15,
+    recipe=Recipe(
+        activation="tanh",
+        batch_norm=False,
+        numerical_embedding=None,
+        dropout=0.0,
+        temperature=None,
+        context_size=None,
+        learning_rate="constant",
+        ema_decay=None,
+        n_iter_no_change=10,
+        sharpness=1.0,
+        refit=False,
+    ),
+)

@@ -1,0 +1,120 @@
+"""What is predicted: the one room that knows that it is numbers.
+
+A target checks what it is given, brings it to a scale on which networks learn and rows are
+averaged, and back, and says what an error is. Another kind of target is a subclass of
+:class:`Target`, named by an estimator's `_target_class`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from ._columns import refuse_what_is_no_number
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Numbers, standardised after a way to a scale of their own, which is here the identity.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (n_targets,)
+        On that scale; the standard deviation of a constant target is 0.
+    ndim : int
+        Dimensions of y as given, 1 or 2.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    ndim: int
+
+    @classmethod
+    def check(cls, y):
+        """Check targets given to `fit`, to float64 (n_samples,) or (n_samples, n_targets)."""
+        refuse_what_is_no_number(y, "y")
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", ensure_min_samples=0)
+        if y.ndim not in (1, 2):
+            raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")
+        if y.ndim == 2 and y.shape[1] == 0:
+            raise ValueError(f"y must have at least one target; got shape {y.shape}.")
+        return y
+
+    @classmethod
+    def fit(cls, y, sample_weight, ndim):
+        """Target of the columns of y (n_samples, n_targets), weighted."""
+        y = cls.forward(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.average(y, axis=0, weights=sample_weight)
+            largest = np.abs(y - mean).max(axis=0)
+            # Rounding of the mean is no spread.
+            constant = largest <= 10 * np.finfo(float).eps * np.abs(mean)
+            largest = np.where(constant, 1.0, largest)
+            # Squared relative to the largest, so that no square overflows.
+            relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
+            scale = np.where(constant, 0.0, largest * np.sqrt(relative))
+        if not np.isfinite([mean, scale]).all():
+            raise ValueError("y spans more than float64 can hold; rescale it.")
+        return cls(mean, scale, ndim)
+
+    @staticmethod
+    def forward(y):
+        """Bring targets to the scale on which they are averaged."""
+        return y
+
+    @staticmethod
+    def backward(y):
+        """Undo :meth:`forward`, which may never fall."""
+        return y
+
+    def check_more(self, y, n_samples):
+        """Check targets of further samples, to (n_samples, n_targets); see :meth:`check`."""
+        refuse_what_is_no_number(y, "y")
+        if self.ndim == 1 or (len(self.mean) == 1 and np.ndim(y) == 1):
+            y = column_or_1d(y, dtype=np.float64, warn=True)
+        y = self.check(y).reshape(len(y), -1)
+        check_consistent_length(np.empty(n_samples), y)
+        if y.shape[1] != len(self.mean):
+            raise ValueError(f"y must have {len(self.mean)} targets, as in fit; got {y.shape}.")
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(self.transform(y)).all()
+        tolerance = 10 * np.finfo(float).eps * np.abs(self.mean)
+        moved = np.abs(self.forward(y) - self.mean) > tolerance
+        if not finite or (moved & (self.scale == 0)).any():
+            raise ValueError(
+                "y has other values of a target that was constant in fit, or values that in "
+                "relation to those of fit span more than float64 can hold. Fit anew."
+            )
+        return y
+
+    def transform(self, y):
+        """Standardise targets (n_samples, n_targets)."""
+        return (self.forward(y) - self.mean) / np.where(self.scale > 0, self.scale, np.inf)
+
+    def inverse_transform(self, y):
+        """Undo :meth:`transform`, for (..., n_targets)."""
+        return self.shape_like_y(self.backward(y * self.scale + self.mean))
+
+    def on_scale(self, y):
+        """Standardised targets (..., n_targets) on the scale on which they are averaged."""
+        return self.shape_like_y(y * self.scale + self.mean)
+
+    def differences_on_scale(self, y):
+        """Do the same for differences."""
+        return self.shape_like_y(y * self.scale)
+
+    def shape_like_y(self, values):
+        """Values (..., n_targets) without the last axis if y had none."""
+        return values[..., 0] if self.ndim == 1 else values
+
+    @staticmethod
+    def losses(y_hat, y):
+        """Errors (..., b) of standardised predictions (..., b, n_targets): their squares' mean."""
+        return (y_hat - y).square().mean(-1)
+
+    @staticmethod
+    def fallback(y, weight):
+        """Constant prediction (m, 1, n_targets) of least loss for y (m, b, n_targets)."""
+        share = torch.ones_like(y[..., 0]) if weight is None else weight
+        return (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]

@@ -1,0 +1,101 @@
+"""Similarities scaled to [0, 1] row by row, and what is the same up to rounding."""
+
+import torch
+
+from ._numpy import argmax, is_numpys, zero_at_most
+
+
+def rounding_tolerance(s):
+    """Difference of similarities of size `s` that may be due to rounding alone."""
+    return torch.finfo(s.dtype).eps ** 0.75 * s.abs()
+
+
+def coincidence(dtype):
+    """Relative distance up to which two embeddings of one row differ by rounding."""
+    return 16 * torch.finfo(dtype).eps
+
+
+def absent(dtype):
+    """Finite stand-in for the logarithm of weight 0, low enough to outweigh any other."""
+    return 0.75 * torch.finfo(dtype).min
+
+
+def _scale(s, low, high):
+    """Similarities scaled to [0, 1], and the width of their range, inf if it is constant.
+
+    Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
+    """
+    tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
+    # Not above: constant, or without any entry that counts.
+    constant = ~(high - low > tolerance)
+    width = (high - low).masked_fill_(constant, torch.inf)
+    x = s - low.masked_fill(constant, 0)
+    zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
+    # Divided, not multiplied by a reciprocal: the largest is exactly 1.
+    x.div_(width)
+    # On a GPU to ask whether to do it takes longer than to do it.
+    if not is_numpys(s) or constant.any():
+        x.add_(constant)
+    return x, width
+
+
+class _MinMaxScale(torch.autograd.Function):
+    """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
+
+    @staticmethod
+    def forward(ctx, s, absence):
+        top, bottom = s, -s
+        if absence is not None:
+            top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
+        argmax_s, argmin_s = argmax(top), argmax(bottom)
+        high, low = top.gather(-1, argmax_s), -bottom.gather(-1, argmin_s)
+        x, width = _scale(s, low, high)
+        if absence is not None:
+            x.clamp_(0, 1)
+        ctx.save_for_backward(x, width, argmin_s, argmax_s)
+        return x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, width, argmin_s, argmax_s = ctx.saved_tensors
+        # 1 inside of the range, 0 at its ends, where x does not change.
+        grad = torch.addcmul(x, x, x, value=-1).sign_().mul_(grad).div_(width)
+        by_high = (grad * x).sum(-1, keepdim=True)
+        by_low = grad.sum(-1, keepdim=True) - by_high
+        grad.scatter_add_(-1, argmin_s, -by_low).scatter_add_(-1, argmax_s, -by_high)
+        return grad, None
+
+
+def minmax_scale(s: torch.Tensor, exclude: torch.Tensor | None = None) -> torch.Tensor:
+    """Scale every row to [0, 1], 1 being the row's largest entry.
+
+    Parameters
+    ----------
+    s : Tensor of shape (..., N)
+        Similarities.
+    exclude : bool Tensor of shape (..., N), default=None
+        Entries that do not count for their row's range, such as the query
+        itself. They are clipped into [0, 1].
+
+    Returns
+    -------
+    x : Tensor of shape (..., N)
+        Scaled similarities. All entries of a row that is constant up to
+        rounding are 1: its neighbours are equally near.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skneighbors.nn import minmax_scale
+    >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
+    [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
+    """
+    return minmax_scale_present(
+        s, None if exclude is None else exclude.to(s.dtype) * absent(s.dtype)
+    )
+
+
+def minmax_scale_present(s, absence):
+    """Like :func:`minmax_scale`, with :func:`absent` where entries do not count and 0 elsewhere."""
+    return _MinMaxScale.apply(s, absence)

@@ -1,0 +1,325 @@
+"""The bank of neighbours: what the nearest rows predict, against the formula in NumPy."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from skneighbors._model.bank import NeighborBank
+from skneighbors._network import NeighborNetwork
+from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
+from skneighbors.nn._stack import take_member
+
+from .test_search import in_order
+from .test_spaces import distances_of
+
+SHARES = torch.tensor([0.7, 0.3]).double()
+
+
+def weights_by_formula(bank, queries, Z, metric, k, excluded=None):
+    """Weights (m, n, N) by each member of the k nearest rows, found by brute force."""
+    distances = distances_of(metric, queries, Z)
+    if excluded is not None:
+        distances = np.where(excluded, np.inf, distances)
+    rows = torch.from_numpy(in_order(distances, k))
+    weight = bank.weights()
+    own = weight.expand(len(queries), -1)
+    if excluded is not None:
+        own = torch.where(torch.from_numpy(excluded), 0.0, own)
+    total, own = own.sum(1, keepdim=True), own.gather(1, rows)
+    z, out = torch.from_numpy(queries).unflatten(1, (2, -1)), []
+    for member in range(2):
+        head = take_member(bank.network.head, member)
+        near = bank.z_n[:, member][rows]  # (n, k, d)
+        q = z[:, [member]]  # each query on its own
+        s = torch.stack(
+            [_similarity(a[0], b, metric) for a, b in zip(q, near, strict=True)]
+        ).unsqueeze(1)
+        w = head.weights_of(q, s, sample_weight=own.unsqueeze(1), total=total.unsqueeze(1))
+        out.append(torch.zeros(len(queries), len(Z)).double().scatter(1, rows, w[:, 0]))
+    return torch.stack(out).numpy()
+
+
+def _similarity(z, z_n, metric):
+    if metric == "l2":
+        return -(z - z_n).square().sum(-1).sqrt()
+    if metric == "l1":
+        return -(z - z_n).abs().sum(-1)
+    if metric == "dot":
+        return z_n @ z / len(z)
+    return z_n @ z / z.norm() / z_n.norm(dim=1)
+
+
+def nothing(z):
+    """What no second model predicts of queries."""
+    return z.new_zeros(len(z), 2)
+
+
+def predict_by_formula(bank, queries, weights, blended):
+    """Weighted means of adjusted targets, cut off a tenth of the range beyond it."""
+    z = torch.from_numpy(queries).unflatten(1, (2, -1))
+
+    def baseline(z, blended):
+        own = np.stack(
+            [take_member(bank.network.head, i).trend(z[None, :, i])[0].numpy() for i in range(2)]
+        )
+        share = bank.blend_share
+        return (1 - share) * own + share * np.asarray(blended)
+
+    t, t_n = baseline(z, blended), baseline(bank.z_n, bank.blended)
+    y = bank.targets.numpy()
+    y_hat = 0
+    for share, w, own, own_n in zip(SHARES.numpy(), weights, t, t_n, strict=True):
+        adjusted = y[None] + own[:, None] - own_n[None]  # (n, N, k)
+        y_hat = y_hat + share * np.einsum("nj,njk->nk", w, adjusted)
+    margin = 0.1 * np.ptp(y, axis=0)
+    return y_hat.clip(y.min(0) - margin, y.max(0) + margin)
+
+
+@pytest.mark.parametrize("k", [1, 6, 60])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_predicts_by_the_nearest_rows(
+    make_bank, points, by_member, metric, kind_and_params, k, weighted
+):
+    kind, params = kind_and_params
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 4, 60) / 2 if weighted else None
+    blended, blended_q = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
+    Z, queries = points(), points(20, seed=1)
+    bank = make_bank(Z, kind, metric, weight, blended=blended, share=0.4, **params)
+    weights = weights_by_formula(bank, queries, Z, metric, k)
+    expected = predict_by_formula(bank, queries, weights, blended_q)
+    z, blended_q = by_member(queries), torch.from_numpy(blended_q)
+    found = bank.predict(z, blended_q, k)
+    assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+    if k == 60:
+        every = bank.predict(z, blended_q, None)
+        assert_allclose(every, expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [4, 60, None])
+@pytest.mark.parametrize("kind", [NONA, SoftStepKNN])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 5, 60) if weighted else None
+    group = rng.integers(-1, 8, 60) if grouped else None
+    Z = points()
+    # Who has no group has one of its own.
+    own_groups = None if group is None else np.where(group < 0, 8 + np.arange(60), group)
+    bank = make_bank(Z, kind, weight=weight, group=own_groups)
+    own = np.array([3, 30, -1, 59])
+    excluded = np.arange(60) == own[:, None]
+    if grouped:
+        of_own = np.where(own >= 0, group[own], -1)[:, None]
+        excluded |= (group == of_own) & (of_own >= 0)
+    near = bank.attend(
+        bank.z_n[own], lambda near: (near.rows, near.weights), k, own=torch.from_numpy(own)
+    )
+    rows, found = near[0]
+    if rows is not None:
+        found = torch.zeros(2, 4, 60).double().scatter(2, rows.expand(2, -1, -1), found)
+    n = 60 if k in (None, 60) else k
+    expected = weights_by_formula(bank, Z[own], Z, "l2", n, excluded)
+    expected = expected * SHARES.numpy()[:, None, None]
+    assert_allclose(found, expected, atol=1e-8)
+    assert (found.numpy()[:, excluded] == 0).all()
+
+
+def test_weights_sum_to_one_and_are_few(make_bank, points, by_member, kind_and_params, metric):
+    kind, params = kind_and_params
+    bank, queries = make_bank(points(), kind, metric, **params), by_member(points(20, seed=1))
+    (near,) = bank.attend(queries, lambda near: near, 7)
+    assert near.rows.shape == near.total_weights.shape == (20, 7)
+    assert_allclose(near.total_weights.sum(1), np.ones(20))
+    assert_allclose(near.weights.sum(2), SHARES.unsqueeze(1).expand(2, 20))
+
+
+@pytest.mark.parametrize("working_memory", [0.02, 0.1, 1])
+@pytest.mark.parametrize("k", [5, None])
+@pytest.mark.parametrize("kind", [NONA, SoftStepKNN])
+def test_size_of_the_batches_changes_nothing(
+    make_bank, points, by_member, kind, k, working_memory, monkeypatch
+):
+    bank, queries = make_bank(points(), kind), by_member(points(50, seed=1))
+    expected = bank.predict(queries, nothing(queries), k)
+    monkeypatch.setattr("skneighbors._model.bank._SEARCHED", 17)
+    monkeypatch.setattr("skneighbors._model.bank._ATTENDED", 4)
+    with config_context(working_memory=working_memory):
+        found = bank.predict(queries, nothing(queries), k)
+    assert_allclose(found, expected, rtol=1e-10)
+    alone = torch.cat([bank.predict(row[None], nothing(row[None]), k) for row in queries])
+    assert_allclose(alone, expected, rtol=1e-9)
+
+
+@pytest.fixture(params=[NONA, SoftStepKNN])
+def bank_and_queries(request):
+    torch.manual_seed(0)
+    heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(2)]
+    network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
+    parts = torch.rand(300).double(), SHARES, 0.1 * labels(), 0.25, torch.arange(300) // 3
+    bank = NeighborBank.build(network, features(), labels(), *parts)
+    return bank, features(50, seed=1)
+
+
+def features(n=300, seed=0):
+    return torch.randn(n, 3, generator=torch.Generator().manual_seed(seed)).double()
+
+
+def labels():
+    return torch.linspace(-1, 1, 600).double().view(300, 2).sin()
+
+
+def test_leaves_the_network_it_was_given_alone():
+    network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
+    rows = torch.randn(9, 3).double(), torch.randn(9, 1).double(), None
+    NeighborBank.build(network, *rows, torch.ones(1).double())
+    assert network.training
+    assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
+
+
+TENSORS = ("z_n", "targets", "values", "sample_weight", "member_weight", "blended", "group")
+
+
+def assert_same(bank, other):
+    assert len(bank) == len(other)
+    for name in TENSORS:
+        own, theirs = getattr(bank, name), getattr(other, name)
+        assert (own is None) == (theirs is None)
+        if own is not None:
+            assert_allclose(own, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [8, None])
+def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries, k):
+    bank, X = bank_and_queries
+    before, z = copy.deepcopy(bank), bank.embed(X)
+    asked = bank.predict(z, nothing(z), k)
+    more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
+    whole = [torch.cat(pair) for pair in [(features(), more), (labels(), y)]]
+    weights, blended = torch.cat([bank.sample_weight, weight]), torch.cat([bank.blended, y])
+    group = torch.cat([bank.group, 100 + torch.arange(40)])
+    expected = NeighborBank.build(bank.network, *whole, weights, SHARES, blended, 0.25, group)
+    longer = bank.extend(more, y, weight, y)
+    assert_same(longer, expected)
+    assert_allclose(longer.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
+    assert_same(bank, before)
+    assert_array_equal(bank.predict(z, nothing(z), k), asked)
+
+
+@pytest.mark.parametrize("k", [8, None])
+def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
+    bank, X = bank_and_queries
+    before = copy.deepcopy(bank)
+    keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
+    rows = features()[keep], labels()[keep], weight, SHARES, bank.blended[keep], 0.25
+    expected = NeighborBank.build(bank.network, *rows, bank.group[keep])
+    shorter, z = bank.select(keep, weight), bank.embed(X)
+    assert_same(shorter, expected)
+    assert_allclose(shorter.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
+    assert_same(bank, before)
+
+
+def test_weights_of_one_are_none():
+    network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
+    bank = NeighborBank.build(network, features(), labels(), None, torch.ones(1).double())
+    more = features(2, seed=2), labels()[:2]
+    assert bank.extend(*more, torch.ones(2).double(), nothing(more[0])).sample_weight is None
+    weighted = bank.extend(*more, torch.tensor([1.0, 2.0]).double(), nothing(more[0]))
+    assert_allclose(weighted.sample_weight, [*np.ones(301), 2])
+    keep = torch.arange(302) < 301
+    assert weighted.select(keep, torch.ones(301).double()).sample_weight is None
+    twos = 2 * torch.ones(301).double()
+    assert_allclose(weighted.select(keep, twos).sample_weight, twos)
+
+
+def test_engines_are_of_their_bank_alone(bank_and_queries):
+    bank, _ = bank_and_queries
+    longer = bank.extend(features(1), labels()[:1], torch.ones(1).double(), labels()[:1])
+    shorter = bank.select(torch.arange(300) > 0, bank.sample_weight[1:])
+    caches = [bank.engines, longer.engines, shorter.engines, copy.deepcopy(bank).engines]
+    assert len({id(cache) for cache in caches}) == 4
+    assert bank.to(torch.device("meta")).engines is bank.engines  # which knows the devices
+
+
+def test_a_pickle_predicts_the_same_bits(bank_and_queries):
+    bank, X = bank_and_queries
+    z = bank.embed(X)
+    expected = bank.predict(z, nothing(z), 5)
+    again = pickle.loads(pickle.dumps(bank))
+    assert_array_equal(again.predict(z, nothing(z), 5), expected)
+    assert "radius" not in bank.__getstate__()
+
+
+def test_immutable(bank_and_queries):
+    bank, _ = bank_and_queries
+    with pytest.raises(FrozenInstanceError):
+        bank.sample_weight = None
+
+
+def test_all_of_a_bank_moves(bank_and_queries):
+    bank, X = bank_and_queries
+    z = bank.embed(X)
+    bank.predict(z, nothing(z), 5)  # keeps what it has derived
+    assert bank.to(torch.device("cpu")) is bank
+    moved = bank.to(torch.device("meta"))
+    tensors = [value for value in vars(moved).values() if isinstance(value, torch.Tensor)]
+    assert len(tensors) == len(TENSORS)
+    assert {t.device.type for t in [*tensors, *moved.network.parameters()]} == {"meta"}
+    assert bank.z_n.device.type == "cpu"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("k", [8, None])
+def test_predicts_the_same_on_a_gpu(bank_and_queries, k):
+    bank, X = bank_and_queries
+    there, z = bank.to(torch.device("cuda")), bank.embed(X)
+    assert bank.z_n.device.type == "cpu"
+    assert_allclose(
+        there.predict(z.cuda(), nothing(z).cuda(), k).cpu(),
+        bank.predict(z, nothing(z), k),
+        rtol=1e-9,
+    )
+
+
+@pytest.fixture
+def fitted_to_lines(estimator_class):
+    """Estimator of two linear targets, whose trend goes on beyond them, and the targets."""
+    X = np.linspace(-1, 1, 80).reshape(-1, 1)
+    y = np.hstack([X, 1 - 50 * X])
+    return estimator_class(max_iter=50, n_estimators=3, random_state=0).fit(X, y), y
+
+
+def limits(y):
+    margin = 0.1 * np.ptp(y, axis=0)
+    return y.min(0) - margin, y.max(0) + margin
+
+
+def test_predictions_lie_at_most_a_tenth_of_the_range_beyond_it(fitted_to_lines):
+    model, y = fitted_to_lines
+    low, high = limits(y)
+    why = model.explain([[-10.0], [0.0], [10.0]])
+    assert_allclose(why.prediction[::2], [[low[0], high[1]], [high[0], low[1]]])
+    means = (why.weights[..., None] * why.adjusted_targets).sum(1)
+    assert ((means < low) | (means > high))[::2].all()
+    assert_allclose(why.cut, means.clip(low, high) - means, atol=1e-9)
+    assert_allclose(why.cut[1], 0)
+    assert "cut at the range of targets" in str(why)
+
+
+def test_the_limits_are_those_of_the_neighbours_there_are(fitted_to_lines):
+    model, y = fitted_to_lines
+    more = np.vstack([y, [[1.4, -60.0]]])
+    model.append([[1.0]], more[80:])
+    low, high = limits(more)
+    assert_allclose(model.predict([[10.0]]), [[high[0], low[1]]])
+    model.forget(range(40, 81))
+    low, high = limits(y[:40])
+    assert_allclose(model.predict([[-10.0], [10.0]]), [[low[0], high[1]], [high[0], low[1]]])

@@ -1,0 +1,105 @@
+"""How near rows usually are, by brute force."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+
+from skneighbors._model import nearness as room
+from skneighbors._model import residuals
+from skneighbors._model.bank import Derived
+from skneighbors._model.nearness import novelty
+
+from .test_spaces import distances_of
+
+N = 60
+
+
+def mean_of_five(distances, weight):
+    """Means (n,) over the five nearest of rows that stand so often."""
+    repeated = np.repeat(np.arange(len(weight)), weight)
+    return np.sort(distances[:, repeated], axis=1)[:, :5].mean(1)
+
+
+def novelty_by_copies(metric, Z, weight, queries):
+    own = np.where(np.eye(len(Z)) > 0, np.nan, distances_of(metric, Z, Z))
+    rows = [
+        mean_of_five(np.delete(own[[i]], i, axis=1), np.delete(weight, i))[0] for i in range(len(Z))
+    ]
+    asked = mean_of_five(distances_of(metric, queries, Z), weight)
+    return np.average(np.array(rows)[None] < asked[:, None], axis=1, weights=weight)
+
+
+@pytest.mark.parametrize("working_memory", [0.001, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_share_of_rows_that_are_nearer_to_others(
+    make_bank, points, by_member, metric, weighted, working_memory
+):
+    Z, rng = points(), np.random.RandomState(2)
+    queries = rng.normal(size=(30, 6)) * rng.uniform(0, 2, size=(30, 1))
+    weight = rng.randint(1, 8, size=N) if weighted else np.ones(N, dtype=int)
+    bank = make_bank(Z, metric=metric, weight=weight if weighted else None)
+    with config_context(working_memory=working_memory):
+        shares = novelty(bank, by_member(queries))
+    assert shares.dtype == torch.float64
+    assert_allclose(shares, novelty_by_copies(metric, Z, weight, queries), atol=1e-12)
+
+
+def test_rows_like_those_that_are_there_are_no_news_however_much_they_weigh(make_bank, by_member):
+    Z = np.random.RandomState(0).normal(size=(400, 6))
+    for weight in (1, 6, 50):
+        bank = make_bank(Z[:300], weight=np.full(300, weight))
+        shares = novelty(bank, by_member(Z[300:]))
+        assert 0.3 < shares.mean() < 0.7
+
+
+def test_weights_below_one_are_of_rows_that_are_there_once(make_bank, points, by_member):
+    Z, queries = points(), points(30, seed=1)[:15]
+    shares = novelty(make_bank(Z, weight=np.full(N, 0.25)), by_member(queries))
+    assert ((shares >= 0) & (shares <= 1)).all()
+    assert len(shares.unique()) > 5
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_few_rows(make_bank, points, by_member, metric, n):
+    Z, queries = points(8)[:n], points(20, seed=1)
+    shares = novelty(make_bank(Z, metric=metric), by_member(queries))
+    assert ((shares >= 0) & (shares <= 1)).all()
+    if n == 1:  # which has no others
+        assert_array_equal(shares, torch.zeros(20))
+
+
+def test_of_many_rows_a_part_is_compared_with(make_bank, points, by_member, metric, monkeypatch):
+    Z, queries = points(), points(30, seed=1)[:15]
+    bank = make_bank(Z, metric=metric)
+    monkeypatch.setattr(room, "_MAX_COMPARED", 25)
+    shares = novelty(bank, by_member(queries))
+    rows = residuals.sample_rows(N, 25).numpy()
+    assert len(rows) == 25
+    own = np.where(np.eye(N) > 0, np.inf, distances_of(metric, Z, Z))[rows]
+    own, asked = (np.sort(d)[:, :5].mean(1) for d in (own, distances_of(metric, queries, Z)))
+    assert_allclose(shares, (own < asked[:, None]).mean(1))
+    monkeypatch.setattr(room, "_MAX_COMPARED", N)
+    expected = novelty_by_copies(metric, Z, np.ones(N, dtype=int), queries)
+    assert_allclose(novelty(replace(bank, derived=Derived()), by_member(queries)), expected)
+
+
+def test_distances_are_kept(make_bank, points, by_member, monkeypatch):
+    bank, z, calls = make_bank(points()), by_member(points(seed=1)), []
+    expected, find = novelty(bank, z), room.find_nearest
+    monkeypatch.setattr(room, "find_nearest", lambda *a: calls.append(1) or find(*a))
+    assert_array_equal(novelty(bank, z), expected)
+    assert len(calls) == 1
+
+
+@given(st.integers(1, 10**6), st.integers(1, 200))
+def test_more_rows_change_few_of_those_compared(n_rows, n_more):
+    n_rows = 300 + n_rows % 3000
+    before, after = (set(residuals.sample_rows(n, 250).tolist()) for n in (n_rows, n_rows + n_more))
+    assert len(before) == len(after) == 250
+    assert after - before <= set(range(n_rows, n_rows + n_more))

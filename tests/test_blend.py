@@ -1,0 +1,282 @@
+"""Regressors whose predictions are blended with the networks'."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVR
+
+from skneighbors import NONARegressor
+from skneighbors._blend.boosting import TableBoosting
+from skneighbors._blend.share import share_of_second
+from skneighbors._target import Target
+from skneighbors._training.validation import HeldOut
+
+QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """A straight line with steps, which trees and lines each learn a part of."""
+    rng = np.random.RandomState(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = 100 + 30 * X[:, 0] + 10 * (X[:, 1] > 0) + rng.normal(size=300)
+    return X[:200], X[200:], y[:200], y[200:]
+
+
+def networks_alone(model, X):
+    """Predictions of the networks without the regressor."""
+    fitted, queries, search = model._ask(X)
+    bank, z, blended = fitted.embed(queries, search)
+    bank = replace(bank, blend_share=0.0)
+    values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
+    y_hat = replace(bank, values=values).predict(z, blended, search.n_neighbors)
+    return fitted.target.inverse_transform(y_hat.numpy())
+
+
+def held_out_of(y, y_hat, weight):
+    return HeldOut(y, y_hat, Target.losses(y_hat, y), weight)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_share_is_a_standard_error_below_the_best(weighted, n_targets):
+    rng = np.random.RandomState(0)
+    y, noise, second_noise = rng.normal(size=(3, 2, 40, n_targets))
+    weight = rng.randint(1, 4, size=(2, 40)) if weighted else np.ones((2, 40))
+    for size in (0.5, 1, 2, 8):
+        y_hat, second = y + noise, y + size * second_noise
+
+        def error(share, y_hat=y_hat, second=second):
+            blend = (1 - share) * y_hat + share * second
+            return np.average(((y - blend) ** 2).mean(-1), weights=weight)
+
+        best = minimize_scalar(error, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
+        # The sandwich estimator of a regression of the residuals, clustered by row.
+        change, residual = second - y_hat, y - (1 - best) * y_hat - best * second
+        bread = np.sum(weight * (change**2).sum(-1))
+        meat = np.sum(weight * (change * residual).sum(-1) ** 2)
+        expected = max(0, best - np.sqrt(meat) / bread)
+        parts = [torch.tensor(part, dtype=torch.float64) for part in (y, y_hat, weight, second)]
+        held_out = held_out_of(parts[0], parts[1], parts[2] if weighted else None)
+        assert_allclose(share_of_second(held_out, parts[3]), expected, atol=1e-6)
+
+
+def test_shares_at_the_ends():
+    y = torch.linspace(0, 1, 9).view(1, 9, 1)
+    assert share_of_second(held_out_of(y, y, None), y + 1) == 0
+    assert share_of_second(held_out_of(y, y + 1, None), y) == 1
+    assert share_of_second(held_out_of(y, y + 1, None), y + 1) == 0
+
+
+def test_weights_are_copies():
+    rng = np.random.RandomState(0)
+    y, y_hat, second = (torch.tensor(part) for part in rng.normal(size=(3, 1, 30, 1)))
+    weight = torch.tensor(rng.randint(1, 4, size=(1, 30)))
+    copies = [part.repeat_interleave(weight[0], 1) for part in (y, y_hat, second)]
+    weighted = share_of_second(held_out_of(y, y_hat, weight), second)
+    # The scale of low weights says nothing.
+    assert_allclose(
+        share_of_second(held_out_of(y, y_hat, 1e-3 * torch.ones_like(y[..., 0])), second),
+        share_of_second(held_out_of(y, y_hat, None), second),
+    )
+    copied = share_of_second(held_out_of(*copies[:2], None), copies[2])
+    assert_allclose(weighted, copied, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "blend",
+    [
+        "boosting",
+        LinearRegression(),
+        TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
+    ],
+)
+def test_the_prediction_is_the_mean_by_shares(estimator_class, data, blend):
+    X, X_test, y, y_test = data
+    model = estimator_class(trend="auto", blend=blend, **QUICK).fit(X, y)
+    share = model.blend_share_
+    assert 0 < share <= 1
+    own, at_rows = model.blend_.predict(X_test), model.blend_.predict(X)
+    if blend == "boosting":
+        assert isinstance(model.blend_, HistGradientBoostingRegressor)
+        own, at_rows = (part * y.std() + y.mean() for part in (own, at_rows))
+    else:
+        assert_allclose(own, clone(blend).fit(X, y).predict(X_test), rtol=1e-6)
+    # Its residuals at the neighbours count, too.
+    own = own + model.neighbor_weights(X_test) @ (y - at_rows)
+    expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
+    assert_allclose(model.predict(X_test), expected)
+    assert model.score(X_test, y_test) > estimator_class(trend="linear", blend=None, **QUICK).fit(
+        X, y
+    ).score(X_test, y_test)
+
+
+@pytest.mark.slow
+def test_what_does_not_help_gets_no_share(estimator_class, data):
+    X, X_test, y, _ = data
+    model = estimator_class(
+        trend="auto", blend=KNeighborsRegressor(150), max_iter=80, random_state=0
+    ).fit(X, y)
+    assert model.blend_share_ == 0
+    assert model.blend_ is None
+    assert_array_equal(model.predict(X_test), networks_alone(model, X_test).ravel())
+
+
+@pytest.mark.slow
+def test_smooth_targets_are_left_to_the_networks():
+    X, y = make_friedman1(400, random_state=0)
+    model = NONARegressor(n_estimators=2, random_state=0).fit(X, y)
+    assert model.plan_.blended
+    assert model.blend_share_ < 0.1
+
+
+def test_auto_is_boosting_where_rows_are_held_out(data):
+    X, _, y, _ = data
+    assert NONARegressor(**QUICK).fit(X, y).plan_.blended
+    assert not NONARegressor(**QUICK).fit(X[:99], y[:99]).plan_.blended
+    assert not NONARegressor(early_stopping=False, **QUICK).fit(X, y).plan_.blended
+    extractor = lambda: torch.nn.Linear(3, 3)  # noqa: E731
+    assert not NONARegressor(feature_extractor=extractor, **QUICK).fit(X, y).plan_.blended
+    assert not NONARegressor(trend="linear", blend=None, **QUICK).fit(X, y).plan_.blended
+    for n in (3, 10, 99):  # rows are held out for it
+        assert (
+            NONARegressor(trend="auto", blend=Ridge(), **QUICK).fit(X[:n], y[:n]).plan_.n_validation
+        )
+    two = NONARegressor(trend="auto", blend=Ridge(), **QUICK).fit(X[:2], y[:2])
+    assert not two.plan_.blended
+
+
+@pytest.mark.slow
+def test_the_given_regressor_is_cloned_and_searched(estimator_class, data):
+    X, _, y, _ = data
+    blend = Ridge(alpha=3.0)
+    model = estimator_class(trend="auto", blend=blend, **QUICK).fit(X, y)
+    assert not hasattr(blend, "coef_")
+    assert model.get_params()["blend__alpha"] == 3.0
+    grid = [
+        {"trend": [None, "linear"], "blend": [None], "max_iter": [1]},
+        {"trend": ["auto"], "blend": ["boosting", Ridge(), SVR()], "max_iter": [1]},
+    ]
+    search = GridSearchCV(estimator_class(**QUICK), grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    search = GridSearchCV(model, {"blend__alpha": [1e-3, 1e6]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"blend__alpha": 1e-3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blend", ["boosting", GradientBoostingRegressor(), Ridge()])
+def test_several_targets(estimator_class, data, blend):
+    X, X_test, y, y_test = data
+    model = estimator_class(trend="auto", blend=blend, **QUICK)
+    model.fit(X, np.column_stack([y, -1000 * y]))
+    y_hat = model.predict(X_test)
+    assert y_hat.shape == (100, 2)
+    assert isinstance(model.blend_, MultiOutputRegressor) == (not isinstance(blend, Ridge))
+    assert model.score(X_test, np.column_stack([y_test, -1000 * y_test])) > 0.3
+
+
+def test_it_takes_the_table_as_given(estimator_class, data):
+    X, X_test, y, _ = data
+    table = [
+        pd.DataFrame({"a": part[:, 0], "b": np.where(part[:, 1] > 0, "up", "down")})
+        for part in (X, X_test)
+    ]
+    blend = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["b"]), remainder="passthrough"), Ridge()
+    )
+    model = estimator_class(trend="auto", blend=blend, **QUICK).fit(table[0], y)
+    assert_allclose(model.blend_.predict(table[1]), blend.fit(table[0], y).predict(table[1]))
+    assert np.isfinite(model.predict(table[1])).all()
+
+
+@pytest.mark.parametrize("blend", ["boosting", Ridge()])
+def test_weighted_rows_are_copies(estimator_class, data, blend):
+    X, X_test, y, _ = data
+    weight = np.random.RandomState(0).randint(3, size=200)
+    params = dict(trend="auto", blend=blend, **QUICK)
+    weighted = estimator_class(**params).fit(X, y, sample_weight=weight)
+    copies = np.repeat(np.arange(200), weight)
+    copied = estimator_class(**params).fit(X[copies], y[copies])
+    assert weighted.blend_share_ > 0
+    assert_allclose(weighted.predict(X_test), copied.predict(X_test), rtol=1e-6)
+
+
+def test_rows_that_join_and_leave_are_no_rows_of_the_regressor(estimator_class, data):
+    X, X_test, y, y_test = data
+    model = estimator_class(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    before, blend = model.predict(X_test), model.blend_
+    model.append(X_test, y_test).forget(np.arange(200, 300))
+    assert_allclose(model.predict(X_test), before, rtol=1e-12)
+    assert model.blend_ is blend
+
+
+def test_a_column_missing_from_the_rows_of_one_fit(data):
+    X, _, y, _ = data
+    X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])
+    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    assert np.isfinite(model.predict(X[:9])).all()
+
+
+def test_more_levels_than_boosting_takes():
+    rng = np.random.RandomState(0)
+    level = np.concatenate([np.repeat(np.arange(20), 40), np.arange(20, 520)])
+    y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
+    X = pd.DataFrame({"level": [f"level {i}" for i in level]})
+    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    own = model.blend_.predict(model._ask(X)[1].matrix)
+    assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
+
+
+@pytest.mark.slow
+def test_which_levels_boosting_knows_says_nothing_of_their_targets():
+    rng = np.random.RandomState(0)
+    store = np.repeat([f"store {i}" for i in range(400)], 10)  # all of one weight
+    y = np.repeat(rng.normal(size=400), 10) + rng.normal(size=4000)
+    X = pd.DataFrame({"store": store, "x": rng.normal(size=4000)})
+    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    unseen = pd.DataFrame({"store": "another", "x": rng.normal(size=100)})
+    assert np.abs(model.predict(unseen).mean() - y.mean()) < 0.2
+    ids = np.concatenate([["A"] * 200, np.repeat([f"id {i}" for i in range(1000)], 3)])
+    noise = pd.DataFrame({"id": ids, "x": rng.normal(size=3200)})
+    # Means of all rows leave noise little to be blended with.
+    model = NONARegressor(n_neighbors=None, trend="auto", blend="boosting", **QUICK)
+    model.fit(noise, rng.normal(size=3200))
+    assert model.blend_share_ < 0.3
+    own = TableBoosting(categorical_features=np.array([True]))
+    codes = np.arange(600.0)[:, None]
+    assert_array_equal(own.fit(codes, codes.ravel()).predict(codes), np.full(600, 299.5))
+
+
+def test_members_that_share_a_split_share_a_fit(data, monkeypatch):
+    X, _, y, _ = data
+    fits, fit = [], TableBoosting.fit
+    monkeypatch.setattr(TableBoosting, "fit", lambda *a: fits.append(1) or fit(*a))
+    model = NONARegressor(trend="auto", blend="boosting", **QUICK | dict(n_estimators=6))
+    model.fit(X, y, groups=np.arange(200) // 4)
+    assert len(fits) == 2
+    model.fit(X, y)
+    assert len(fits) == 2 + 7
+
+
+def test_extreme_scales(data):
+    X, X_test, y, _ = data
+    expected = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    for scale in (1e-200, 1e200):
+        model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y * scale)
+        assert model.blend_share_ == pytest.approx(expected.blend_share_, rel=1e-3)
+        assert_allclose(model.predict(X_test) / scale, expected.predict(X_test), rtol=1e-3)

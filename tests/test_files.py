@@ -1,0 +1,500 @@
+"""Files of fitted estimators: what is written comes back, and nothing else does."""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import pickle
+import struct
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+import skneighbors
+from skneighbors import PAPER, ModelFileError, NONARegressor, SoftStepKNNRegressor, load
+
+# How many changed files are tried; more once, by hand.
+N_CHANGED = int(os.environ.get("SKNEIGHBORS_N_CHANGED_FILES", "300"))
+HERE = Path(__file__).parent / "data"
+SMALL = dict(hidden_layer_sizes=(8,), embedding_dim=4, max_iter=3, n_neighbors=9, random_state=0)
+N = 140
+
+
+def make_table(seed=0):
+    rng = np.random.RandomState(seed)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(size=N),
+            "town": pd.Series(rng.choice(["x", "y", None], N), dtype=object),
+            "street": rng.choice([f"s{i}" for i in range(30)], N),
+            "sold": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(0, 900, N), "D"),
+            "new": rng.rand(N) < 0.5,
+            "nothing": np.nan,
+        },
+        index=[f"house {i}" for i in range(N)],
+    )
+    X.loc[X.index[::7], "size"] = np.nan
+    return X, 100 * X["size"].fillna(0) + 5 * X["new"] + rng.normal(size=N)
+
+
+def make_numbers(n_targets):
+    rng = np.random.RandomState(1)
+    X = rng.normal(size=(N, 3))
+    y = X[:, [0]] * np.arange(1, n_targets + 1) + rng.normal(size=(N, n_targets))
+    return X, y[:, 0] if n_targets == 1 else y
+
+
+X_NUMBERS, _ = make_numbers(1)
+WEIGHT = np.random.RandomState(2).randint(0, 3, N).astype(float)
+CASES = {
+    "numbers": ({}, lambda: make_numbers(1), {}),
+    "two targets, weights": ({}, lambda: make_numbers(2), {"sample_weight": WEIGHT}),
+    "table": ({"blend": "boosting"}, make_table, {}),
+    "groups": ({}, lambda: make_numbers(1), {"groups": np.arange(N) // 5}),
+    "validation": (
+        {"blend": None},
+        lambda: make_numbers(1),
+        {"X_val": X_NUMBERS[:20] + 0.1, "y_val": X_NUMBERS[:20, 0]},
+    ),
+    "recipe": (
+        {"recipe": skneighbors.Recipe(temperature=None), "n_neighbors": None, "trend": None},
+        lambda: make_numbers(1),
+        {},
+    ),
+}
+
+
+@cache
+def fit(estimator_class, case):
+    params, data, given = CASES[case]
+    X, y = data()
+    return estimator_class(**SMALL | params).fit(X, y, **given)
+
+
+def queries(case):
+    X = CASES[case][1]()[0]
+    return X.iloc[:12] if case == "table" else X[:12] + 0.05
+
+
+def answers(model, X):
+    model_answers = [
+        model.predict(X),
+        *model.predict(X, return_std=True),
+        model.predict_quantiles(X, [0.1, 0.9]),
+        *model.kneighbors(X),
+        model.neighbor_weights(X).toarray(),
+        model.novelty(X),
+        model.transform(X),
+    ]
+    why = model.explain(X)
+    return [*model_answers, why.labels, why.adjustments]
+
+
+def assert_same(model, other, X):
+    for own, expected in zip(answers(other, X), answers(model, X), strict=True):
+        assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
+def test_what_is_saved_is_loaded(estimator_class, case, changed, tmp_path):
+    model, X = fit(estimator_class, case), queries(case)
+    if changed:
+        y = CASES[case][1]()[1]
+        model = pickle.loads(pickle.dumps(model))
+        model.append(X[:3], np.asarray(y)[:3]).forget([0, 5])
+    assert model.save(tmp_path / "model") is None
+    again = load(tmp_path / "model")
+    assert type(again) is estimator_class
+    assert_same(model, again, X)
+    own, other = model.get_params(), again.get_params()
+    assert [own[name] for name in own if name != "recipe"] == [
+        other[name] for name in own if name != "recipe"
+    ]
+    for name, value in vars(model).items():
+        if name.endswith("_") and name not in ("plan_", "blend_"):
+            assert_array_equal(getattr(again, name), value)
+    again.append(X[:3], np.asarray(CASES[case][1]()[1])[:3])
+    again.save(tmp_path / "once more")
+    assert_same(again, load(tmp_path / "once more", device="cpu"), X)
+
+
+def test_the_plan_comes_back(estimator_class, tmp_path):
+    model = fit(estimator_class, "numbers")
+    model.save(tmp_path / "model")
+    plan, again = model.plan_, load(tmp_path / "model").plan_
+    assert plan.recipe.get_params() == again.recipe.get_params()
+    assert plan.max_iter == again.max_iter
+    assert plan.trends == again.trends
+
+
+def test_the_papers_model(tmp_path):
+    X, y = make_numbers(1)
+    model = NONARegressor(**PAPER | dict(max_iter=2), random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    assert_same(model, load(tmp_path / "model"), X[:5])
+
+
+def test_only_the_fitted_are_saved(estimator_class, tmp_path):
+    with pytest.raises(NotFittedError):
+        estimator_class().save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"blend": Ridge()}, r"A file holds no 'blend' such as Ridge\(\)"),
+        ({"feature_extractor": torch.nn.Flatten}, "A file holds no 'feature_extractor'"),
+        ({"random_state": np.random.RandomState(0)}, "A file holds no 'random_state'"),
+    ],
+)
+def test_what_a_file_cannot_hold(estimator_class, params, message, tmp_path):
+    X, y = make_numbers(1)
+    model = estimator_class(**SMALL | params).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+    other = pickle.loads(pickle.dumps(model))
+    assert_array_equal(other.predict(X), model.predict(X))
+
+
+def test_an_interrupt_leaves_the_old_file(estimator_class, tmp_path, monkeypatch):
+    model = fit(estimator_class, "numbers")
+    model.save(tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit(estimator_class, "two targets, weights").save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert (tmp_path / "model").read_bytes() == before
+
+
+def test_pickles_hold_numpy(estimator_class):
+    state = fit(estimator_class, "table").__getstate__()
+    assert set(state["_model"]) == {"tree", "arrays", "objects"}
+    assert all(type(array) is np.ndarray for array in state["_model"]["arrays"].values())
+    assert not any(isinstance(v, torch.Tensor) for v in state.values())
+
+
+@pytest.mark.parametrize("name", ["NONARegressor", "SoftStepKNNRegressor"])
+def test_files_of_format_1(name):
+    """Written by the version that introduced it; not to be written again."""
+    model = load(HERE / f"format_1_{name}.safetensors")
+    expected = json.loads((HERE / f"format_1_{name}.json").read_text())
+    X, _ = make_table()
+    assert_allclose(model.predict(X.iloc[:10]), expected["predict"], rtol=1e-7)
+    assert model.explain(X.iloc[:1]).labels[0].tolist() == expected["labels"]
+
+
+def read(path):
+    """Parts of a file: the metadata and the tensors."""
+    with safe_open(path, framework="np") as file:
+        return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def checksum(text, arrays):
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def write(path, text, arrays, digest=None):
+    """Write a file whose checksum is right, unless another is given."""
+    metadata = {"skneighbors": text, "sha256": digest or checksum(text, arrays)}
+    save_file(arrays, path, metadata=metadata)
+
+
+@pytest.fixture
+def good(tmp_path):
+    path = tmp_path / "good"
+    fit(NONARegressor, "table").save(path)
+    return path
+
+
+def test_the_checksum_is_that_of_the_header_and_all_tensors(good, tmp_path):
+    metadata, arrays = read(good)
+    assert metadata["sha256"] == checksum(metadata["skneighbors"], arrays)
+    write(tmp_path / "twin", metadata["skneighbors"], arrays)
+    assert_same(fit(NONARegressor, "table"), load(tmp_path / "twin"), queries("table"))
+
+
+def test_files_of_others(tmp_path):
+    path = tmp_path / "file"
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(2**24))
+    tensors = io.BytesIO()
+    torch.save({"a": torch.ones(3)}, tensors)
+    nested = b'{"a":' * 4000 + b"1" + b"}" * 4000
+    contents = [
+        b"",
+        b"1234567",
+        pickle.dumps(print),
+        bomb.getvalue(),
+        tensors.getvalue(),
+        struct.pack("<Q", 2**63) + bytes(100),
+        struct.pack("<Q", len(nested)) + nested,
+    ]
+    for content in contents:
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="file"):
+            load(path)
+    save_file({"a": np.ones(3)}, path)
+    with pytest.raises(ModelFileError, match="holds tensors, but no model of skneighbors"):
+        load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none")
+
+
+EDITS = {
+    "newer": (lambda tree: tree.update(format=2), "format 2; this version .* reads format 1"),
+    "no format": (lambda tree: tree.pop("format"), "The header of"),
+    "estimator": (lambda tree: tree["content"].update(estimator="Ridge"), "Ridge"),
+    "tag": (lambda tree: tree["content"]["params"]["dict"].update(device={"run": "x"}), "x"),
+    "type": (
+        lambda tree: tree["content"]["model"].update(type="subprocess.Popen"),
+        "subprocess.Popen",
+    ),
+    "field": (
+        lambda tree: tree["content"]["model"]["fields"].pop("second"),
+        "Model has other fields: .*second",
+    ),
+    "parameter": (
+        lambda tree: tree["content"]["params"]["dict"].update(batch_size=-1),
+        "batch_size",
+    ),
+    "share": (
+        lambda tree: tree["content"]["model"]["fields"]["second"]["fields"].update(share=7.0),
+        "share of the second model",
+    ),
+    "widths": (
+        lambda tree: tree["content"]["attributes"]["dict"]["plan_"]["fields"].update(
+            hidden_layer_sizes={"tuple": [10**9]}
+        ),
+        "embedder.layers.0.linear.weight has shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_headers_that_were_edited(good, tmp_path, edit):
+    change, message = EDITS[edit]
+    metadata, arrays = read(good)
+    tree = json.loads(metadata["skneighbors"])
+    change(tree)
+    write(tmp_path / "edited", json.dumps(tree), arrays)
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "edited")
+    write(tmp_path / "edited", json.dumps(tree), arrays, metadata["sha256"])
+    with pytest.raises(ModelFileError, match="checksum differs"):
+        load(tmp_path / "edited")
+
+
+def test_tensors_that_were_edited(good, tmp_path):
+    metadata, arrays = read(good)
+    tried = {
+        "model.bank.targets": lambda a: a[:-1],
+        "model.bank.z_n": lambda a: np.where(a == a.max(), np.nan, a),
+        "model.bank.group": lambda a: a - 1,
+        "model.numbering.row_of": lambda a: a + 10**6,
+        "model.bank.held_out.rows": lambda a: a + 10**6,
+        "model.encoder.coded": lambda a: a + 100,
+        "model.second.regressor.trees.0.left": lambda a: a + 10**6,
+        "model.second.regressor.trees.0.chosen": lambda a: a + 10**6,
+        "model.matrix": lambda a: a.astype(np.float32),
+        "network.embedder.layers.0.linear.weight": lambda a: a[:, :, :-1],
+    }
+    for name, change in tried.items():
+        edited = arrays | {name: np.ascontiguousarray(change(arrays[name]))}
+        write(tmp_path / "edited", metadata["skneighbors"], edited)
+        with pytest.raises(ModelFileError, match=name.split(".")[-1]):
+            load(tmp_path / "edited")
+    missing = {name: array for name, array in arrays.items() if name != "model.bank.z_n"}
+    write(tmp_path / "edited", metadata["skneighbors"], missing)
+    with pytest.raises(ModelFileError, match=r"model\.bank\.z_n"):
+        load(tmp_path / "edited")
+    write(tmp_path / "edited", metadata["skneighbors"], arrays | {"more": np.ones(2)})
+    with pytest.raises(ModelFileError, match="more"):
+        load(tmp_path / "edited")
+
+
+def loads_or_refuses(path, expected, X):
+    """Whether a file is refused; if not, it must predict the same."""
+    try:
+        model = load(path)
+    except ModelFileError:
+        return True
+    assert_array_equal(model.predict(X), expected)
+    return False
+
+
+def test_changed_files_are_refused(good, tmp_path):
+    rng, content = np.random.default_rng(0), good.read_bytes()
+    X, path = queries("table"), tmp_path / "changed"
+    expected, n_refused = load(good).predict(X), 0
+    length = struct.unpack("<Q", content[:8])[0]
+    for i in range(N_CHANGED):
+        changed = bytearray(content)
+        if i % 4 == 0:
+            changed = changed[: rng.integers(len(content))]
+        elif i % 4 == 1:
+            start, stop = np.sort(rng.integers(len(content), size=2))
+            changed[start:stop] = bytes(rng.permutation(np.frombuffer(changed[start:stop], "u1")))
+        else:  # bits, those of the header as often as those of the tensors
+            end = 8 + length if i % 4 == 2 else len(content)
+            for place in rng.integers(end, size=rng.integers(1, 4)):
+                changed[place] ^= 1 << rng.integers(8)
+        path.write_bytes(changed)
+        n_refused += loads_or_refuses(path, expected, X)
+    assert n_refused >= 0.99 * N_CHANGED
+
+
+def edit_at_random(node, rng):
+    """Change one value of a tree of JSON, in place."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else range(len(node))
+        if not len(keys):
+            return
+        key = keys[rng.integers(len(keys))]
+        if not isinstance(node[key], dict | list) or rng.random() < 0.1:
+            values = [None, True, -1, 0, 3, 2**70, 1e308, float("nan"), "", "auto", [], {}]
+            node[key] = values[rng.integers(len(values))]
+            return
+        node = node[key]
+
+
+def test_edited_files_with_a_right_checksum_do_no_harm(good, tmp_path):
+    """They load or are refused; what they then predict is whatever they say, or an error."""
+    rng, (metadata, arrays) = np.random.default_rng(1), read(good)
+    X, path, names = queries("table"), tmp_path / "edited", sorted(arrays)
+    for i in range(N_CHANGED // 5):
+        tree, edited = json.loads(metadata["skneighbors"]), dict(arrays)
+        if i % 2:
+            edit_at_random(tree, rng)
+        else:
+            name = names[rng.integers(len(names))]
+            array = edited[name].copy()
+            if array.size:
+                flat = array.reshape(-1)
+                values = [-1, 0, 1, 2**31, np.nan if array.dtype.kind == "f" else 3]
+                with np.errstate(invalid="ignore"):
+                    flat[rng.integers(flat.size)] = np.array(values[rng.integers(5)]).astype(
+                        array.dtype
+                    )
+            edited[name] = array
+        write(path, json.dumps(tree), edited)
+        try:
+            model = load(path)
+        except ModelFileError:
+            continue
+        harmless = ValueError, TypeError, IndexError, RuntimeError, ArithmeticError
+        with np.errstate(all="ignore"), contextlib.suppress(*harmless):
+            model.predict(X)
+
+
+def test_skops_with_our_types_trusted(estimator_class):
+    model = fit(estimator_class, "table")
+    dumped = skops.io.dumps(model)
+    trusted = skops.io.get_untrusted_types(data=dumped)
+    # What is not ours is a part of scikit-learn's boosted trees.
+    others = {"functools.partial", "sklearn.utils.validation.check_array"}
+    others |= {"sklearn.compose._column_transformer._RemainderColsList"}
+    ours = "skneighbors.", "sklearn.ensemble._hist_gradient_boosting."
+    assert all(own in others or own.startswith(ours) for own in trusted)
+    assert_same(model, skops.io.loads(dumped, trusted=trusted), queries("table"))
+
+
+def test_subclasses_are_no_files_of_ours(tmp_path):
+    class Own(SoftStepKNNRegressor):
+        pass
+
+    model = Own(**SMALL).fit(*make_numbers(1))
+    with pytest.raises(ValueError, match="A file holds no estimator such as Own"):
+        model.save(tmp_path / "model")
+
+
+def test_parameters_set_since_do_not_change_what_is_fitted(estimator_class, tmp_path):
+    model = pickle.loads(pickle.dumps(fit(estimator_class, "numbers")))
+    X = queries("numbers")
+    expected = model.predict(X)
+    model.set_params(similarity="l1", softstep_parameters="global", softstep="s2")
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X), expected)
+
+
+def test_a_model_of_many_columns(tmp_path):
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3000)))
+    X.columns = [f"a long name, one of three thousand: {i:0400d}" for i in range(3000)]
+    model = NONARegressor(**SMALL | dict(max_iter=1)).fit(X, X.iloc[:, 0])
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_a_device_that_is_not_there(good, tmp_path):
+    metadata, arrays = read(good)
+    tree = json.loads(metadata["skneighbors"])
+    tree["content"]["params"]["dict"]["device"] = "cuda:99"
+    write(tmp_path / "model", json.dumps(tree), arrays)
+    X, expected = queries("table"), fit(NONARegressor, "table").predict(queries("table"))
+    assert_array_equal(load(tmp_path / "model").predict(X), expected)
+    assert load(tmp_path / "model", device="cpu").device == "cpu"
+
+
+HARMS = {
+    "NaN in a network": ("network.embedder.layers.1.weight", np.nan, "not finite"),
+    "no shares": ("model.bank.member_weight", 0, "no weights"),
+    "a group beyond the rows": ("model.bank.group", 2**29, "too large"),
+    "a column twice": ("model.encoder.numbers", 1, "names a column twice"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_tensors_that_would_do_harm(good, tmp_path, harm):
+    name, value, message = HARMS[harm]
+    metadata, arrays = read(good)
+    arrays[name] = np.full_like(arrays[name], value)
+    write(tmp_path / "edited", metadata["skneighbors"], arrays)
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "edited")
+
+
+def test_attributes_that_would_do_harm(good, tmp_path):
+    metadata, arrays = read(good)
+    for name in ("predict", "device", "network_"):
+        tree = json.loads(metadata["skneighbors"])
+        tree["content"]["attributes"]["dict"][name] = 3
+        write(tmp_path / "edited", json.dumps(tree), arrays)
+        with pytest.raises(ModelFileError, match=f"'{name}' is no attribute"):
+            load(tmp_path / "edited")
+
+
+def test_a_tensor_serves_once(good, tmp_path):
+    metadata, arrays = read(good)
+    tree = json.loads(metadata["skneighbors"])
+    attributes = tree["content"]["attributes"]["dict"]
+    attributes["loss_curve_"] = {"list": [attributes["sharpness_"]] * 2}
+    write(tmp_path / "edited", json.dumps(tree), arrays)
+    with pytest.raises(ModelFileError, match="sharpness_"):
+        load(tmp_path / "edited")

@@ -1,0 +1,321 @@
+"""What every "auto" becomes, and how a recipe is given, searched, copied and shown."""
+
+import pickle
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors._columns import draw_groups
+from skneighbors._plan import TABLE, Plan, make_plan, values_for
+
+SMALL = dict(max_iter=2, n_estimators=1, hidden_layer_sizes=4, random_state=0)
+
+
+def plan_for(estimator, n_samples, **known):
+    return make_plan(estimator.get_params(deep=False), estimator._tables(), n_samples, **known)
+
+
+def all_of(plan):
+    """Every field of a plan and of its recipe, and every parameter, by name."""
+    recipe = plan.recipe.get_params()
+    derived = {own.name: getattr(plan, own.name) for own in fields(Plan)}
+    assert derived.pop("recipe") is plan.recipe
+    params = derived.pop("params")
+    assert params["recipe"] is plan.recipe
+    found = {name: value for name, value in params.items() if name != "recipe"}
+    for part in (recipe, derived):
+        assert all(found[name] == part[name] for name in found.keys() & part.keys())
+        found |= part
+    return found
+
+
+def still_auto(plan):
+    return {n for n, value in all_of(plan).items() if isinstance(value, str) and value == "auto"}
+
+
+def test_later_lines_of_the_table_override_earlier_ones():
+    tables = [(0, dict(a=1, b=1)), (10, dict(a=2))], [(0, dict(b=3)), (20, dict(a=4))]
+    assert values_for(9, tables) == dict(a=1, b=3)
+    assert values_for(10, tables) == dict(a=2, b=3)
+    assert values_for(20, tables) == dict(a=4, b=3)
+
+
+def test_the_table_is_in_order_and_its_first_line_names_all():
+    starts = [start for start, _ in TABLE]
+    assert starts == sorted(set(starts))
+    assert starts[0] == 0
+    assert all(set(line) <= set(TABLE[0][1]) for _, line in TABLE)
+
+
+@pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6])
+def test_nothing_is_auto_any_more(estimator_class, n_samples):
+    plan = plan_for(estimator_class(), n_samples)
+    assert still_auto(plan) == {"algorithm", "device"}  # which are not of the training
+    assert plan.n_samples == n_samples
+    with pytest.raises(FrozenInstanceError):
+        plan.max_iter = 5
+
+
+SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
+# From so many distinct samples on, by hand.
+EXPECTED = {
+    "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
+    "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
+    "parallel": {999: False, 1000: True},
+    "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
+    "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
+    "review": {99: False, 100: True, 10**6: True},
+    "refits": {99: False, 100: True, 10**6: True},
+    "refit": {0: True, 1999: True, 2000: "anew", 10**6: "anew"},
+    "sharpness": {99: 1.0, 100: "held-out", 10**6: "held-out"},
+    "sharpnesses": {99: (), 100: SHARPNESSES, 10**6: SHARPNESSES},
+}
+EXPECTED_OF = {
+    NONARegressor: EXPECTED
+    | {
+        "context_size": {0: 256, 10**6: 256},
+        "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
+        "eps": {0: 1e-6, 10**6: 1e-6},
+        "sharpen_when_validated": {0: False, 10**6: False},
+    },
+    SoftStepKNNRegressor: EXPECTED
+    | {
+        "context_size": {4999: 256, 5000: 512},
+        "context_neighbors": {0: None, 10**6: None},
+        "eps": {4999: 1e-6, 5000: 1e-2},
+        "sharpen_when_validated": {999: False, 1000: True},
+    },
+}
+
+
+def test_what_auto_becomes(estimator_class):
+    for name, values in EXPECTED_OF[estimator_class].items():
+        for n_samples, expected in values.items():
+            plan = plan_for(estimator_class(), max(2, n_samples))
+            assert all_of(plan)[name] == expected, (name, n_samples)
+
+
+def test_masks_of_linear_ranks_may_be_steep_with_many_samples_too():
+    assert plan_for(SoftStepKNNRegressor(rank_scale="linear"), 10**4).recipe.eps == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("params", "n_samples", "n_validation"),
+    [
+        ({"early_stopping": True}, 50, 8),
+        ({"early_stopping": False}, 10**4, 0),
+        ({"early_stopping": True, "validation_fraction": 0.99}, 10, 8),  # two are left
+        ({"early_stopping": True, "validation_fraction": 0.01}, 10, 1),
+        ({"validation_fraction": 0.5}, 10**5, 50_000),
+    ],
+)
+def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_validation):
+    assert plan_for(estimator_class(**params), n_samples).n_validation == n_validation
+
+
+@pytest.mark.parametrize(
+    ("params", "fields", "stops"),
+    [
+        ({}, {}, True),
+        ({"early_stopping": False}, {}, False),
+        ({"max_iter": 100}, {}, False),  # too short to judge by its cycles
+        ({}, {"n_iter_no_change": 5}, False),
+        ({}, {"learning_rate": "constant"}, False),
+    ],
+)
+def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
+    plan = plan_for(estimator_class(**params, recipe=Recipe(**fields)), 300)
+    assert plan.review == plan.refits == plan.join_last_cycle == stops
+
+
+@pytest.mark.parametrize("refit", [False, True, "anew"])
+def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
+    plan = plan_for(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
+    assert plan.review
+    assert plan.recipe.refit == refit
+    assert plan.refits == bool(refit)
+    assert plan.join_last_cycle == (refit is True)
+
+
+def test_epochs_that_predict_rows_more_than_once_are_fewer():
+    for given, n_epochs, near in [
+        ({}, 52, 4),
+        ({"context_size": 128}, 69, 4),
+        ({"context_neighbors": None}, 104, None),
+        ({"context_size": None}, 104, None),
+    ]:
+        plan = plan_for(NONARegressor(recipe=Recipe(**given)), 4000)
+        assert (plan.max_iter, plan.recipe.context_neighbors) == (n_epochs, near)
+    # All rows are in the batch already.
+    big = plan_for(NONARegressor(batch_size=3200), 4000)
+    assert big.recipe.context_neighbors is None
+
+
+def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
+    auto = values_for(50, estimator_class()._tables())
+    assert auto["min_steps"] > auto["min_epochs"]
+    assert plan_for(estimator_class(), 50).max_iter == auto["min_steps"]
+    assert plan_for(estimator_class(batch_size=25), 50).max_iter == auto["min_steps"] // 2
+    assert plan_for(estimator_class(batch_size=5), 50).max_iter == auto["min_epochs"]
+    assert plan_for(estimator_class(max_iter=7), 50).max_iter == 7
+
+
+def test_samples_that_are_equal_count_once(estimator_class, friedman, auto):
+    X, X_test, y, _ = friedman
+    auto(201, hidden_layer_sizes=(8,), context_size=16)
+    model = estimator_class(max_iter=2, random_state=0)
+    once = model.fit(X, y).predict(X_test)
+    assert model.plan_.n_samples == 200
+    twice = clone(model).fit(np.repeat(X, 2, 0), np.repeat(y, 2), np.full(400, 0.5))
+    assert all_of(twice.plan_) == all_of(model.plan_)
+    assert_allclose(twice.predict(X_test), once, rtol=1e-4)
+    more = clone(model).fit(np.vstack([X, X[:1] + 1]), np.append(y, 0.0))
+    assert more.plan_.hidden_layer_sizes == (8,)
+    assert more.plan_.recipe.context_size == 16
+
+
+def test_what_is_given_counts(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
+    fields = model.plan_.recipe.get_params()
+    assert "auto" not in fields.values()
+    given = clone(model).set_params(recipe=Recipe(**fields)).fit(X, y)
+    assert all_of(given.plan_) == all_of(model.plan_)
+    assert_array_equal(given.predict(X_test), model.predict(X_test))
+
+
+CASES = {
+    "few rows": (90, {}, {}),
+    "many rows": (260, {}, {}),
+    "the papers": (260, PAPER, {}),
+    "groups": (260, {}, {"groups"}),
+    "rows given for validation": (260, {}, {"X_val"}),
+    "a blend of few rows": (90, {"trend": ("linear", None), "blend": Ridge()}, {}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto):
+    n_samples, params, given = CASES[case]
+    X, y = make_friedman1(n_samples + 40, noise=0.5, random_state=0)
+    arguments = {}
+    if "groups" in given:
+        arguments["groups"] = np.arange(n_samples) // 7
+    if "X_val" in given:
+        arguments |= dict(X_val=X[n_samples:], y_val=y[n_samples:])
+    # Few steps, as many as are reviewed.
+    auto(min_steps=20, min_epochs=20, hidden_layer_sizes=(16,))
+    quick = {"max_iter": 20} if params is PAPER else {"embedding_dim": 8}
+    model = estimator_class(**params | quick, random_state=0)
+    model.fit(X[:n_samples], y[:n_samples], **arguments)
+    assert model.plan_.review == (case not in ("few rows", "the papers"))
+    assert still_auto(model.plan_) == {"algorithm", "device"}
+    assert model.plan_.params.keys() == model.get_params(deep=False).keys()
+    again = type(model)(**model.plan_.params)
+    again.fit(X[:n_samples], y[:n_samples], **arguments)
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert again.loss_curve_ == model.loss_curve_
+    before, after = all_of(model.plan_), all_of(again.plan_)
+    # The second model may have been a name or a regressor, of which copies were made.
+    assert repr(before.pop("blend")) == repr(after.pop("blend"))
+    assert before == after
+
+
+def test_groups_of_many_rows_are_drawn_alike(estimator_class):
+    groups = np.arange(8000) // 10
+    model, plans, drawn = estimator_class(), [], []
+    for _ in range(2):
+        n_validation = plan_for(model, 8000).n_validation
+        is_held_out = draw_groups(groups, n_validation, np.random.RandomState(0))
+        plan = plan_for(model, 8000, n_drawn=int(is_held_out.sum()))
+        plans.append(all_of(plan))
+        drawn.append(is_held_out)
+        model = estimator_class(**plan.params)
+    assert_array_equal(*drawn)
+    assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 2000, 6000, 20_000])
+@pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"n_drawn": 1}])
+@pytest.mark.parametrize(
+    "params", [{}, {"blend": Ridge()}, {"recipe": Recipe(sharpness="held-out")}]
+)
+def test_a_plan_of_the_parameters_of_a_plan_is_the_same(estimator_class, n_samples, known, params):
+    if "n_drawn" in known:  # so rows are held out
+        params = params | {"early_stopping": True}
+    plan = plan_for(estimator_class(**params), n_samples, **known)
+    again = plan_for(estimator_class(**plan.params), n_samples, **known)
+    assert all_of(again) == all_of(plan)
+
+
+def test_fields_are_parameters_of_the_estimator(estimator_class):
+    model = estimator_class(recipe=Recipe(ema_decay=0.9))
+    assert model.get_params()["recipe__ema_decay"] == 0.9
+    assert "ema_decay=0.9" in repr(model)
+    copy = pickle.loads(pickle.dumps(clone(model).set_params(recipe__dropout=0.1)))
+    assert copy.recipe.get_params() == Recipe(ema_decay=0.9, dropout=0.1).get_params()
+    assert model.recipe.dropout == "auto"
+
+
+def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
+    model = estimator_class().set_params(recipe__dropout=0.1, max_iter=3)
+    assert model.recipe.dropout == 0.1
+    assert model.max_iter == 3
+    with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
+        model.set_params(recipe__droput=0.1)
+    assert model.set_params(recipe=None, embedding_dim=3).recipe is None
+    assert model.set_params(recipe=None, recipe__tol=0.1).recipe.tol == 0.1
+
+
+def test_setting_a_field_leaves_other_estimators_recipes_alone():
+    NONARegressor(**PAPER).set_params(recipe__ema_decay=0.5)
+    assert PAPER["recipe"].ema_decay is None
+    model = NONARegressor().set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
+    assert model.recipe.ema_decay == 0.5
+    assert PAPER["recipe"].ema_decay is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [None, Recipe(dropout=0.1)])
+def test_a_search_over_fields(estimator_class, friedman, recipe):
+    X, _, y, _ = friedman
+    model = make_pipeline(StandardScaler(), estimator_class(recipe=recipe, **SMALL))
+    name = estimator_class.__name__.lower()
+    grid = {f"{name}__recipe__ema_decay": [None, 0.9], f"{name}__similarity": ["l2", "cosine"]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_[-1]
+    assert best.plan_.recipe.ema_decay == search.best_params_[f"{name}__recipe__ema_decay"]
+    assert best.plan_.recipe.dropout == (0.0 if recipe is None else 0.1)
+
+
+def test_a_recipe_out_of_range_trains_nothing(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(recipe=Recipe(dropout=1.0))
+    with pytest.raises(ValueError, match="'dropout' parameter of Recipe must be"):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_the_papers_setting(friedman):
+    X, X_test, y, _ = friedman
+    model = NONARegressor(**PAPER, random_state=0).fit(X, y)
+    head = model._model.bank.network.head
+    assert head.log_temperature is None
+    assert head.trend is None
+    assert_array_equal(model.sharpness_, 1.0)
+    y_hat = model.predict(X_test)
+    # Without a trend it is a weighted mean of targets.
+    assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()
+    assert model.n_iter_ == 200 or model.n_iter_ == model.best_iter_ + 10
+    assert not model.plan_.refits

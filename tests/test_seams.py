@@ -1,0 +1,322 @@
+"""Where the package is meant to be extended: another target, another similarity.
+
+Both are defined here, and run through fit and all that is asked of it.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import r2_score
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors._target import Target
+from skneighbors.nn import similarity
+from skneighbors.nn._similarity import SIMILARITIES, Euclidean
+
+N, K = 240, 9
+QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), n_estimators=2, max_iter=25, random_state=0)
+
+
+class LogCounts(Target):
+    """Counts, averaged as logarithms."""
+
+    @classmethod
+    def check(cls, y):
+        y = super().check(y)
+        if (y < 0).any():
+            raise ValueError("y holds counts below 0.")
+        return y
+
+    forward = staticmethod(np.log1p)
+
+    @staticmethod
+    def backward(y):
+        return np.expm1(np.maximum(y, 0))  # a trend may lead below none
+
+
+class Counts(NONARegressor):
+    _target_class = LogCounts
+
+
+class SoftCounts(SoftStepKNNRegressor):
+    _target_class = LogCounts
+
+
+BLENDS = {
+    "neighbours alone": dict(trend=None, blend=None),
+    "a trend": dict(trend="linear", blend=None),
+    "boosting": dict(trend="auto", blend="boosting"),
+    "a regressor": dict(trend="linear", blend=PoissonRegressor()),
+}
+
+
+def make_counts(n_targets=1, seed=0, n=N):
+    """Counts of some five to some hundred, some of them none."""
+    rng = np.random.RandomState(seed)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    rate = np.exp(3 + 1.5 * X[:, [0]] + np.sin(3 * X[:, [1]])) * (X[:, [2]] > -0.9)
+    y = rng.poisson(np.repeat(rate, n_targets, axis=1)).astype(float)
+    return X, y[:, 0] if n_targets == 1 else y
+
+
+@pytest.fixture(scope="module", params=[Counts, SoftCounts])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=BLENDS)
+def blend(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one target", "two targets"])
+def n_targets(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(kind, blend, n_targets):
+    X, y = make_counts(n_targets)
+    return kind(**BLENDS[blend], **QUICK).fit(X, y)
+
+
+@pytest.fixture
+def model(fitted):
+    """Fitted estimator; a copy, that may be changed."""
+    return copy.deepcopy(fitted)
+
+
+def assert_comparables_make_the_prediction(model, X, y):
+    """Logarithms of the counts `y` of all samples, adjusted, averaged and cut off."""
+    y_hat, why = model.predict(X), model.explain(X)
+    means = np.einsum("nk,nk...->n...", why.weights, why.adjusted_targets) + why.cut
+    assert_allclose(why.prediction, means, rtol=0, atol=1e-9)
+    assert_allclose(np.log1p(y_hat), np.maximum(means, 0), rtol=0, atol=1e-9)
+    assert_allclose(why.targets, np.log1p(y[why.samples]), rtol=0, atol=1e-9)
+    assert_allclose(why.weights.sum(1), 1)
+
+
+def test_counts_are_predicted(model, n_targets):
+    X, y = make_counts(n_targets, seed=1)
+    y_hat = model.predict(X)
+    assert y_hat.shape == y.shape
+    assert (y_hat >= 0).all()
+    assert r2_score(y, y_hat) > 0.3
+    assert r2_score(np.log1p(y), np.log1p(y_hat)) > 0.3
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict(X), y_hat)
+
+
+def test_comparables_are_logarithms(model, n_targets, blend):
+    X, y = make_counts(n_targets)
+    queries = np.concatenate([make_counts(seed=1)[0][:20], 5 * X[:3]])
+    assert_comparables_make_the_prediction(model, queries, y)
+    why = model.explain(queries)
+    assert why.is_adjusted == (blend != "neighbours alone")
+    if blend == "neighbours alone":
+        logs = np.clip(model.neighbor_weights(queries) @ np.log1p(y), 0, None)
+        assert_allclose(np.log1p(model.predict(queries)), logs)
+    if blend != "a regressor":
+        own = model.explain(queries, by_column=True).by_column.adjustments
+        assert_allclose(own.sum(2), why.adjustments, rtol=0, atol=1e-9)
+
+
+def test_the_second_model_takes_counts_or_logarithms(fitted, blend, n_targets):
+    if fitted.blend_ is None:
+        assert blend in ("neighbours alone", "a trend") or fitted.blend_share_ == 0
+        return
+    X, y = make_counts(n_targets)
+    own = fitted.blend_.predict(X)
+    if blend == "boosting":  # of standardised logarithms
+        y = (np.log1p(y) - np.log1p(y).mean(0)) / np.log1p(y).std(0)
+    assert r2_score(y, own) > 0.3
+    assert own.min() < 0 or blend != "boosting"
+
+
+def test_intervals_of_counts(model, n_targets):
+    X, y = make_counts(n_targets, seed=1)
+    y_hat, std = model.predict(X, return_std=True)
+    assert (std >= 0).all()
+    inner, outer = (model.predict_interval(X, level) for level in (0.5, 0.9))
+    assert outer.shape == (*y.shape, 2)
+    low, high = outer[..., 0], outer[..., 1]
+    assert ((low >= 0) & (low <= inner[..., 0]) & (inner[..., 0] <= y_hat)).all()
+    assert ((y_hat <= inner[..., 1]) & (inner[..., 1] <= high)).all()
+    assert 0.8 < np.mean((low <= y) & (y <= high)) < 0.98
+    # The middle is the prediction where they are averaged.
+    inside = low > 0
+    middle = (np.log1p(low) + np.log1p(high)) / 2
+    assert_allclose(middle[inside], np.log1p(y_hat)[inside], atol=1e-9)
+    quantiles = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    assert (quantiles >= 0).all()
+    assert (np.diff(quantiles) >= 0).all()
+    assert 0.7 < np.mean((quantiles[..., 0] <= y) & (y <= quantiles[..., 2])) < 0.95
+
+
+def test_counts_join_and_leave(model, n_targets):
+    (X, y), (X_more, y_more) = make_counts(n_targets), make_counts(n_targets, seed=2, n=50)
+    queries, before = make_counts(seed=1)[0][:20], model.predict(X[:20])
+    model.append(X_more, y_more)
+    together = np.concatenate([y, y_more])
+    assert_comparables_make_the_prediction(model, queries, together)
+    assert np.isin(model.kneighbors(X_more, 1)[1].ravel(), np.arange(N, N + 50)).all()
+    low, high = np.moveaxis(model.predict_interval(queries, 0.5), -1, 0)
+    y_hat = model.predict(queries)
+    assert ((low >= 0) & (low <= y_hat) & (y_hat <= high)).all()
+    model.forget(np.arange(N))
+    assert_comparables_make_the_prediction(model, queries, together)
+    assert (model.kneighbors(queries)[1] >= N).all()
+    model.append(X, y).forget(np.arange(N, N + 50))
+    assert_allclose(model.predict(X[:20]), before, rtol=1e-6)
+
+
+def test_no_counts(model, n_targets):
+    X, y = make_counts(n_targets, n=60)
+    wrong = y.copy()
+    wrong[3] = -1
+    unfitted = type(model)(**QUICK)
+    for call in (
+        lambda: unfitted.fit(X, wrong),
+        lambda: unfitted.fit(X, y, X_val=X, y_val=wrong),
+        lambda: model.append(X, wrong),
+    ):
+        with pytest.raises(ValueError, match="y holds counts below 0"):
+            call()
+    assert len(model._model.numbering) == N
+
+
+def test_counts_given_for_validation(kind):
+    (X, y), (X_val, y_val) = make_counts(), make_counts(seed=1)
+    model = kind(**BLENDS["a regressor"], **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
+    low, high = model.predict_interval(X_val, 0.75).T
+    assert np.mean((low <= y_val) & (y_val <= high)) >= 0.75  # of the very rows that say how wide
+    assert (low >= 0).all()
+
+
+class Half(Euclidean):
+    """Minus half of the Euclidean distance."""
+
+    def __call__(self, z, z_n):
+        return super().__call__(z, z_n) / 2
+
+    def compare(self, z, rows):
+        s, distances = super().compare(z, rows)
+        return s / 2, distances / 2
+
+    def reach(self, distances, norms, radius, n_dims):
+        return super().reach(2 * distances, norms, radius, n_dims) / 2
+
+
+METRICS = {"half": (Half(), lambda a, b: cdist(a, b) / 2)}
+
+
+@pytest.fixture(params=METRICS)
+def metric(request, monkeypatch):
+    """Name of a similarity that is there now."""
+    monkeypatch.setitem(SIMILARITIES, request.param, METRICS[request.param][0])
+    return request.param
+
+
+def make_rows(seed=0, n=N):
+    """Rows of which some are equal."""
+    rng = np.random.RandomState(seed)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
+    X[n // 2 : n // 2 + 3], y[n // 2 : n // 2 + 3] = X[0], y[0]
+    return X, y
+
+
+@pytest.fixture
+def by_metric(estimator_class, metric):
+    return estimator_class(similarity=metric, trend="linear", blend=None, **QUICK).fit(*make_rows())
+
+
+def assert_nearest(model, metric, X, samples_left):
+    """Neighbours of X are those that SciPy finds among the embeddings of the samples left."""
+    every, _ = make_rows()
+    every = np.concatenate([every, make_rows(seed=2, n=60)[0]])
+    distances = METRICS[metric][1](model.transform(X), model.transform(every[samples_left]))
+    expected = np.sort(distances, axis=1)
+    for k in (1, K, len(samples_left)):
+        found, rows = model.kneighbors(X, k)
+        assert_allclose(found, expected[:, :k], rtol=1e-9, atol=1e-9)
+        place = np.searchsorted(samples_left, rows)
+        assert_array_equal(samples_left[place], rows)
+        own = np.take_along_axis(distances, place, axis=1)
+        assert_allclose(own, found, rtol=1e-9, atol=1e-9)
+        assert (np.diff(np.sort(rows, axis=1), axis=1) > 0).all()
+
+
+def test_neighbours_by_another_similarity(by_metric, metric):
+    X, _ = make_rows(seed=1, n=40)
+    assert_nearest(by_metric, metric, X, np.arange(N))
+    Z = by_metric.transform(make_rows()[0])
+    distances = METRICS[metric][1](Z, Z) + np.where(np.eye(N) > 0, np.inf, 0)
+    found, rows = by_metric.kneighbors()
+    assert_allclose(found, np.sort(distances, axis=1)[:, :K], rtol=1e-9, atol=1e-9)
+    assert (rows != np.arange(N)[:, None]).all()
+
+
+def test_many_queries_at_once(by_metric, metric):
+    """As are left to other engines than few."""
+    X = np.random.RandomState(3).uniform(-1, 1, size=(2000, 3))
+    assert_nearest(by_metric, metric, X, np.arange(N))
+
+
+def test_predictions_by_another_similarity(by_metric, metric):
+    (X, y), (X_train, y_train) = make_rows(seed=1), make_rows()
+    y_hat = by_metric.predict(X)
+    assert r2_score(y, y_hat) > 0.6
+    assert_allclose(by_metric.predict(X[:5]), y_hat[:5], rtol=1e-9)
+    why = by_metric.explain(X)
+    means = np.einsum("nk,nk->n", why.weights, why.adjusted_targets) + why.cut
+    assert_allclose(means, y_hat, rtol=0, atol=1e-9)
+    assert_allclose(why.targets, y_train[why.samples])
+    low, high = by_metric.predict_interval(X).T
+    assert ((low < y_hat) & (y_hat < high)).all()
+    assert 0.8 < np.mean((low <= y) & (y <= high)) < 1
+    assert by_metric.novelty(50 * X).min() > by_metric.novelty(X_train).mean()
+    every = copy.deepcopy(by_metric).set_params(n_neighbors=None)
+    near = copy.deepcopy(by_metric).set_params(n_neighbors=N - 1)
+    assert_allclose(every.predict(X), near.predict(X), atol=0.1)
+    again = pickle.loads(pickle.dumps(by_metric))
+    assert_array_equal(again.predict(X), y_hat)
+
+
+def test_rows_join_and_leave_by_another_similarity(by_metric, metric):
+    X, X_more, y_more = make_rows(seed=1, n=40)[0], *make_rows(seed=2, n=60)
+    before = by_metric.predict(X)
+    by_metric.append(X_more, y_more)
+    assert np.abs(by_metric.predict(X) - before).max() > 1e-6
+    by_metric.forget(np.arange(5, 100))
+    assert_nearest(by_metric, metric, X, np.setdiff1d(np.arange(N + 60), np.arange(5, 100)))
+    by_metric.append(*(part[5:100] for part in make_rows())).forget(np.arange(N, N + 60))
+    assert_allclose(by_metric.predict(X), before, rtol=1e-6)
+
+
+def test_the_network_as_a_module_by_another_similarity(by_metric):
+    X, _ = make_rows(seed=1, n=40)
+    z, y_hat = by_metric.network_(by_metric.prepare(X))
+    assert_allclose(z.detach(), by_metric.transform(X))
+    target = by_metric._model.target
+    assert_allclose(target.inverse_transform(y_hat.detach().numpy()), by_metric.predict(X))
+
+
+def test_a_similarity_that_coincides(metric):
+    z = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    s = similarity(z, z[[0, 3, 3]], metric)
+    assert_allclose(s[[0, 3, 3], [0, 1, 2]].detach(), 0)
+    assert_allclose(-s.detach(), METRICS[metric][1](*(part.detach() for part in (z, z[[0, 3, 3]]))))
+    s.sum().backward()
+    assert z.grad.isfinite().all()
+
+
+def test_a_similarity_that_is_gone(estimator_class):
+    with pytest.raises(ValueError, match=r"'similarity' parameter of .* Got 'half'"):
+        estimator_class(similarity="half").fit(*make_rows())
