@@ -4,6 +4,7 @@ Both are defined here, and run through fit and all that is asked of it.
 """
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.metrics import r2_score
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors._target import Target
 from skneighbors.nn import similarity
-from skneighbors.nn._similarity import SIMILARITIES, Euclidean
+from skneighbors.nn._scaling import coincidence
+from skneighbors.nn._similarity import SIMILARITIES, Euclidean, Similarity
 
 N, K = 240, 9
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), n_estimators=2, max_iter=25, random_state=0)
@@ -199,6 +201,23 @@ def test_counts_given_for_validation(kind):
     assert (low >= 0).all()
 
 
+class Chebyshev(Similarity):
+    """Minus the largest difference of a coordinate."""
+
+    p = math.inf
+
+    def __call__(self, z, z_n):
+        distances = torch.cdist(z, z_n, p=math.inf)
+        scale = z.abs().amax(-1).unsqueeze(-1) + z_n.abs().amax(-1).unsqueeze(-2)
+        return -distances.masked_fill(distances <= coincidence(z.dtype) * scale, 0)
+
+    def compare(self, z, rows):
+        differences = (rows - z.unsqueeze(1)).abs().amax(-1)
+        bound = coincidence(z.dtype) * 2 * z.abs().amax(-1).unsqueeze(1)
+        differences.masked_fill_(differences <= bound, 0)
+        return differences.neg().permute(2, 0, 1), differences.amax(-1)
+
+
 class Half(Euclidean):
     """Minus half of the Euclidean distance."""
 
@@ -213,7 +232,10 @@ class Half(Euclidean):
         return super().reach(2 * distances, norms, radius, n_dims) / 2
 
 
-METRICS = {"half": (Half(), lambda a, b: cdist(a, b) / 2)}
+METRICS = {
+    "chebyshev": (Chebyshev(), lambda a, b: cdist(a, b, "chebyshev")),
+    "half": (Half(), lambda a, b: cdist(a, b) / 2),
+}
 
 
 @pytest.fixture(params=METRICS)
@@ -317,6 +339,17 @@ def test_a_similarity_that_coincides(metric):
     assert z.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
+@pytest.mark.parametrize("metric", ["chebyshev"], indirect=True)
+def test_indices_that_cannot_search_by_a_similarity(by_metric, metric, algorithm):
+    X, y = make_rows()
+    message = f"algorithm='{algorithm}' cannot search by similarity='chebyshev'"
+    for call in (by_metric.predict, lambda X: by_metric.fit(X, y)):
+        by_metric.set_params(algorithm=algorithm)
+        with pytest.raises(ValueError, match=message):
+            call(X)
+
+
 def test_a_similarity_that_is_gone(estimator_class):
-    with pytest.raises(ValueError, match=r"'similarity' parameter of .* Got 'half'"):
-        estimator_class(similarity="half").fit(*make_rows())
+    with pytest.raises(ValueError, match=r"'similarity' parameter of .* Got 'chebyshev'"):
+        estimator_class(similarity="chebyshev").fit(*make_rows())
