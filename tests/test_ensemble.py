@@ -65,7 +65,7 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     bank = dataclasses.replace(model._model.bank, blend_share=0.0)
     values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
     bank = dataclasses.replace(bank, values=values)
-    model._model = dataclasses.replace(model._model, bank=bank, second=NoSecondModel(1))
+    model._model = dataclasses.replace(model._model, bank=bank, second=NoSecondModel())
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()
