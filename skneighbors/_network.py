@@ -64,6 +64,11 @@ class NeighborNetwork(nn.Module):
             X = torch.stack([f(x) for f, x in zip(self.feature_extractors, own, strict=True)])
         return self.embedder(X, sample_weight)
 
+    def trends(self, z, n_targets):
+        """Trends (n, m, k) of embeddings (n, m, d)."""
+        none = z.new_zeros(z.shape[1], z.shape[0], n_targets)
+        return self.head.add_trend(z.transpose(0, 1), none).transpose(0, 1)
+
     def forward(self, X, y, n_queries, sample_weight=None, context_weight=None, group=None):
         """Predict the first rows from all others.
 
@@ -146,7 +151,7 @@ class FittedNetwork(nn.Module):
         self.n_neighbors = len(z_n) if n_neighbors is None else min(n_neighbors, len(z_n))
         self._similarity = SIMILARITIES[self.head.similarity]
         with torch.no_grad():
-            values = targets.unsqueeze(1) - self._trends(z_n, targets.shape[1])
+            values = targets.unsqueeze(1) - network.trends(z_n, targets.shape[1])
         self.register_buffer("z_n", z_n)
         points = self._similarity.row_points(z_n)
         self.register_buffer("points", points, persistent=False)
@@ -207,14 +212,9 @@ class FittedNetwork(nn.Module):
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         weights = self.head.weights_of(q, s, sample_weight=weight, total=self.total)
         means = torch.einsum("mbn,m,bnmk->bk", weights, self.member_weight, self.values[rows])
-        trends = self._trends(z, means.shape[1])
+        trends = self.network.trends(z, means.shape[1])
         y_hat = means + torch.einsum("nmk,m->nk", trends, self.member_weight)
         return z.flatten(1), y_hat.clamp(*self.limits)
-
-    def _trends(self, z, n_targets):
-        """Trends (n, m, k) of embeddings (n, m, d)."""
-        none = z.new_zeros(z.shape[1], z.shape[0], n_targets)
-        return self.head.add_trend(z.transpose(0, 1), none).transpose(0, 1)
 
 
 def embed_in_batches(network, X):

@@ -10,9 +10,11 @@ import torch
 
 _SCALARS = (bool, int, float, str, type(None))
 # Types of labels and levels beside these, written as text.
-_TAGS = {"decimal": (Decimal, str), "datetime": (datetime, datetime.isoformat)}
-_TAGS["date"] = date, date.isoformat
-_BACK = {"decimal": Decimal, "datetime": datetime.fromisoformat, "date": date.fromisoformat}
+_TAGS = {
+    "decimal": (Decimal, str, Decimal),
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "date": (date, date.isoformat, date.fromisoformat),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ def _tag(label):
         return label
     if isinstance(label, tuple):
         return {"tuple": [_tag(part) for part in label]}
-    for tag, (kind, write) in _TAGS.items():
+    for tag, (kind, write, _) in _TAGS.items():
         if isinstance(label, kind) and label == label and not getattr(label, "nanosecond", 0):
             return {tag: write(label)}
     raise TypeError(f"a label of type {type(label).__name__}")
@@ -123,7 +125,7 @@ def _untag(label):
     if type(label) in _SCALARS:
         return label
     ((tag, value),) = label.items()
-    return tuple(map(_untag, value)) if tag == "tuple" else _BACK[tag](value)
+    return tuple(map(_untag, value)) if tag == "tuple" else _TAGS[tag][2](value)
 
 
 def from_plain(plain, kinds):

@@ -33,7 +33,7 @@ class TableBoosting(HistGradientBoostingRegressor):
         self.new_codes = {
             j: _keep_heaviest(X[:, j], weight) for j in np.flatnonzero(self.categorical_features)
         }
-        X = self._encode(X)
+        X = recode_levels(X, self.new_codes)
         X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         return fit_unlogged(HistGradientBoostingRegressor, self, X, y, sample_weight)
 
@@ -48,15 +48,17 @@ class TableBoosting(HistGradientBoostingRegressor):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return super().predict(self._encode(X))
+        return super().predict(recode_levels(X, self.new_codes))
 
-    def _encode(self, X):
-        X = X.copy()
-        for j, new in self.new_codes.items():
-            known = X[:, j] < len(new)
-            X[~known, j] = np.nan
-            X[known, j] = new[X[known, j].astype(int)]
-        return X
+
+def recode_levels(X, new_codes):
+    """Give levels new codes, in a copy of X; `new_codes` has an array of them for each column."""
+    X = X.copy()
+    for j, new in new_codes.items():
+        known = X[:, j] < len(new)
+        X[~known, j] = np.nan
+        X[known, j] = new[X[known, j].astype(int)]
+    return X
 
 
 def _keep_heaviest(codes, weight):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._utils.sklearn_private import boosting_parts
+from .boosting import recode_levels
 
 # Rows times trees to predict at a time.
 _N_AT_ONCE = 2**19
@@ -94,12 +95,8 @@ class FlatTrees:
         -------
         y : ndarray of shape (n_samples,)
         """
-        X = X[:, self.columns].astype(np.float64)
-        for j, new in enumerate(self.codes):
-            if new is not None:
-                known = X[:, j] < len(new)
-                X[~known, j] = np.nan
-                X[known, j] = new[X[known, j].astype(int)]
+        new_codes = {j: new for j, new in enumerate(self.codes) if new is not None}
+        X = recode_levels(X[:, self.columns], new_codes)
         length = max(1, _N_AT_ONCE // len(self.starts))
         parts = [self._predict(X[i : i + length]) for i in range(0, len(X), length)]
         return np.concatenate(parts) if parts else np.empty(0)

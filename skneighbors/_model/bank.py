@@ -265,8 +265,7 @@ class NeighborBank:
 
     def baselines(self, z, blended):
         """Baselines (n, m, k) of embeddings (n, m, d); `blended` (n, k) is the second model's."""
-        none = z.new_zeros(z.shape[1], len(z), self.targets.shape[1])
-        trends = self.network.head.add_trend(z.transpose(0, 1), none).transpose(0, 1)
+        trends = self.network.trends(z, self.targets.shape[1])
         return (1 - self.blend_share) * trends + self.blend_share * blended.unsqueeze(1)
 
     def weights(self):
