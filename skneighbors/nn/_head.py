@@ -278,8 +278,13 @@ class NeighborHead(nn.Module):
         >>> x.tolist(), values.shape
         ([0.0, 0.5, 1.0], torch.Size([1, 3]))
         """
+        x, scaled = self._mask_grid(z, n_points, total, last)
+        return x, self.softstep(scaled, z).exp()
+
+    def _mask_grid(self, z, n_points, total, last):
+        """Points (n_points,) to show a mask at, and what it masks there, (..., b, n_points)."""
         x = torch.linspace(0, 1, n_points, dtype=z.dtype, device=z.device)
-        return x, self.softstep(x.expand(*z.shape[:-1], -1), z).exp()
+        return x, x.expand(*z.shape[:-1], -1)
 
     @property
     def ranked(self) -> bool:

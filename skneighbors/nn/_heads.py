@@ -244,42 +244,12 @@ class SoftStepKNN(NeighborHead):
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass
 
-    def mask(
-        self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Values of the mask over its range, outside of training.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        n_points : int
-        total : float, default=1.0
-            Number, or total weight, of all neighbours; for ranks.
-        last : float, default=1.0
-            The last rank to show, from 1.
-
-        Returns
-        -------
-        x : Tensor of shape (n_points,)
-            Ranks, or scaled similarities.
-        values : Tensor of shape (..., b, n_points)
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import SoftStepKNN
-        >>> head = SoftStepKNN(embedding_dim=2).eval()
-        >>> x, values = head.mask(torch.ones(1, 2), n_points=3, total=100, last=4)
-        >>> x.tolist(), values.shape
-        ([1.0, 2.0, 4.0], torch.Size([1, 3]))
-        """
-        x = scaled = torch.linspace(0, 1, n_points, dtype=z.dtype, device=z.device)
+    def _mask_grid(self, z, n_points, total, last):
+        x, scaled = super()._mask_grid(z, n_points, total, last)
         if self.ranked:
             x = (x * math.log(max(last, 1))).exp()
-            scaled = self._from_rank(x, torch.as_tensor(total).to(x))
-        scaled = self._sharpened(scaled.expand(*z.shape[:-1], -1), 1.0)
-        return x, self.softstep(scaled, z).exp()
+            scaled = self._from_rank(x, torch.as_tensor(total).to(x)).expand_as(scaled)
+        return x, self._sharpened(scaled, 1.0)
 
     @property
     def ranked(self) -> bool:
