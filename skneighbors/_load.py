@@ -1,14 +1,6 @@
 """Fitted estimators from files."""
 
-from ._archive import (
-    KINDS,
-    ModelFileError,
-    Plain,
-    from_plain,
-    naming,
-    read_file,
-    unpack_model,
-)
+from ._archive import ModelFileError, Plain, from_plain, naming, read_file, unpack_model
 from ._nona import NONARegressor
 from ._plan import Plan
 from ._softstep_knn import SoftStepKNNRegressor
@@ -33,7 +25,7 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
     Returns
     -------
     estimator : NONARegressor or SoftStepKNNRegressor
-        Fitted. Of boosted trees its `blend_` has `predict` alone.
+        Fitted.
 
     Raises
     ------
@@ -68,7 +60,7 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         for name, array in arrays.items():
             (others if name.startswith("estimator.") else own)[name] = array
         parts = {"tuple": [tree["params"], tree["attributes"]]}
-        params, attributes = from_plain(Plain(parts, others), KINDS)
+        params, attributes = from_plain(Plain(parts, others))
         if device is not None:
             params["device"] = device
         estimator = kind(**params)
@@ -81,5 +73,5 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
                 raise ModelFileError(f"{name!r} is no attribute of a fitted estimator")
         vars(estimator).update(attributes)
         model = unpack_model(Plain(tree["model"], own), plan, estimator._make_head, is_foreign=True)
-    vars(estimator).update(_model=model, blend_=model.second.regressor)
+    estimator._model = model
     return estimator

@@ -1,10 +1,9 @@
 """The networks of an estimator, in training and fitted: rows to embeddings and predictions."""
 
 import torch
-from sklearn.utils import gen_batches
 from torch import nn
 
-from ._utils.blocks import CACHED_BYTES, bounded_length
+from ._utils.blocks import CACHED_BYTES, bounded_length, cut
 from ._utils.threads import map_batches
 from .nn._similarity import SIMILARITIES
 from .nn._stack import stack_modules, take_member
@@ -46,6 +45,23 @@ class NeighborNetwork(nn.Module):
             for whole, own in tensors:
                 whole[i : i + 1] = own
 
+    def start_from(self, fitted):
+        """Take over the weights of a fitted network, but not how sharp it is in prediction.
+
+        Raises
+        ------
+        ValueError
+            If its feature extractors, or what these return, have other shapes.
+        """
+        state = fitted.state_dict() | {"head.sharpness": self.head.sharpness}
+        try:
+            self.load_state_dict(state)
+        except RuntimeError as error:
+            raise ValueError(
+                "feature_extractor must return a module of the same shapes with warm_start=True, "
+                f"which goes on with the weights of the last fit. {error}"
+            ) from error
+
     def embed(self, X, sample_weight=None):
         """Embed rows.
 
@@ -61,7 +77,9 @@ class NeighborNetwork(nn.Module):
         """
         if self.feature_extractors is not None:
             own = X.expand(len(self.feature_extractors), *X.shape[1:])
-            X = torch.stack([f(x) for f, x in zip(self.feature_extractors, own, strict=True)])
+            # Copies: it may write in place, where other members or the caller would read.
+            parts = zip(self.feature_extractors, own, strict=True)
+            X = torch.stack([extract(x.clone()) for extract, x in parts])
         return self.embedder(X, sample_weight)
 
     def trends(self, z, n_targets):
@@ -188,7 +206,7 @@ class FittedNetwork(nn.Module):
         Parameters
         ----------
         X : Tensor of shape (n, ...)
-            Prepared rows, float64.
+            Prepared rows, float64; left as they are.
 
         Returns
         -------
@@ -201,10 +219,7 @@ class FittedNetwork(nn.Module):
         points = self._similarity.query_points(z)
         # Exact for rows that nearly coincide, too.
         distances = torch.cdist(
-            points,
-            self.points,
-            p=self._similarity.p,
-            compute_mode="donot_use_mm_for_euclid_dist",
+            points, self.points, p=self._similarity.p, compute_mode="donot_use_mm_for_euclid_dist"
         )
         rows = distances.topk(self.n_neighbors, largest=False).indices
         q, near = z.transpose(0, 1), self.z_n[rows].permute(2, 0, 1, 3)
@@ -219,7 +234,7 @@ class FittedNetwork(nn.Module):
 
 def embed_in_batches(network, X):
     """Embed X (n, ...) for every member, to (m, n, d), a bounded number of rows at once."""
-    batches = gen_batches(len(X), _EMBED_ROWS)
+    batches = cut(len(X), _EMBED_ROWS)
     return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
 
 
@@ -233,13 +248,9 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n
     def attend(batch):
         return head(z[:, batch], z_n, y_n, sample_weight=sample_weight, n_neighbors=n_neighbors)
 
-    return torch.cat(map_batches(attend, gen_batches(z.shape[1], _rows_at_once(z_n, n_heads))), -2)
-
-
-def _rows_at_once(z_n, n_heads):
-    """Count the queries whose work fits ``working_memory`` and, on a CPU, its cache."""
-    row_bytes = z_n.element_size() * z_n.shape[:-1].numel()
-    return bounded_length(row_bytes * n_heads, CACHED_BYTES if z_n.is_cpu else None)
+    row_bytes = n_heads * z_n.element_size() * z_n.shape[:-1].numel()
+    length = bounded_length(row_bytes, CACHED_BYTES if z_n.is_cpu else None)
+    return torch.cat(map_batches(attend, cut(z.shape[1], length)), -2)
 
 
 def make_feature_extractor(feature_extractor):
@@ -288,7 +299,7 @@ def check_feature_extractor(feature_extractor, X):
     training = feature_extractor.training
     try:
         with torch.no_grad():
-            out = feature_extractor.eval()(X)
+            out = feature_extractor.eval()(X.clone())
     except RuntimeError as error:
         raise ValueError(
             f"feature_extractor failed on X of shape {tuple(X.shape)}: {error}"

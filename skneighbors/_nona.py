@@ -1,6 +1,7 @@
 """Nearness of neighbors attention as an estimator."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NONARegressor(BaseNeighborRegressor):
     """Regression by nearness of neighbors attention in a learnt embedding.
 
@@ -60,8 +62,10 @@ class NONARegressor(BaseNeighborRegressor):
         Second model, which is averaged with the networks by the `blend_share_` that rows held
         out choose. A neighbour's target is raised by what it gives more for the query, too.
 
-        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
-        - A scikit-learn regressor: a clone of it, fitted to X and y as given.
+        - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
+          told of categories also by means of the targets; see :ref:`boosted_trees`.
+        - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
+          too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
         - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
           is no `feature_extractor`; else None.
@@ -76,12 +80,13 @@ class NONARegressor(BaseNeighborRegressor):
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
-        with the rest. X may then have more than two dimensions and is not scaled.
+        with the rest. X may then have more than two dimensions and is not scaled. It may
+        write in place, into copies of the rows.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
-        text, bool and categorical dtypes, and columns of objects or arrays that hold
-        text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
+        text, bool and categorical dtypes, and columns of objects that hold text or bools
+        alone. None: none. A category that is missing, or not seen in :meth:`fit`, is one
         of its own. Not used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
@@ -91,6 +96,14 @@ class NONARegressor(BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs.
+
+    max_time : float or None, default=None
+        Seconds that :meth:`fit` may take: if they are too few for what was planned, it fits
+        fewer epochs and fewer boosted trees, and networks without hidden layers if there is no
+        time for an epoch of others. It warns of what was cut by a quarter or more. `plan_`
+        says how many; an estimator of its parameters fits the same model without a limit,
+        unless the last epochs were cut off, as on a machine that became slow. The time of a
+        second model of your own does not count.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimiser; one
@@ -110,7 +123,14 @@ class NONARegressor(BaseNeighborRegressor):
         than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out.
+        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
+        is 0.2 of those with a time, and each network judges by at most 1,024 of them.
+
+    warm_start : bool, default=False
+        Whether a further :meth:`fit` starts from the weights that are there, on all rows it is
+        given. Kept, too, is how columns are read: their levels, which gaps are told, and their
+        scale. The targets' scale, the second model and all that rows held out choose are made
+        anew. See :ref:`warm_start`.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -121,6 +141,11 @@ class NONARegressor(BaseNeighborRegressor):
 
     recipe : Recipe or None, default=None
         Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
+
+    n_jobs : int or None, default=None
+        Limit of the threads of torch and of OpenMP, in a fit and in any answer; -1 is as many as
+        there are cores, -2 one fewer. None, or more than these two are set to: as many as
+        they are. It changes no bit. May be changed after :meth:`fit`. See :ref:`threads`.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
@@ -168,13 +193,9 @@ class NONARegressor(BaseNeighborRegressor):
         ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
         of the rows they hold out, at the best epoch before any of these are trained on.
 
-    blend_ : object or None
-        The second model, fitted to all rows (boosted trees to encoded ones and standardised
-        targets). None without, or if its share is 0.
-
     blend_share_ : float
-        Its share in a prediction, from 0 to 1: the one that predicts the rows held out
-        best, less a standard error.
+        The share of the second model in a prediction, from 0 to 1: the one that predicts the
+        rows held out best, less a standard error.
 
     sharpness_ : ndarray of shape (n_networks,)
         What each network's temperature is divided by in prediction; see :class:`Recipe`.
@@ -203,17 +224,19 @@ class NONARegressor(BaseNeighborRegressor):
     Numbers are scaled robustly and clipped smoothly; dates and times are days since 1970
     (UTC), durations are days. A gap is taken for the median, and a further feature says where
     the column had any. Categories of up to 8 levels are one-hot; of more, each level learns a
-    vector. Boosted trees get numbers with their gaps, and categories as such, the 254 heaviest
-    of each column. Targets are standardised. The order of columns whose names are text
-    does not matter to `fit`. Training is in float32, prediction in float64.
+    vector. Boosted trees get numbers with their gaps, and of categories codes (of the 254
+    heaviest of each column), means of targets, and counts. Targets are standardised. The order
+    of columns whose names are text does not matter to `fit`. Training is in float32, prediction
+    in float64.
 
     With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps
-    (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the learning
-    rate's third cycle (7/15 of the epochs), and at that of the second (3/15) if R2 is below
-    0.85. If the validation error exceeds its best by more than a standard error, training
-    stops, and the networks are trained anew on all rows, from the same initial weights and for
-    as many steps as were best. If not, and samples are few, the last cycle trains on all rows
-    and its last weights are kept. (``Recipe(refit=False)`` trains on rows held out in no case.)
+    (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the fifth of the
+    learning rate's six cycles (31/63 of the epochs), and at those of the second to fourth
+    (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its best by more
+    than a standard error, training stops, and the networks are trained anew on all rows, from
+    the same initial weights and for as many steps as were best; with `order` in any case. If
+    not, and samples are few, the last cycle trains on all rows and its last weights are kept.
+    (``Recipe(refit=False)`` trains on rows held out in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 
@@ -238,69 +261,34 @@ class NONARegressor(BaseNeighborRegressor):
     (50, 2)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
     }
+    _head_class = NONA
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | None = 80,
-        similarity: str = "l2",
-        softstep: str | None = "s2",
-        softstep_parameters: str = "pointwise",
-        trend: str | Sequence[str | None] | None = "auto",
-        blend: Any = "auto",
-        hidden_layer_sizes: ArrayLike = "auto",
-        embedding_dim: int = 64,
-        feature_extractor: Callable[[], nn.Module] | None = None,
-        categorical_features: ArrayLike | None = "from_dtype",
-        n_estimators: int | str = "auto",
-        max_iter: int | str = "auto",
-        batch_size: int = 256,
-        learning_rate_init: float = 1e-2,
-        weight_decay: float = 0.1,
-        early_stopping: bool | str = "auto",
-        validation_fraction: float | str = "auto",
-        algorithm: str = "auto",
-        recipe: Recipe | None = None,
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.similarity = similarity
-        self.softstep = softstep
-        self.softstep_parameters = softstep_parameters
-        self.trend = trend
-        self.blend = blend
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.embedding_dim = embedding_dim
-        self.feature_extractor = feature_extractor
-        self.categorical_features = categorical_features
-        self.n_estimators = n_estimators
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_rate_init = learning_rate_init
-        self.weight_decay = weight_decay
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.algorithm = algorithm
-        self.recipe = recipe
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _make_head(self, plan, n_targets, trend):
-        return NONA(
-            plan.embedding_dim,
-            n_targets,
-            similarity=plan.params["similarity"],
-            softstep=plan.params["softstep"],
-            softstep_parameters=plan.params["softstep_parameters"],
-            temperature=plan.recipe.temperature,
-            trend=trend,
-            sharpness=1.0 if plan.sharpnesses else plan.recipe.sharpness,
-            eps=plan.recipe.eps,
-        )
+    n_neighbors: int | None = 80
+    similarity: str = "l2"
+    softstep: str | None = "s2"
+    softstep_parameters: str = "pointwise"
+    trend: str | Sequence[str | None] | None = "auto"
+    blend: Any = "auto"
+    hidden_layer_sizes: ArrayLike = "auto"
+    embedding_dim: int = 64
+    feature_extractor: Callable[[], nn.Module] | None = None
+    categorical_features: ArrayLike | None = "from_dtype"
+    n_estimators: int | str = "auto"
+    max_iter: int | str = "auto"
+    max_time: float | None = None
+    batch_size: int = 256
+    learning_rate_init: float = 1e-2
+    weight_decay: float = 0.1
+    early_stopping: bool | str = "auto"
+    validation_fraction: float | str = "auto"
+    warm_start: bool = False
+    algorithm: str = "auto"
+    recipe: Recipe | None = None
+    n_jobs: int | None = None
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0

@@ -68,7 +68,8 @@ class Recipe(BaseEstimator):
         only where more rows are trained on than `batch_size` and `context_size` together.
 
     learning_rate : {"cycles", "constant"} or "auto", default="auto"
-        ``"cycles"``: four cosine cycles of growing length over the training.
+        ``"cycles"``: cosine cycles over the training, each twice as long as the one before, six
+        for NONA, four for SoftStep k-NN.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"
@@ -82,6 +83,10 @@ class Recipe(BaseEstimator):
     tol : float or "auto", default="auto"
         Smallest gain in the mean squared error of the standardised targets, of
         the validation rows if there are any, that `n_iter_no_change` counts.
+
+    boosting_iter : int or "auto", default="auto"
+        Iterations of each bag of boosted trees, for ``blend="boosting"``. Their learning rate
+        is 15 / `boosting_iter`, at most 0.5.
 
     sharpness : float, "held-out" or "auto", default="auto"
         How many times as sharp the weights are in prediction as in training, where a row
@@ -97,7 +102,8 @@ class Recipe(BaseEstimator):
         anew; ``"anew"``: the latter alone. (Rows given as `X_val` never are.) Only where a
         training is reviewed: with
         ``learning_rate="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
-        steps (see the table).
+        steps (see the table). With `order`, networks are trained anew in any case, unless
+        this is False.
 
     See Also
     --------
@@ -126,6 +132,7 @@ class Recipe(BaseEstimator):
     ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
     n_iter_no_change: int | str | None = _setting(counts_from(1), None)
     tol: float | str = _setting(reals(0, None, "left"))
+    boosting_iter: int | str = _setting(counts_from(1))
     sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
     refit: bool | str = _setting("boolean", words=["anew"])
 
@@ -142,13 +149,17 @@ class Plan:
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
         among them: with the same `random_state`, an estimator of these fits the same model to
-        the same data.
+        the same data, unless it went on with networks of an earlier fit (`warm_start`). `max_time`
+        is None, as numbers of epochs and iterations say it.
     recipe : Recipe
         That recipe.
     n_samples : int
         Distinct samples given to :meth:`fit`: rows equal in X and y count as one.
     n_validation : int
         How many of them each network holds out.
+    max_validation : int
+        The largest such number by default; also where the last samples are held out, of which
+        each network then judges by so many.
     trends : tuple
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     blended : bool
@@ -162,22 +173,28 @@ class Plan:
         How often an epoch predicts a row, in the mean: more than once where near rows are
         predicted, too.
     review : bool
-        Whether training stops at the end of the learning rate's third cycle if it has
+        Whether training stops at the end of the learning rate's last cycle but one if it has
         harmed: if the validation error exceeds its best by `harm_in_standard_errors`. And at
-        that of the second, if R2 is below `early_review_below_r2`.
+        those of the second and later ones, if R2 is below `early_review_below_r2`.
     join_last_cycle : bool
         Whether, where it has not, samples held out are trained on in the last cycle.
     refits : bool
         Whether, where it has, networks are trained anew on all samples, for as many steps as
         were best.
+    always_refits : bool
+        Whether they are in any case, as where the last samples are held out.
     parallel : bool
         Whether, on a CPU, each network is trained in a thread of its own.
+    n_cycles : int
+        How many cycles the learning rate has, each twice as long as the one before: of many the
+        first are short, so that a training that soon harms, as of noisy targets, is found out soon.
     """
 
     params: dict
     recipe: Recipe
     n_samples: int
     n_validation: int
+    max_validation: int
     n_neighbors: int | None
     trends: tuple
     blended: bool
@@ -195,11 +212,21 @@ class Plan:
     harm_in_standard_errors: float
     join_last_cycle: bool
     refits: bool
+    always_refits: bool
     parallel: bool
+    n_cycles: int = 4
+
+    @property
+    def max_epochs(self):
+        """How many epochs there are at most, those of a training anew included.
+
+        What a review ends, it ends before the half: with its repetition within `max_iter`.
+        """
+        return self.max_iter * (2 if self.always_refits else 1)
 
 
 # Names in the table that are neither a field of a recipe nor of a plan.
-_ASKED = {"blend", "early_stopping", "max_validation", "min_epochs", "min_steps"}
+_ASKED = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
 _ASKED |= {"n_estimators", "sharpness_powers", "validation_fraction"}
 _NAMES = _ASKED | {own.name for kind in (Recipe, Plan) for own in fields(kind)}
 
@@ -219,6 +246,7 @@ TABLE = [
         activation="silu",
         batch_norm=True,
         blend=None,
+        boosting_iter=100,
         context_neighbors=None,
         context_size=256,
         dropout=0.0,
@@ -228,10 +256,12 @@ TABLE = [
         eps=1e-6,
         harm_in_standard_errors=1.0,
         hidden_layer_sizes=(256, 256),
+        last_fraction=0.2,  # where rows have an order
         learning_rate="cycles",
         max_validation=1024,  # more would cost time and tell little more
-        min_epochs=104,
-        min_steps=350,
+        min_epochs=68,
+        min_steps=230,
+        n_cycles=6,
         n_estimators=2,
         n_iter_no_change=None,
         numerical_embedding="periodic",
@@ -245,15 +275,16 @@ TABLE = [
         validation_fraction=0.15,
     ),
     _from(100, blend="boosting", early_stopping=True, n_estimators=4, trends=("linear", None)),
-    _from(500, min_steps=1500, n_estimators=2, trends=("linear",)),
-    _from(1000, min_steps=1000, parallel=True),
+    _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
+    _from(1000, min_steps=650, parallel=True),
     _from(2000, context_neighbors=4, refit="anew"),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # What is otherwise for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    _from(0, context_neighbors=None, min_epochs=128),
-    _from(1000, min_steps=1500, sharpen_when_validated=True),
+    _from(0, context_neighbors=None, min_epochs=128, min_steps=350, n_cycles=4),
+    _from(500, min_steps=1500),
+    _from(1000, sharpen_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
 # On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
@@ -295,7 +326,7 @@ def check_params(params):
     return params | {"trend": trend, "hidden_layer_sizes": sizes}
 
 
-def make_plan(params, tables, n_samples, n_given=None, n_drawn=None):
+def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=None):
     """Resolve the parameters of an estimator and its recipe.
 
     Parameters
@@ -308,8 +339,10 @@ def make_plan(params, tables, n_samples, n_given=None, n_drawn=None):
         Distinct samples of positive weight.
     n_given : int, default=None
         Number of further samples given for validation, which are never trained on.
-    n_drawn : int, default=None
-        Number of samples held out, where that is known.
+    in_order : bool, default=False
+        Whether the last samples are held out.
+    drawn : tuple of int, default=None
+        Numbers of samples that a member trains on and holds out, where they are known.
 
     Returns
     -------
@@ -323,30 +356,71 @@ def make_plan(params, tables, n_samples, n_given=None, n_drawn=None):
     auto = values_for(n_samples, tables)
     recipe = Recipe() if params["recipe"] is None else params["recipe"]
     given = params | recipe.get_params(deep=False)
-    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given)
-    n_validation = n_drawn or n_asked
+    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given, in_order)
+    n_train, n_validation = drawn or (n_samples - n_asked, n_asked)
     known = {name: _or(value, auto.get(name, value)) for name, value in given.items()}
     known["early_stopping"] = early_stopping
     if n_given is None and n_asked:
         known["validation_fraction"] = n_asked / n_samples
     known["sharpness"] = _or(given["sharpness"], "held-out" if n_validation else 1.0)
     known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
-    n_train = n_samples - n_validation if n_given is None else n_samples
-    known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation)
+    n_train = n_train if n_given is None else n_samples
+    known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_order)
     recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
-    names = [own.name for own in fields(Plan)]
     powers = auto["sharpness_powers"] if recipe.sharpness == "held-out" else ()
-    return Plan(
-        **{name: auto[name] for name in names if name in auto}
-        | {name: known[name] for name in names if name in known}
-        | dict(
-            recipe=recipe,
-            params={name: known[name] for name in params} | {"recipe": recipe},
-            n_samples=n_samples,
-            n_validation=n_validation,
-            sharpnesses=tuple(2 ** (power / 2) for power in powers),
-        )
+    known |= dict(
+        recipe=recipe,
+        params={name: known[name] for name in params} | {"recipe": recipe, "max_time": None},
+        n_samples=n_samples,
+        n_validation=n_validation,
+        sharpnesses=tuple(2 ** (power / 2) for power in powers),
     )
+    values = auto | known
+    return Plan(**{own.name: values[own.name] for own in fields(Plan)})
+
+
+# What the shapes of networks depend on: parameters, and fields of the recipe.
+_OF_NETWORKS = [
+    *("n_estimators", "trend", "hidden_layer_sizes", "embedding_dim"),
+    *("softstep", "softstep_parameters", "batch_norm", "numerical_embedding", "temperature"),
+]
+
+
+def keep_networks(params, before):
+    """Give parameters that are "auto" the values of a plan whose networks a fit goes on with.
+
+    Parameters
+    ----------
+    params : dict
+    before : Plan
+
+    Returns
+    -------
+    params : dict
+    """
+    kept = {name: before.params[name] for name in _OF_NETWORKS if name in params}
+    return params | {name: _or(params[name], value) for name, value in kept.items()}
+
+
+def check_networks(plan, before):
+    """Check that a plan goes on with the networks of another.
+
+    Parameters
+    ----------
+    plan, before : Plan
+
+    Raises
+    ------
+    ValueError
+        If it has others; the message names what differs.
+    """
+    new, old = (own.recipe.get_params() | own.params for own in (plan, before))
+    for name in _OF_NETWORKS:
+        if new[name] != old[name]:
+            raise ValueError(
+                f"{name} must stay {old[name]!r} with warm_start=True, which goes on with the "
+                f"networks of the last fit; got {new[name]!r}."
+            )
 
 
 def _or(value, auto):
@@ -372,7 +446,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
     )
 
 
-def _count_validation(given, n_samples, auto, n_given):
+def _count_validation(given, n_samples, auto, n_given, in_order):
     """Whether samples are held out, and how many by each network."""
     early_stopping, needed = given["early_stopping"], None
     if _or(given["blend"], None) is not None:
@@ -381,6 +455,8 @@ def _count_validation(given, n_samples, auto, n_given):
         needed = "sharpness='held-out': rows held out choose it"
     if n_given is not None:
         needed = "X_val"
+    if in_order:
+        needed = "order: the last rows are held out"
     if early_stopping == "auto":
         early_stopping = auto["early_stopping"] or needed is not None
     if not early_stopping:
@@ -392,14 +468,16 @@ def _count_validation(given, n_samples, auto, n_given):
     if n_samples < 3:  # one to train on would be left
         return True, 0
     fraction = given["validation_fraction"]
-    if fraction == "auto":
+    if fraction == "auto" and in_order:
+        n_validation = round(auto["last_fraction"] * n_samples)
+    elif fraction == "auto":
         n_validation = min(round(auto["validation_fraction"] * n_samples), auto["max_validation"])
     else:
         n_validation = round(fraction * n_samples)
     return True, min(max(1, n_validation), n_samples - 2)
 
 
-def _plan_steps(given, known, auto, n_train, n_samples, n_validation):
+def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_order):
     """How long to train, when to stop, and on which samples in the end."""
     near, context_size = known["context_neighbors"], known["context_size"]
     if context_size is None or n_train <= known["batch_size"] + context_size:
@@ -424,8 +502,9 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation):
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         review=review,
-        join_last_cycle=ends_on_all and known["refit"] is True,
-        refits=ends_on_all and bool(known["refit"]),
+        join_last_cycle=ends_on_all and known["refit"] is True and not in_order,
+        refits=bool(known["refit"]) and (ends_on_all or in_order),
+        always_refits=bool(known["refit"]) and in_order,
     )
 
 

@@ -1,6 +1,7 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftStepKNNRegressor(BaseNeighborRegressor):
     """Regression by k-nearest neighbours with a learnt, soft k in a learnt embedding.
 
@@ -60,8 +62,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Second model, which is averaged with the networks by the `blend_share_` that rows held
         out choose. A neighbour's target is raised by what it gives more for the query, too.
 
-        - ``"boosting"``: :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
-        - A scikit-learn regressor: a clone of it, fitted to X and y as given.
+        - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
+          told of categories also by means of the targets; see :ref:`boosted_trees`.
+        - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
+          too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
         - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
           is no `feature_extractor`; else None.
@@ -87,12 +91,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
-        with the rest. X may then have more than two dimensions and is not scaled.
+        with the rest. X may then have more than two dimensions and is not scaled. It may
+        write in place, into copies of the rows.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
-        text, bool and categorical dtypes, and columns of objects or arrays that hold
-        text. None: none. A category that is missing, or not seen in :meth:`fit`, is one
+        text, bool and categorical dtypes, and columns of objects that hold text or bools
+        alone. None: none. A category that is missing, or not seen in :meth:`fit`, is one
         of its own. Not used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
@@ -102,6 +107,14 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs.
+
+    max_time : float or None, default=None
+        Seconds that :meth:`fit` may take: if they are too few for what was planned, it fits
+        fewer epochs and fewer boosted trees, and networks without hidden layers if there is no
+        time for an epoch of others. It warns of what was cut by a quarter or more. `plan_`
+        says how many; an estimator of its parameters fits the same model without a limit,
+        unless the last epochs were cut off, as on a machine that became slow. The time of a
+        second model of your own does not count.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimiser; one
@@ -121,7 +134,14 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out.
+        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
+        is 0.2 of those with a time, and each network judges by at most 1,024 of them.
+
+    warm_start : bool, default=False
+        Whether a further :meth:`fit` starts from the weights that are there, on all rows it is
+        given. Kept, too, is how columns are read: their levels, which gaps are told, and their
+        scale. The targets' scale, the second model and all that rows held out choose are made
+        anew. See :ref:`warm_start`.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -132,6 +152,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     recipe : Recipe or None, default=None
         Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
+
+    n_jobs : int or None, default=None
+        Limit of the threads of torch and of OpenMP, in a fit and in any answer; -1 is as many as
+        there are cores, -2 one fewer. None, or more than these two are set to: as many as
+        they are. It changes no bit. May be changed after :meth:`fit`. See :ref:`threads`.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
@@ -177,13 +202,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     estimator_weights_ : ndarray of shape (n_networks,)
         Weight of each network in a prediction; they sum to 1. All are equal.
 
-    blend_ : object or None
-        The second model, fitted to all rows (boosted trees to encoded ones and standardised
-        targets). None without, or if its share is 0.
-
     blend_share_ : float
-        Its share in a prediction, from 0 to 1: the one that predicts the rows held out
-        best, less a standard error.
+        The share of the second model in a prediction, from 0 to 1: the one that predicts the
+        rows held out best, less a standard error.
 
     sharpness_ : ndarray of shape (n_networks,)
         How many times as fast each network's mask falls in prediction; see :class:`Recipe`.
@@ -231,81 +252,43 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints = {
         **BaseNeighborRegressor._parameter_constraints,
         "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
         "rank": [StrOptions({"soft", "hard"}), None],
         "rank_scale": [StrOptions(set(RANK_SCALES))],
     }
+    _head_class = SoftStepKNN
+    _head_params = (*BaseNeighborRegressor._head_params, "rank", "rank_scale")
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | None = 12,
-        similarity: str = "l2",
-        softstep: str = "s1",
-        softstep_parameters: str = "pointwise",
-        trend: str | Sequence[str | None] | None = "linear",
-        blend: Any = None,
-        rank: str | None = "soft",
-        rank_scale: str = "log",
-        hidden_layer_sizes: ArrayLike = "auto",
-        embedding_dim: int = 64,
-        feature_extractor: Callable[[], nn.Module] | None = None,
-        categorical_features: ArrayLike | None = "from_dtype",
-        n_estimators: int | str = "auto",
-        max_iter: int | str = "auto",
-        batch_size: int = 256,
-        learning_rate_init: float = 1e-2,
-        weight_decay: float = 0.1,
-        early_stopping: bool | str = "auto",
-        validation_fraction: float | str = "auto",
-        algorithm: str = "auto",
-        recipe: Recipe | None = None,
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.similarity = similarity
-        self.softstep = softstep
-        self.softstep_parameters = softstep_parameters
-        self.trend = trend
-        self.blend = blend
-        self.rank = rank
-        self.rank_scale = rank_scale
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.embedding_dim = embedding_dim
-        self.feature_extractor = feature_extractor
-        self.categorical_features = categorical_features
-        self.n_estimators = n_estimators
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_rate_init = learning_rate_init
-        self.weight_decay = weight_decay
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.algorithm = algorithm
-        self.recipe = recipe
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int | None = 12
+    similarity: str = "l2"
+    softstep: str = "s1"
+    softstep_parameters: str = "pointwise"
+    trend: str | Sequence[str | None] | None = "linear"
+    blend: Any = None
+    rank: str | None = "soft"
+    rank_scale: str = "log"
+    hidden_layer_sizes: ArrayLike = "auto"
+    embedding_dim: int = 64
+    feature_extractor: Callable[[], nn.Module] | None = None
+    categorical_features: ArrayLike | None = "from_dtype"
+    n_estimators: int | str = "auto"
+    max_iter: int | str = "auto"
+    max_time: float | None = None
+    batch_size: int = 256
+    learning_rate_init: float = 1e-2
+    weight_decay: float = 0.1
+    early_stopping: bool | str = "auto"
+    validation_fraction: float | str = "auto"
+    warm_start: bool = False
+    algorithm: str = "auto"
+    recipe: Recipe | None = None
+    n_jobs: int | None = None
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _tables(self):
         overrides = (TABLE_LINEAR_RANKS,) if self.rank_scale == "linear" else ()
         return (*super()._tables(), TABLE_SOFTSTEP_KNN, *overrides)
-
-    def _make_head(self, plan, n_targets, trend):
-        return SoftStepKNN(
-            plan.embedding_dim,
-            n_targets,
-            similarity=plan.params["similarity"],
-            softstep=plan.params["softstep"],
-            softstep_parameters=plan.params["softstep_parameters"],
-            temperature=plan.recipe.temperature,
-            trend=trend,
-            rank=plan.params["rank"],
-            rank_scale=plan.params["rank_scale"],
-            sharpness=1.0 if plan.sharpnesses else plan.recipe.sharpness,
-            eps=plan.recipe.eps,
-        )

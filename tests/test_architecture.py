@@ -1,6 +1,8 @@
 """Rooms and public names: who may import whom, and what is there for users."""
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -182,6 +184,7 @@ def test_import_is_light():
 def test_public_names():
     assert set(skneighbors.__all__) == {
         "PAPER",
+        "ColumnWarning",
         "ModelFileError",
         "NONARegressor",
         "Recipe",
@@ -200,9 +203,11 @@ DOCUMENTED = [
     skneighbors.SoftStepKNNRegressor,
     skneighbors.Recipe,
     inspection.EmbeddingDisplay,
+    inspection.HoldOutDisplay,
     inspection.IntervalDisplay,
     inspection.NeighborsDisplay,
     inspection.SoftStepDisplay,
+    inspection.SuspectsDisplay,
     *(getattr(nn, name) for name in nn.__all__),
 ]
 
@@ -211,6 +216,12 @@ DOCUMENTED = [
 def test_documented_with_parameters_and_an_example(thing):
     assert "Parameters\n" in thing.__doc__
     assert "Examples\n" in thing.__doc__
+
+
+@pytest.mark.parametrize("display", DOCUMENTED[3:8], ids=lambda thing: thing.__name__)
+def test_every_field_of_a_display_is_documented_in_order(display):
+    documented = re.findall(r"(?m)^    (\w+) : ", display.__doc__.split("Attributes\n")[0])
+    assert documented == list(inspect.signature(display).parameters)
 
 
 @pytest.mark.parametrize("estimator", DOCUMENTED[:3], ids=lambda thing: thing.__name__)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import sparse
@@ -47,11 +48,14 @@ BAD_DATA = {
     "1-d X": (X[:, 0], y, "Expected 2D array, got 1D array"),
     "3-d X without feature_extractor": (X[:, :, None], y, "Found array with dim 3"),
     "no features": (X[:, :0], y, r"0 feature\(s\)"),
+    "a frame without columns": (pd.DataFrame(index=range(20)), y, r"0 feature\(s\)"),
+    "an array in a cell of y": (X, np.array([*y[:-1], y], dtype=object), r"y holds array\(\["),
     "no rows": (X[:0], y[:0], r"0 sample\(s\)"),
     "one row": (X[:1], y[:1], "1 sample"),
     "y of another length": (X, y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
     "NaN in y": (X, with_value(y, np.nan), "y contains NaN"),
     "all-NaN y": (X, np.full(20, np.nan), "y contains NaN"),
+    "masked y": (X, np.ma.array(y, mask=y > 1), "y contains masked values"),
     "inf in y": (X, with_value(y, -np.inf), "y contains infinity"),
     "strings in y": (X, np.array(["a"] * 20, dtype=object), "y holds text, such as 'a'"),
     "complex y": (X, y + 1j, "Complex data not supported"),
@@ -69,6 +73,14 @@ def test_bad_data(estimator_class, case):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("bad", ["a" * 5000, ["a" * 5000] * 20, [{"a": "b" * 5000}] * 20])
+def test_no_message_is_long(estimator_class, bad):
+    for given in ((bad, y), (X, bad)):
+        with pytest.raises(ValueError, match=r"Expected 2D array|y (holds|must)") as error:
+            estimator_class().fit(*given)
+        assert len(str(error.value)) < 1000
 
 
 BAD_WEIGHTS = {
@@ -126,14 +138,18 @@ BAD_PARAMETERS = {
     "weight_decay": [-0.1, None],
     "ema_decay": [-0.1, 1.0, "slow"],
     "max_iter": [0, 1.5, "all", None, True, 10**30],
+    "max_time": [0, -1.0, np.nan, np.inf, "fast", True],
+    "boosting_iter": [0, 1.5, None, True, 10**30],
     "early_stopping": ["never", None, 2],
     "validation_fraction": [0.0, 1.0, 5, None, "half"],
     "n_iter_no_change": [0, 1.5],
     "tol": [-1e-3, None, True],
     "refit": ["never", 2],
+    "n_jobs": [0, 1.5, True, "all"],
     "device": [None, 0],
     "random_state": ["seed", -1, 1.5],
     "verbose": [2, -1, "loud"],
+    "warm_start": [None, 2, "yes"],
 }
 
 
@@ -238,9 +254,14 @@ BAD_VALIDATION = {
     "weights alone": (dict(sample_weight_val=y), "X_val and y_val must be given together"),
     "other columns": (dict(X_val=X[:, :2], y_val=y), "^X_val: .*expecting 3 features"),
     "inf": (dict(X_val=with_value(X, np.inf), y_val=y), "^X_val: .*contains infinity"),
+    "as many as X": (dict(X_val=X, y_val=y), r"X_val has as many rows as X, .* X_val=\(X_val,\)"),
+    "half in tuples": (dict(X_val=(X,), y_val=y), "so must be y_val and sample_weight_val"),
     "other rows": (dict(X_val=X, y_val=y[:5]), "^y_val: .*inconsistent"),
     "more entries than rows": (dict(X_val=X[:10], y_val=y), "^y_val: .*inconsistent"),
-    "too large": (dict(X_val=X, y_val=1e20 * y), "y_val holds values too far from those of y"),
+    "too large": (
+        dict(X_val=X[:9], y_val=1e20 * y[:9]),
+        "y_val holds values too far from those of y",
+    ),
     "NaN in y": (dict(X_val=X, y_val=with_value(y, np.nan)), "^y_val: .*contains NaN"),
     "two targets": (
         dict(X_val=X, y_val=np.c_[y, y]),
@@ -271,7 +292,7 @@ def test_bad_validation_rows(estimator_class, case):
         (np.arange(20) % 2, "groups must hold at least 3 groups, one to hold out; got 2"),
         (np.array([1, "a"] * 10, dtype=object), "groups must be all numbers or all text"),
         (np.zeros((20, 2)), "groups must have one entry for each of 20 samples"),
-        ("city", "groups must have one entry for each of 20 samples"),
+        ("city", "groups='city' names no column of X"),
     ],
 )
 def test_bad_groups(estimator_class, groups, message):
@@ -280,7 +301,7 @@ def test_bad_groups(estimator_class, groups, message):
 
 
 @pytest.mark.parametrize("blend", ["boosting", Ridge()])
-@pytest.mark.parametrize("given", [{}, {"X_val": X, "y_val": y}])
+@pytest.mark.parametrize("given", [{}, {"X_val": (X,), "y_val": (y,)}])
 def test_what_needs_rows_held_out(estimator_class, blend, given):
     needed = "X_val" if given else re.escape(f"blend={blend!r}")
     with pytest.raises(ValueError, match=f"early_stopping must not be False with {needed}"):
@@ -311,8 +332,9 @@ class _Broken(Ridge):
 
 @pytest.mark.parametrize("value", ["red", np.nan])
 def test_what_a_blend_does_not_take(estimator_class, value):
+    model = estimator_class(trend="auto", blend=Ridge(), categorical_features=[1])
     with pytest.raises(ValueError, match=r"blend=Ridge\(\) failed on X and y as given"):
-        estimator_class(trend="auto", blend=Ridge()).fit(with_value(X, value), y)
+        model.fit(with_value(X, value), y)
 
 
 def test_a_blend_that_predicts_nothing(estimator_class):
@@ -330,6 +352,7 @@ ANSWERS = [
     "predict",
     "predict_quantiles",
     "predict_interval",
+    "suspects",
     "novelty",
     "transform",
     "explain",

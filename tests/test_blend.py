@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import make_friedman1
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputRegressor
@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVR
 
 from skneighbors import NONARegressor
-from skneighbors._blend.boosting import TableBoosting
+from skneighbors._blend import BaggedBoosting
 from skneighbors._blend.share import share_of_second
 from skneighbors._target import Target
 from skneighbors._training.validation import HeldOut
@@ -66,10 +66,10 @@ def test_the_share_is_a_standard_error_below_the_best(weighted, n_targets):
             return np.average(((y - blend) ** 2).mean(-1), weights=weight)
 
         best = minimize_scalar(error, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
-        # The sandwich estimator of a regression of the residuals, clustered by row.
+        # The sandwich estimator of a weighted regression of the residuals, clustered by row.
         change, residual = second - y_hat, y - (1 - best) * y_hat - best * second
         bread = np.sum(weight * (change**2).sum(-1))
-        meat = np.sum(weight * (change * residual).sum(-1) ** 2)
+        meat = np.sum((weight * (change * residual).sum(-1)) ** 2)
         expected = max(0, best - np.sqrt(meat) / bread)
         parts = [torch.tensor(part, dtype=torch.float64) for part in (y, y_hat, weight, second)]
         held_out = held_out_of(parts[0], parts[1], parts[2] if weighted else None)
@@ -83,19 +83,16 @@ def test_shares_at_the_ends():
     assert share_of_second(held_out_of(y, y + 1, None), y + 1) == 0
 
 
-def test_weights_are_copies():
+@pytest.mark.parametrize("size", [1e-3, 1.0, 50.0])
+def test_the_share_does_not_depend_on_what_all_rows_weigh(size):
     rng = np.random.RandomState(0)
     y, y_hat, second = (torch.tensor(part) for part in rng.normal(size=(3, 1, 30, 1)))
-    weight = torch.tensor(rng.randint(1, 4, size=(1, 30)))
-    copies = [part.repeat_interleave(weight[0], 1) for part in (y, y_hat, second)]
-    weighted = share_of_second(held_out_of(y, y_hat, weight), second)
-    # The scale of low weights says nothing.
-    assert_allclose(
-        share_of_second(held_out_of(y, y_hat, 1e-3 * torch.ones_like(y[..., 0])), second),
-        share_of_second(held_out_of(y, y_hat, None), second),
-    )
-    copied = share_of_second(held_out_of(*copies[:2], None), copies[2])
-    assert_allclose(weighted, copied, rtol=1e-6)
+    for weight in (None, torch.tensor(rng.randint(1, 4, size=(1, 30)))):
+        heavy = size * (torch.ones(1, 30).double() if weight is None else weight)
+        assert_allclose(
+            share_of_second(held_out_of(y, y_hat, heavy), second),
+            share_of_second(held_out_of(y, y_hat, weight), second),
+        )
 
 
 @pytest.mark.parametrize(
@@ -113,8 +110,8 @@ def test_the_prediction_is_the_mean_by_shares(estimator_class, data, blend):
     assert 0 < share <= 1
     own, at_rows = model.blend_.predict(X_test), model.blend_.predict(X)
     if blend == "boosting":
-        assert isinstance(model.blend_, HistGradientBoostingRegressor)
-        own, at_rows = (part * y.std() + y.mean() for part in (own, at_rows))
+        assert isinstance(model.blend_, BaggedBoosting)
+        own, at_rows = (part.ravel() * y.std() + y.mean() for part in (own, at_rows))
     else:
         assert_allclose(own, clone(blend).fit(X, y).predict(X_test), rtol=1e-6)
     # Its residuals at the neighbours count, too.
@@ -186,7 +183,7 @@ def test_several_targets(estimator_class, data, blend):
     model.fit(X, np.column_stack([y, -1000 * y]))
     y_hat = model.predict(X_test)
     assert y_hat.shape == (100, 2)
-    assert isinstance(model.blend_, MultiOutputRegressor) == (not isinstance(blend, Ridge))
+    assert isinstance(model.blend_, MultiOutputRegressor) == hasattr(blend, "n_estimators")
     assert model.score(X_test, np.column_stack([y_test, -1000 * y_test])) > 0.3
 
 
@@ -238,7 +235,7 @@ def test_more_levels_than_boosting_takes():
     y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
     X = pd.DataFrame({"level": [f"level {i}" for i in level]})
     model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
-    own = model.blend_.predict(model._ask(X)[1].matrix)
+    own = model.blend_.predict(model._ask(X)[1].matrix).ravel()
     assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
 
 
@@ -257,20 +254,6 @@ def test_which_levels_boosting_knows_says_nothing_of_their_targets():
     model = NONARegressor(n_neighbors=None, trend="auto", blend="boosting", **QUICK)
     model.fit(noise, rng.normal(size=3200))
     assert model.blend_share_ < 0.3
-    own = TableBoosting(categorical_features=np.array([True]))
-    codes = np.arange(600.0)[:, None]
-    assert_array_equal(own.fit(codes, codes.ravel()).predict(codes), np.full(600, 299.5))
-
-
-def test_members_that_share_a_split_share_a_fit(data, monkeypatch):
-    X, _, y, _ = data
-    fits, fit = [], TableBoosting.fit
-    monkeypatch.setattr(TableBoosting, "fit", lambda *a: fits.append(1) or fit(*a))
-    model = NONARegressor(trend="auto", blend="boosting", **QUICK | dict(n_estimators=6))
-    model.fit(X, y, groups=np.arange(200) // 4)
-    assert len(fits) == 2
-    model.fit(X, y)
-    assert len(fits) == 2 + 7
 
 
 def test_extreme_scales(data):

@@ -1,6 +1,7 @@
 """scikit-learn's own checks, over the defaults and over variants."""
 
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
@@ -14,6 +15,7 @@ VARIANTS = {
         {"similarity": "cosine", "recipe": PLAIN},
         {"recipe": Recipe(batch_norm=False, numerical_embedding=None, dropout=0.1)},
         {**PAPER, "max_iter": 12},
+        {"blend": DecisionTreeRegressor(max_depth=3)},
     ],
     SoftStepKNNRegressor: [
         {"similarity": "l1", "softstep": "s2", "softstep_parameters": "global"},

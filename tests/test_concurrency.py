@@ -1,16 +1,21 @@
 """Threads that change one estimator at once, and processes forked beside a fit."""
 
 import copy
+import multiprocessing
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._model import engines
 from skneighbors._training.trainer import Trainer
+from skneighbors._utils.threads import map_batches, single_threaded, torch_threads
 
 SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
 
@@ -31,7 +36,8 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(8)))
-    assert len(model._model.numbering) == len(model._model.bank) == n_fit + 80
+    assert len(model._model.numbering) == model._model.bank.total_weight == n_fit + 80
+    assert len(model._model.bank) == n_fit + 8  # equal rows are one
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
     assert len(model._model.bank) == n_fit
@@ -80,11 +86,11 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
     thread_count(1)
     inside, go_on, epoch = threading.Event(), threading.Event(), Trainer.epoch
 
-    def waiting(self, validated):
+    def waiting(self, *args):
         if threading.current_thread() is beside:
             inside.set()
             go_on.wait()
-        return epoch(self, validated)
+        return epoch(self, *args)
 
     monkeypatch.setattr(Trainer, "epoch", waiting)
     dropping = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
@@ -125,3 +131,62 @@ def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
     finally:
         go_on.set()
         beside.join()
+
+
+def answer(model, X):
+    few = X[:300]
+    return [model.predict(X), model.predict_interval(few, 0.8), *model.kneighbors(few)]
+
+
+@forks
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_child_of_a_process_that_has_predicted_answers_the_same(
+    estimator_class, n_threads, thread_count, in_a_child
+):
+    thread_count(n_threads)
+    X, y = make_friedman1(n_samples=11_000, random_state=0)  # also the trees are in threads then
+    model = estimator_class(blend="boosting", **SMALL).fit(X[:300], y[:300])
+    expected, before = answer(model, X), model.predict(X[:3])
+
+    def child():
+        for part, same in zip(expected, answer(model, X), strict=True):
+            assert_array_equal(same, part)
+        again = pickle.loads(pickle.dumps(model)).append(X, y).forget(range(300))
+        assert again.predict(X[:600]).shape == (600,)
+        estimator_class(**SMALL).fit(X[:300], y[:300])
+
+    assert in_a_child(child)
+    assert torch.get_num_threads() == n_threads
+    assert_array_equal(model.predict(X[:3]), before)
+
+
+@forks
+def test_processes_of_a_pool_of_forks_predict(friedman, thread_count):
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("no process can be forked here")
+    thread_count(2)
+    X, _, y, _ = friedman
+    X = np.resize(X, (3000, X.shape[1]))
+    model = NONARegressor(**SMALL).fit(X[:200], y)
+    expected = model.predict(X)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for y_hat in pool.map_async(model.predict, [X, X]).get(timeout=60):
+            assert_array_equal(y_hat, expected)
+
+
+@forks
+@pytest.mark.parametrize("has_shared", [True, False])
+def test_only_children_of_threads_shared_get_one(has_shared, monkeypatch, thread_count, in_a_child):
+    monkeypatch.setattr(torch_threads, "_has_shared", False)
+    thread_count(3)
+    if has_shared:
+        map_batches(str, [1])
+
+    def child():
+        assert torch.get_num_threads() == (1 if has_shared else 3)
+        with single_threaded():
+            pass
+        assert torch.get_num_threads() == (1 if has_shared else 3)
+
+    assert in_a_child(child)
+    assert torch.get_num_threads() == 3

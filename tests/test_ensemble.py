@@ -237,9 +237,9 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
     trained_in = set()
     original = Trainer.epoch
 
-    def epoch(self, validate):
+    def epoch(self, *args):
         trained_in.add(threading.get_ident())
-        return original(self, validate)
+        return original(self, *args)
 
     monkeypatch.setattr(Trainer, "epoch", epoch)
     model = estimator_class(n_estimators=3, batch_size=64, max_iter=15, random_state=0)
@@ -308,10 +308,10 @@ def test_interrupt_of_members_apart(estimator_class, friedman, apart, thread_cou
     thread_count(2)
     original, count = ParallelTrainers.epoch, itertools.count(1)
 
-    def epoch(self, validate):
+    def epoch(self, *args):
         if next(count) == 4:
             raise KeyboardInterrupt
-        return original(self, validate)
+        return original(self, *args)
 
     monkeypatch.setattr(ParallelTrainers, "epoch", epoch)
     before = threading.active_count()
@@ -329,11 +329,11 @@ def test_one_member_apart_that_is_not_finite_stops_all(
     thread_count(2)
     original = Trainer.epoch
 
-    def epoch(self, validate):
+    def epoch(self, *args):
         if self.n_epochs == 3 and self is self.team[-1]:
             with torch.no_grad():
                 self.weights.vectors[0].fill_(torch.nan)
-        return original(self, validate)
+        return original(self, *args)
 
     def init(self, *args):
         original_init(self, *args)

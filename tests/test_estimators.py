@@ -317,7 +317,7 @@ def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, ca
     estimator_class(max_iter=2, verbose=1).fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "2/2" in err
+    assert "epoch 2 of at most 2" in err
     assert "validation_r2" in err
 
 
@@ -331,8 +331,9 @@ def test_without_a_bar_lines_tell_the_time_left(estimator_class, friedman, monke
     out, err = capfd.readouterr()
     assert out == ""
     first, *_, last = err.splitlines()
-    assert re.match(r"epoch 1/3, \d+ s left, loss=\S+, validation_r2=\S+, best=\S+$", first)
-    assert last.startswith("epoch 3/3, 0 s left")
+    says = r"epoch 1 of at most 3, at most \d+ s left, loss=\S+, validation_r2=\S+, best=\S+$"
+    assert re.match(says, first)
+    assert last.startswith("epoch 3 of at most 3, at most 0 s left")
 
 
 def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
@@ -347,13 +348,36 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     noise = np.random.RandomState(0).normal(size=len(X))
     model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
     assert model.n_iter_ < model.plan_.max_iter  # stopped, and trained again
-    last = capfd.readouterr().err.rstrip().split("\r")[-1]
+    first, *_, last = capfd.readouterr().err.strip().split("\r")
+    assert f"epoch 0 of at most {model.plan_.max_iter} " in first
     assert "on all rows" in last
     assert f"best={max(model.validation_scores_):.4f}" in last
     assert "validation_r2" not in last
-    shown, total = last.split("|")[2].split()[0].split("/")
-    assert shown == total
-    assert int(total) == model.n_iter_ + model.best_iter_
+    n_epochs = model.n_iter_ + model.best_iter_
+    assert f"epoch {n_epochs} of at most {n_epochs} " in last
+
+
+@pytest.mark.parametrize("order", [None, np.arange(200.0)])
+def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, order):
+    """It never grows, no epoch exceeds it, and a training anew is known to the epoch."""
+    told = []
+
+    def lines(**kwargs):
+        told.append(bar := progress._Lines(**kwargs))
+        bar.totals = []
+        bar.update = lambda: bar.totals.append(bar.total)
+        bar.refresh = lambda: None
+        return bar
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=lines))
+    noise = np.random.RandomState(0).normal(size=200)
+    model = NONARegressor(verbose=1, n_estimators=1, random_state=0)
+    model.fit(friedman[0], noise, order=order)
+    (bar,) = told
+    assert bar.totals == sorted(bar.totals, reverse=True)
+    assert len(bar.totals) <= min(bar.totals)
+    assert len(bar.totals) > model.n_iter_  # trained anew
+    assert set(bar.totals[model.n_iter_ :]) == {len(bar.totals)}
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import zipfile
 from functools import cache
@@ -24,6 +25,10 @@ from sklearn.linear_model import Ridge
 
 import skneighbors
 from skneighbors import PAPER, ModelFileError, NONARegressor, SoftStepKNNRegressor, load
+from skneighbors._archive import models
+
+# Few rows have weight; what intervals warn of then has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
 
 # How many changed files are tried; more once, by hand.
 N_CHANGED = int(os.environ.get("SKNEIGHBORS_N_CHANGED_FILES", "300"))
@@ -99,7 +104,8 @@ def answers(model, X):
         model.transform(X),
     ]
     why = model.explain(X)
-    return [*model_answers, why.labels, why.adjustments]
+    suspects = model.suspects(5)
+    return [*model_answers, why.labels, why.adjustments, suspects.labels, suspects.scores]
 
 
 def assert_same(model, other, X):
@@ -150,6 +156,18 @@ def test_the_papers_model(tmp_path):
 def test_only_the_fitted_are_saved(estimator_class, tmp_path):
     with pytest.raises(NotFittedError):
         estimator_class().save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_missing_is_named_before_any_work(tmp_path, monkeypatch):
+    X, y = make_numbers(1)
+    model, folder = NONARegressor(**SMALL).fit(X, y), tmp_path / "missing"
+    monkeypatch.setattr(models, "pack_model", None)
+    with pytest.raises(FileNotFoundError, match=re.escape(f"There is no folder {folder} to save")):
+        model.save(folder / "model")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=re.escape(f"There is no folder {folder} to save")):
+        model.save("missing/model")
     assert not list(tmp_path.iterdir())
 
 
@@ -319,8 +337,10 @@ def test_tensors_that_were_edited(good, tmp_path):
         "model.numbering.row_of": lambda a: a + 10**6,
         "model.bank.held_out.rows": lambda a: a + 10**6,
         "model.encoder.coded": lambda a: a + 100,
-        "model.second.regressor.trees.0.left": lambda a: a + 10**6,
-        "model.second.regressor.trees.0.chosen": lambda a: a + 10**6,
+        "model.second.regressor.bags.0.0.trees.sizes": lambda a: a + 1,
+        "model.second.regressor.bags.0.0.trees.feature": lambda a: a + 100,
+        "model.second.regressor.bags.0.0.trees.chosen": lambda a: a + 10**6,
+        "model.second.regressor.bags.0.0.trees.is_category": lambda a: ~a,
         "model.matrix": lambda a: a.astype(np.float32),
         "network.embedder.layers.0.linear.weight": lambda a: a[:, :, :-1],
     }
@@ -329,6 +349,26 @@ def test_tensors_that_were_edited(good, tmp_path):
         write(tmp_path / "edited", metadata["skneighbors"], edited)
         with pytest.raises(ModelFileError, match=name.split(".")[-1]):
             load(tmp_path / "edited")
+    for name, change in {"codes": lambda a: a + 300, "n_levels": lambda a: a + 1}.items():
+        own = f"model.second.regressor.bags.0.0.encoder.{name}"
+        write(tmp_path / "edited", metadata["skneighbors"], arrays | {own: change(arrays[own])})
+        with pytest.raises(ModelFileError, match="encoder"):
+            load(tmp_path / "edited")
+    for change in (lambda a: a + 10**6, lambda a: 0 * a, lambda a: a * 2):  # past the end, round
+        for side in ("left", "right"):
+            name = f"model.second.regressor.bags.0.0.trees.{side}"
+            edited = arrays | {name: change(arrays[name])}
+            write(tmp_path / "edited", metadata["skneighbors"], edited)
+            with pytest.raises(ModelFileError, match=rf"{side}|leads nowhere"):
+                load(tmp_path / "edited")
+    as_tensor = metadata["skneighbors"].replace(
+        '{"array":"model.second.regressor.bags.0.0.trees.feature"}',
+        '{"tensor":"model.second.regressor.bags.0.0.trees.feature"}',
+    )
+    assert as_tensor != metadata["skneighbors"]
+    write(tmp_path / "edited", as_tensor, arrays)
+    with pytest.raises(ModelFileError, match="no array"):
+        load(tmp_path / "edited")
     missing = {name: array for name, array in arrays.items() if name != "model.bank.z_n"}
     write(tmp_path / "edited", metadata["skneighbors"], missing)
     with pytest.raises(ModelFileError, match=r"model\.bank\.z_n"):

@@ -49,6 +49,7 @@ def test_how_sure_and_how_far_on_the_gpu(estimator_class, friedman):
         there = getattr(model, method)(X_test)
         assert_allclose(getattr(here, method)(X_test), there, rtol=1e-6, atol=1e-9)
     assert_allclose(here.predict(X_test, return_std=True), model.predict(X_test, return_std=True))
+    assert_allclose(here.suspects().scores, model.suspects().scores, rtol=1e-6)
     assert_allclose(here.kneighbors(X_test)[0], model.kneighbors(X_test)[0])
 
 

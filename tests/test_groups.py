@@ -1,19 +1,27 @@
 """Whose rows are whose neighbours: groups, and rows given for validation."""
 
+import datetime
+from decimal import Decimal
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import TrainingSamples, draw_groups
+from skneighbors._columns import EnsembleSplit, TrainingSamples
+from skneighbors._columns.checks import check_groups
 from skneighbors._network import NeighborNetwork
 from skneighbors._target import Target
 from skneighbors._training.loop import Training
@@ -37,25 +45,55 @@ def friedman_rows(friedman):
     return X, y, X_test, y_test
 
 
+@pytest.mark.parametrize("n_members", [1, 3])
 @pytest.mark.parametrize("wanted", [1, 15, 60, 190, 400])
-def test_groups_are_drawn_whole(wanted):
+def test_groups_are_drawn_whole(wanted, n_members):
     groups = np.random.RandomState(1).randint(20, size=400)
+    sizes = np.bincount(groups)
     for seed in range(9):
-        held_out = draw_groups(groups, wanted, np.random.RandomState(seed))
-        assert not set(groups[held_out]) & set(groups[~held_out])
-        assert min(wanted, 200 - np.bincount(groups).max()) <= held_out.sum() <= 200
-        # No group too many.
-        sizes = np.bincount(groups)[np.unique(groups[held_out])]
-        assert held_out.sum() - sizes.max() < wanted
+        split = EnsembleSplit.draw_groups(groups, wanted, n_members, np.random.RandomState(seed))
+        assert split.train.shape[0] == split.validation.shape[0] == n_members
+        n_neither = 400 - split.train.shape[1] - split.validation.shape[1]
+        assert n_neither <= (n_members > 1) * sizes.max()
+        for train, held_out in zip(*map(np.asarray, split), strict=True):
+            assert_array_equal(train, np.unique(train))
+            assert_array_equal(held_out, np.unique(held_out))
+            assert not set(groups[train]) & set(groups[held_out])
+            assert min(wanted, 200 - sizes.max()) <= len(held_out) <= 200
+            # No group too many.
+            own = sizes[np.unique(groups[held_out])]
+            assert own.sum() - own.max() < wanted or n_members > 1
+
+
+def test_members_hold_out_other_groups():
+    groups = np.repeat(np.arange(40), 3)
+    for seed in range(9):
+        split = EnsembleSplit.draw_groups(groups, 20, 4, np.random.RandomState(seed))
+        assert len(np.unique(split.validation)) == 4 * 21
+        # Once each has been, they are again.
+        split = EnsembleSplit.draw_groups(groups, 20, 7, np.random.RandomState(seed))
+        counts = np.bincount(split.validation.flatten())
+        assert set(counts) == {1, 2}
+
+
+def test_groups_are_drawn_whatever_their_names():
+    groups = np.random.RandomState(1).randint(20, size=400)
+    other = np.random.RandomState(2).permutation(20)[groups] * 3 - 7
+    splits = [
+        EnsembleSplit.draw_groups(own, 60, 3, np.random.RandomState(0)) for own in (groups, other)
+    ]
+    for rows, others in zip(*splits, strict=True):
+        assert_array_equal(rows, others)
 
 
 @pytest.mark.parametrize("sizes", [(97, 1, 1, 1), (60, 30, 10), (34, 33, 33), (1, 1, 1)])
 def test_most_rows_and_two_groups_are_left(sizes):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     for seed in range(9):
-        held_out = draw_groups(groups, 15, np.random.RandomState(seed))
-        assert 0 < held_out.sum() <= max(len(groups) / 2, min(sizes))
-        assert len(set(groups[~held_out])) >= 2
+        split = EnsembleSplit.draw_groups(groups, 15, 3, np.random.RandomState(seed))
+        for train, held_out in zip(*map(np.asarray, split), strict=True):
+            assert 0 < len(held_out) <= max(len(groups) / 2, min(sizes))
+            assert len(set(groups[train])) >= 2
 
 
 @pytest.mark.slow
@@ -89,7 +127,9 @@ def test_a_query_whose_neighbours_are_all_of_its_group(estimator_class):
     X, y = np.random.RandomState(0).normal(size=(2, 30))
     groups = np.r_[np.zeros(29), 1]
     with pytest.raises(ValueError, match="at least 2 groups to train on"):
-        estimator_class(**QUICK).fit(X[:, None], y, groups=np.zeros(30), X_val=X[:, None], y_val=y)
+        estimator_class(**QUICK).fit(
+            X[:, None], y, groups=np.zeros(30), X_val=X[:9, None], y_val=y[:9]
+        )
     model = estimator_class(early_stopping=False, **QUICK).fit(X[:, None], y, groups=groups)
     assert np.isfinite(model.predict(X[:, None])).all()
 
@@ -111,7 +151,7 @@ def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
 
 def test_groups_are_held_out_together_by_all_members(episodes, monkeypatch):
     X, y, groups = episodes
-    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, (None,) * 3, Target)
+    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, None, (None,) * 3, Target)
     trainings, run = [], Training.run
     monkeypatch.setattr(Training, "run", lambda self: trainings.append(self) or run(self))
     model = NONARegressor(**QUICK)
@@ -131,6 +171,123 @@ def test_names_of_groups_do_not_matter(estimator_class, episodes):
     expected = estimator_class(**QUICK).fit(X, y, groups=groups).predict(X)
     for names in (groups + 7.5, [f"{group:02d}" for group in groups], pd.Series(groups)):
         assert_array_equal(estimator_class(**QUICK).fit(X, y, groups=names).predict(X), expected)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_column_is_as_good_by_its_name(estimator_class, episodes, library):
+    X, y, groups = episodes
+    own = {
+        "number": groups,
+        "text": [f"group {group}" for group in groups],
+        "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(groups, unit="D"),
+        "b": X[:, 0],
+    }
+    table, params = library(own), QUICK | dict(max_iter=1, blend=None)
+    expected = estimator_class(**params).fit(table, y, groups=groups)
+    assert expected.n_features_in_ == 4
+    for name in ("number", "text", "day"):
+        model = estimator_class(**params).fit(table, y, groups=name)
+        assert model.n_features_in_ == 4
+        assert_array_equal(model.predict(table), expected.predict(table))
+
+
+def test_a_group_of_no_weight_stands_in_a_column_too():
+    """Its level is none that the reader keeps."""
+    X = pd.DataFrame({"who": np.repeat(["a", "b", "c", "d"], 5), "x": np.arange(20.0)})
+    weight = np.where(X["who"] == "d", 0.0, 1.0)
+    model = NONARegressor(**QUICK).fit(X, X["x"], weight, groups="who")
+    expected = NONARegressor(**QUICK).fit(X[:15], X["x"][:15], groups="who")
+    assert_array_equal(model.predict(X[:15]), expected.predict(X[:15]))
+
+
+NAMED = pd.DataFrame({"who": ["a", "b", None] * 10, "one": [1] * 30, "x": np.arange(30.0)})
+
+
+@pytest.mark.parametrize(
+    ("X", "groups", "message"),
+    [
+        (NAMED, "wh", r"groups='wh' names no column of X: there are 'who', 'one', 'x'\."),
+        (NAMED.join(NAMED.add_prefix("y")), "wh", r"of X: there are 'who', .*, \.\.\.\."),
+        (NAMED, "who", r"groups='who' contains NaN, None or NA; every sample"),
+        (NAMED, "one", r"groups must hold at least 2 groups to train on; got 1"),
+        (NAMED[["x"]].to_numpy(), "x", r"groups='x' names no column of X: it has no names\. Give"),
+        (
+            NAMED,
+            ["who"],
+            r"groups must have one entry .* \(1,\)\. A column can be given by its name",
+        ),
+    ],
+)
+def test_columns_that_name_no_groups(X, groups, message):
+    with pytest.raises(ValueError, match=message):
+        NONARegressor(**QUICK).fit(X, np.arange(30.0), groups=groups)
+
+
+@pytest.mark.parametrize("argument", ["groups", "order"])
+def test_a_feature_extractor_s_columns_have_no_names(argument):
+    model = NONARegressor(feature_extractor=torch.nn.Flatten, **QUICK)
+    with pytest.raises(ValueError, match=rf"{argument}='x' names no .*: a feature_extractor reads"):
+        model.fit(NAMED[["x"]], np.arange(30.0), **{argument: "x"})
+
+
+def test_a_name_reaches_a_fit_in_a_search_and_a_pipeline(episodes):
+    X, y, groups = episodes
+    table = pd.DataFrame({"who": groups, "x": X[:, 0]})
+    own = NONARegressor(blend=None, **QUICK)
+    expected = clone(own).fit(table, y, groups=groups).predict(table)
+    pipeline = make_pipeline("passthrough", own)
+    pipeline.fit(table, y, nonaregressor__groups="who")
+    assert_array_equal(pipeline.predict(table), expected)
+    with config_context(enable_metadata_routing=True):
+        model = clone(own).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"trend": ["auto"]}, cv=2).fit(table, y, groups="who")
+        assert_array_equal(search.predict(table), expected)
+
+
+SAME_GROUPS = {
+    "texts": np.array(["a", "b", "b"]),
+    "objects": np.array(["a", "b", "b"], dtype=object),
+    "text of NumPy": np.array(["a", "b", "b"], dtype=np.dtypes.StringDType()),
+    "category": pd.Series(["a", "b", "b"], dtype="category"),
+    "polars": pl.Series(["a", "b", "b"], dtype=pl.Categorical),
+    "narwhals": nw.from_native(pl.Series(["a", "b", "b"]), series_only=True),
+    "Arrow": pa.chunked_array([pa.array(["a", "b", "b"]).dictionary_encode()]),
+    "singles": np.float32([0.1, 0.2, 0.2]),
+    "of one value": [0.1, np.float32(0.2), Decimal("0.2")],
+    "nullable": pd.Series([1, 2, 2], dtype="Int64"),
+    "bools": [False, True, True],
+    "days": pd.to_datetime(["2020", "2021", "2021"]),
+    "days as objects": [datetime.date(2020, 1, 1), *pd.to_datetime(["2021", "2021"])],
+    "intervals": pd.cut(pd.Series([1, 5, 6]), [0, 3, 9]),
+}
+
+
+@pytest.mark.parametrize("groups", SAME_GROUPS.values(), ids=SAME_GROUPS)
+def test_groups_are_found_by_value(groups):
+    codes = check_groups(groups, 3)
+    assert codes.dtype.kind == "i"
+    assert codes.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1, "1", 2], r"all numbers or all text; got 1 and '1'"),
+        ((1.5, True, 2), r"all numbers or all text; got 1.5 and True"),
+        ([1.0, float("nan"), 2.0], "contains NaN, None or NA"),
+        (["a", float("nan"), "b"], "contains NaN, None or NA"),
+        (["a", None, "b"], "contains NaN, None or NA"),
+        (pd.Series([1, None, 2], dtype="Int64"), "contains NaN, None or NA"),
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "contains NaN, None or NA"),
+        (pl.Series([1, None, 2]), "contains NaN, None or NA"),
+        (pa.array(["a", None, "b"]).dictionary_encode(), "contains NaN, None or NA"),
+        ([{"a": "b" * 1000}] * 3, r"all numbers or all text; got \{'a': 'bbb.*\.\.\."),
+    ],
+)
+def test_groups_that_are_none(groups, message):
+    with pytest.raises(ValueError, match=message) as error:
+        check_groups(groups, 3)
+    assert len(str(error.value)) < 300
 
 
 def test_groups_work_with_near_rows_and_a_blend_and_harm(episodes, auto):
@@ -233,6 +390,51 @@ def test_validation_rows_through_a_pipeline(friedman_rows):
         pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
         pipeline.fit(X, y, X_val=X_val, y_val=y_val)
     assert_array_equal(pipeline.predict(X_val), expected.predict(scaler.transform(X_val)))
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, pd.DataFrame, list])
+@pytest.mark.parametrize("n_rows", [100, 30])  # as many as in X, or others
+def test_no_fold_cuts_validation_rows_in_tuples(friedman_rows, n_rows, as_given):
+    X, y, X_val, y_val = (part[:100] for part in friedman_rows)
+    weight = np.arange(1, n_rows + 1)
+    given = dict(X_val=as_given(X_val[:n_rows]), y_val=y_val[:n_rows], sample_weight_val=weight)
+    wrapped = {name: (part,) for name, part in given.items()}
+    model = NONARegressor(**QUICK)
+    found = cross_validate(model, X, y, cv=3, params=wrapped, return_estimator=True)
+    for (train, _), fitted in zip(KFold(3).split(X), found["estimator"], strict=True):
+        expected = NONARegressor(**QUICK).fit(X[train], y[train], **wrapped)
+        assert_array_equal(fitted.predict(X), expected.predict(X))
+        assert fitted.validation_scores_ == expected.validation_scores_
+    search = GridSearchCV(model, {"softstep": [None]}, cv=3).fit(X, y, **wrapped)
+    expected = NONARegressor(softstep=None, **QUICK).fit(X, y, **wrapped)
+    assert_array_equal(search.predict(X), expected.predict(X))
+    assert search.cv_results_["split0_test_score"].shape == (1,)
+
+
+def test_validation_rows_as_many_as_those_of_a_fold_are_refused(friedman_rows):
+    X, y, X_val, y_val = (part[:100] for part in friedman_rows)
+    given = dict(X_val=X_val, y_val=y_val)
+    with pytest.raises(ValueError, match="X_val has as many rows as X, 50, as where a search has"):
+        cross_validate(NONARegressor(**QUICK), X, y, cv=2, params=given, error_score="raise")
+    whole = NONARegressor(**QUICK).fit(X, y, X_val=(X_val,), y_val=(y_val,))
+    expected = NONARegressor(**QUICK).fit(
+        X,
+        y,
+        X_val=np.r_[X_val, X_val[:1]],
+        y_val=np.r_[y_val, 0],
+        sample_weight_val=[1] * 100 + [0],
+    )
+    assert_allclose(whole.predict(X), expected.predict(X))
+
+
+def test_wrapped_validation_rows_through_a_pipeline(friedman_rows):
+    X, y, X_val, y_val = friedman_rows
+    with config_context(enable_metadata_routing=True):
+        model = NONARegressor(**QUICK).set_fit_request(X_val=True, y_val=True)
+        pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
+        expected = pipeline.fit(X, y, X_val=X_val, y_val=y_val).predict(X_val)
+        y_hat = pipeline.fit(X, y, X_val=(X_val,), y_val=(y_val,)).predict(X_val)
+    assert_array_equal(y_hat, expected)
 
 
 def test_with_a_feature_extractor(estimator_class, friedman_rows):

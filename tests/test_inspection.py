@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,12 +19,13 @@ from skneighbors.inspection import (
     IntervalDisplay,
     NeighborsDisplay,
     SoftStepDisplay,
+    SuspectsDisplay,
 )
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-DISPLAYS = [EmbeddingDisplay, IntervalDisplay, NeighborsDisplay, SoftStepDisplay]
+DISPLAYS = [EmbeddingDisplay, IntervalDisplay, NeighborsDisplay, SoftStepDisplay, SuspectsDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +57,8 @@ def plot(display, model, X, y, **options):
         return display.from_estimator(model, X[:1], n_neighbors=3, **options)
     if display is SoftStepDisplay:
         return display.from_estimator(model, X, **options)
+    if display is SuspectsDisplay:
+        return display.from_estimator(model, n_rows=4, **options)
     if display is EmbeddingDisplay:
         options = {"method": "pca", **options}
     return display.from_estimator(model, X, y, **options)
@@ -71,7 +75,7 @@ def test_from_estimator_returns_what_is_drawn_again(display, fit, friedman):
     shown.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize("display", [EmbeddingDisplay, SoftStepDisplay])
+@pytest.mark.parametrize("display", [EmbeddingDisplay, SoftStepDisplay, SuspectsDisplay])
 def test_draws_on_axes_given(display, fit, friedman):
     _, X, _, y = friedman
     figure, axes = plt.subplots(1, 2)
@@ -102,6 +106,29 @@ def test_refuses_estimators_that_are_not_fitted_or_others(display, friedman):
         plot(display, NONARegressor(), X, y)
     for other in (Ridge(), make_pipeline(StandardScaler(), NONARegressor())):
         with pytest.raises(TypeError, match=rf"{display.__name__} needs a fitted NONARegressor"):
+            plot(display, other, X, y)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_says_where_an_estimator_of_ours_is(display, fit, friedman):
+    X, _, y, _ = friedman
+    pipeline = make_pipeline(StandardScaler(), fit())
+    search, of_pipeline = (GridSearchCV(own, {}) for own in (fit(), pipeline))
+    for other, message in (
+        (pipeline, r"Pipeline\. Give estimator\[-1\], and estimator\[:-1\]\.transform\(X\) for X"),
+        (search, r"GridSearchCV\.$"),  # not fitted yet
+    ):
+        with pytest.raises(TypeError, match=message):
+            plot(display, other, X, y)
+    search.best_estimator_, of_pipeline.best_estimator_ = fit(), pipeline
+    for other, message in (
+        (search, r"GridSearchCV\. Give estimator\.best_estimator_\.$"),
+        (
+            of_pipeline,
+            r"Give estimator\.best_estimator_\[-1\], and estimator\.best_estimator_\[:-1\]",
+        ),
+    ):
+        with pytest.raises(TypeError, match=message):
             plot(display, other, X, y)
 
 
@@ -202,7 +229,7 @@ def test_neighbors_and_intervals_of_one_of_several_targets(fit, friedman):
     shown = IntervalDisplay.from_estimator(model, X, Y, target=1)
     np.testing.assert_array_equal(shown.y_true, -y)
     np.testing.assert_array_equal(shown.interval, model.predict_interval(X)[:, 1])
-    for display in (NeighborsDisplay, IntervalDisplay, EmbeddingDisplay):
+    for display in (NeighborsDisplay, IntervalDisplay, EmbeddingDisplay, SuspectsDisplay):
         with pytest.raises(ValueError, match=r"target must be an int from 0 to 1; got 2"):
             plot(display, model, X, Y, target=2)
 
@@ -448,3 +475,51 @@ def test_keywords_reach_the_artists(fit, friedman):
     )
     assert shown.bars_[0].get_linewidth()[0] == 4
     assert shown.points_.get_sizes()[0] == 9
+
+
+def test_suspects_are_those_of_the_estimator(fit, estimator_class):
+    model = fit(estimator_class, n_targets=2)
+    shown = SuspectsDisplay.from_estimator(model, 4, 0.8, target=1)
+    own, places = model.suspects(4, 0.8), range(4)
+    targets, expected = (
+        np.column_stack([part[:, 1], places]) for part in (own.targets, own.expected)
+    )
+    np.testing.assert_allclose(shown.points_.get_offsets(), targets)
+    np.testing.assert_allclose(shown.expected_points_.get_offsets(), expected)
+    ends = np.array(shown.bars_.get_segments())
+    np.testing.assert_allclose(ends[:, :, 0], own.interval[:, 1])
+    np.testing.assert_array_equal(ends[:, :, 1], np.repeat(places, 2).reshape(-1, 2))
+    assert names_on(shown.ax_) == [*map(str, own.labels)]
+    bottom, top = shown.ax_.get_ylim()
+    assert bottom > top  # the most suspect is above
+    entries = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert entries == ["target", "expected", "interval"]
+
+
+def test_intervals_without_ends_are_not_drawn(fit, friedman):
+    X, _, y, _ = friedman
+    with (
+        pytest.warns(UserWarning, match="needs at least 999 rows"),
+        pytest.raises(ValueError, match=r"draws no infinite .* confidence_level=0\.999: lower it"),
+    ):
+        IntervalDisplay.from_estimator(fit(), X, y, 0.999)
+
+
+def test_suspects_without_an_end_have_no_bar(fit):
+    with pytest.warns(UserWarning, match="These intervals are infinite"):
+        shown = SuspectsDisplay.from_estimator(fit(), 4, 0.999)
+    assert len(shown.bars_.get_segments()) == 0
+    assert len(shown.expected_points_.get_offsets()) == 4
+    shown.figure_.canvas.draw()
+
+
+def test_suspects_drawn_as_asked(fit):
+    shown = SuspectsDisplay.from_estimator(
+        fit(),
+        4,
+        bar_kwargs={"alpha": 0.5},
+        point_kwargs={"s": 9},
+        expected_point_kwargs={"marker": "o"},
+    )
+    assert shown.bars_.get_alpha() == 0.5
+    assert shown.points_.get_sizes() == [9]

@@ -211,6 +211,15 @@ def test_memory_does_not_grow_over_50_fits(estimator_class, friedman):
     assert growth < 200 * 64 * 8
 
 
+def test_dask_tells_fits_of_the_same_parameters_apart(friedman):
+    tokenize = pytest.importorskip("dask.tokenize").tokenize
+    X, _, y, _ = friedman
+    models = [NONARegressor(max_iter=1, random_state=0).fit(X, own) for own in (y, y, -y)]
+    tokens = [tokenize(model) for model in models]
+    assert tokens[0] == tokens[1] != tokens[2]
+    assert tokenize(NONARegressor(max_iter=2)) != tokenize(NONARegressor(max_iter=3))
+
+
 def test_nothing_but_what_prediction_needs_is_kept(friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=1).fit(X, y)
@@ -219,7 +228,10 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     network = sum(parameter.nbytes for parameter in model._model.bank.network.parameters())
     fitted = model._model
     bank = fitted.bank.z_n.nbytes + fitted.bank.values.nbytes + fitted.matrix.nbytes
-    assert len(buffer.getvalue()) < 1.1 * (network + bank) + 50_000
+    bags = [bag for bags in model.blend_.bags for bag in bags]
+    trees = [part for bag in bags for part in vars(bag.trees).values()]
+    second = sum(part.nbytes for part in trees if isinstance(part, np.ndarray))
+    assert len(buffer.getvalue()) < 1.1 * (network + bank + second) + 50_000
 
 
 @pytest.mark.slow
@@ -232,7 +244,11 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
             model = estimator_class(max_iter=2, random_state=0).fit(X, y)
             few = [getattr(model, name)(X) for name in ("predict", "transform", "novelty")]
             few += [*model.kneighbors(X), model.predict_quantiles(X), model.predict_interval(X)]
-            few += [model.explain(X).adjustments, model.neighbor_weights(X).toarray()]
+            few += [
+                model.suspects().scores,
+                model.explain(X).adjustments,
+                model.neighbor_weights(X).toarray(),
+            ]
             few += [model.explain(X[:3], by_column=True).by_column.adjustments]
             model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
             answers.append((*few, model.predict(X[:130])))

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import draw_groups
+from skneighbors._columns import EnsembleSplit
 from skneighbors._plan import TABLE, Plan, make_plan, values_for
 
 SMALL = dict(max_iter=2, n_estimators=1, hidden_layer_sizes=4, random_state=0)
@@ -148,10 +148,10 @@ def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():
     for given, n_epochs, near in [
-        ({}, 52, 4),
-        ({"context_size": 128}, 69, 4),
-        ({"context_neighbors": None}, 104, None),
-        ({"context_size": None}, 104, None),
+        ({}, 34, 4),
+        ({"context_size": 128}, 45, 4),
+        ({"context_neighbors": None}, 68, None),
+        ({"context_size": None}, 68, None),
     ]:
         plan = plan_for(NONARegressor(recipe=Recipe(**given)), 4000)
         assert (plan.max_iter, plan.recipe.context_neighbors) == (n_epochs, near)
@@ -236,22 +236,22 @@ def test_groups_of_many_rows_are_drawn_alike(estimator_class):
     model, plans, drawn = estimator_class(), [], []
     for _ in range(2):
         n_validation = plan_for(model, 8000).n_validation
-        is_held_out = draw_groups(groups, n_validation, np.random.RandomState(0))
-        plan = plan_for(model, 8000, n_drawn=int(is_held_out.sum()))
+        split = EnsembleSplit.draw_groups(groups, n_validation, 2, np.random.RandomState(0))
+        plan = plan_for(model, 8000, drawn=tuple(rows.shape[1] for rows in split))
         plans.append(all_of(plan))
-        drawn.append(is_held_out)
+        drawn.append(split.validation)
         model = estimator_class(**plan.params)
     assert_array_equal(*drawn)
     assert plans[0] == plans[1]
 
 
 @pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 2000, 6000, 20_000])
-@pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"n_drawn": 1}])
+@pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"drawn": (1, 1)}])
 @pytest.mark.parametrize(
     "params", [{}, {"blend": Ridge()}, {"recipe": Recipe(sharpness="held-out")}]
 )
 def test_a_plan_of_the_parameters_of_a_plan_is_the_same(estimator_class, n_samples, known, params):
-    if "n_drawn" in known:  # so rows are held out
+    if "drawn" in known:  # so rows are held out
         params = params | {"early_stopping": True}
     plan = plan_for(estimator_class(**params), n_samples, **known)
     again = plan_for(estimator_class(**plan.params), n_samples, **known)

@@ -115,6 +115,16 @@ def test_counts_are_predicted(model, n_targets):
     assert_array_equal(again.predict(X), y_hat)
 
 
+@pytest.mark.filterwarnings("ignore:No rows were held out")
+def test_suspects_are_counts(model, n_targets):
+    _, y = make_counts(n_targets)
+    suspects = model.suspects(len(y))
+    assert_allclose(suspects.targets, y[suspects.samples], atol=1e-9)
+    low, high = np.moveaxis(suspects.interval, -1, 0)
+    assert (low >= 0).all()
+    assert ((low <= suspects.expected) & (suspects.expected <= high)).all()
+
+
 def test_comparables_are_logarithms(model, n_targets, blend):
     X, y = make_counts(n_targets)
     queries = np.concatenate([make_counts(seed=1)[0][:20], 5 * X[:3]])
@@ -185,7 +195,7 @@ def test_no_counts(model, n_targets):
     unfitted = type(model)(**QUICK)
     for call in (
         lambda: unfitted.fit(X, wrong),
-        lambda: unfitted.fit(X, y, X_val=X, y_val=wrong),
+        lambda: unfitted.fit(X, y, X_val=(X,), y_val=(wrong,)),
         lambda: model.append(X, wrong),
     ):
         with pytest.raises(ValueError, match="y holds counts below 0"):
@@ -195,7 +205,7 @@ def test_no_counts(model, n_targets):
 
 def test_counts_given_for_validation(kind):
     (X, y), (X_val, y_val) = make_counts(), make_counts(seed=1)
-    model = kind(**BLENDS["a regressor"], **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
+    model = kind(**BLENDS["a regressor"], **QUICK).fit(X, y, X_val=(X_val,), y_val=(y_val,))
     low, high = model.predict_interval(X_val, 0.75).T
     assert np.mean((low <= y_val) & (y_val <= high)) >= 0.75  # of the very rows that say how wide
     assert (low >= 0).all()

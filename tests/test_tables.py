@@ -3,12 +3,16 @@
 import datetime
 import functools
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingRegressor
+from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_val_score
 
@@ -71,6 +75,7 @@ def test_every_kind_of_column_says_something():
         assert without.score(X_TEST.drop(columns=name), Y_TEST) < full - 0.02, name
 
 
+@pytest.mark.filterwarnings("ignore:Text is read as categories")
 def test_what_levels_are_called_does_not_matter(estimator_class, expected):
     names = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
     renamed = [part.assign(city=part.city.map(names)) for part in (X, X_TEST)]
@@ -158,6 +163,33 @@ def test_weights_are_copies(estimator_class):
     assert_allclose(weighted.predict(X_TEST), copied.predict(X_TEST), rtol=1e-10)
 
 
+def test_one_row_of_weight_two_is_two_rows(estimator_class):
+    once = estimator_class(**QUICK).fit(X[:1], y[:1], sample_weight=[2])
+    twice = estimator_class(**QUICK).fit(X.iloc[[0, 0]], y[[0, 0]])
+    assert_array_equal(once.predict(X_TEST), twice.predict(X_TEST))
+    with pytest.raises(ValueError, match="got 1 sample"):
+        estimator_class(**QUICK).fit(X[:1], y[:1], sample_weight=[1])
+
+
+@pytest.mark.parametrize("wrap", ["narwhals", "dask"])
+def test_frames_of_other_libraries_have_names(estimator_class, expected, wrap):
+    if wrap == "narwhals":
+        wrap = nw.from_native
+    else:
+        wrap = functools.partial(
+            pytest.importorskip("dask.dataframe").from_pandas, npartitions=3, sort=False
+        )
+    model = estimator_class(**QUICK).fit(wrap(X), y)
+    assert list(model.feature_names_in_) == list(X)
+    assert_array_equal(model.predict(wrap(X_TEST)), expected)
+    assert_array_equal(model.predict(X_TEST), expected)
+    other = X_TEST[["size", "colour", "age", "sold", "city", "day"]]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(wrap(other))
+    again = estimator_class(**QUICK).fit(wrap(X[list(other)]), y, X_val=wrap(other), y_val=Y_TEST)
+    assert np.isfinite(again.append(wrap(other), Y_TEST).predict(wrap(other))).all()
+
+
 def test_rows_that_join_and_leave(estimator_class):
     model = estimator_class(**QUICK).fit(X, y)
     before = model.predict(X_TEST)
@@ -168,6 +200,7 @@ def test_rows_that_join_and_leave(estimator_class):
     assert model.explain(X_TEST).samples.max() < N
 
 
+@pytest.mark.filterwarnings("ignore:Text is read as categories")
 @pytest.mark.slow
 @pytest.mark.parametrize("n_each", [1, 2, 10])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
@@ -175,7 +208,7 @@ def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     levels = np.array([f"level {i}" for i in range(1000 // n_each)])
     table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=1000)})
     noise = rng.normal(size=1000)
-    model = estimator_class(trend=None, blend=None, n_estimators=1, max_iter=150, random_state=0)
+    model = estimator_class(trend=None, blend=None, n_estimators=1, random_state=0)
     model.fit(table, noise)
     assert r2_score(noise, leave_one_out(model, table)) < 0.05
     fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})
@@ -193,3 +226,26 @@ def test_tags(estimator_class):
         tags = estimator_class(feature_extractor=extractor).__sklearn_tags__().input_tags
         assert tags.allow_nan is tags.string is tags.categorical is (extractor is None)
         assert not tags.sparse
+
+
+def test_arrays_that_tools_make_of_tables():
+    days = X[["age", "day", "city"]]
+    for table in (days.astype(object), days, days.assign(day=days.day.dt.tz_localize("EST"))):
+        bagged = BaggingRegressor(NONARegressor(**QUICK), n_estimators=2, random_state=0)
+        y_hat = bagged.fit(table, y).predict(table)
+        assert np.isfinite(y_hat).all()
+    passed = make_column_transformer(("passthrough", list(days)))
+    array = passed.fit_transform(days)
+    expected = NONARegressor(**QUICK).fit(days[sorted(days)], y)
+    model = NONARegressor(**QUICK).fit(array[:, [0, 2, 1]], y)
+    assert_array_equal(model.predict(array[:, [0, 2, 1]]), expected.predict(days[sorted(days)]))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_permutation_importance_of_frames():
+    plain = X.astype(object).where(X.notna(), None)
+    frame = pl.DataFrame(plain.to_dict("list"), strict=False)
+    model = NONARegressor(**QUICK).fit(frame, y)
+    by_frame = permutation_importance(model, X, y, n_repeats=1, random_state=0)
+    by_array = permutation_importance(model, frame, y, n_repeats=1, random_state=0)
+    assert_array_equal(by_array.importances, by_frame.importances)

@@ -20,9 +20,12 @@ from skneighbors.inspection import (
     ColumnAdjustments,
     EmbeddingDisplay,
     Explanation,
+    HoldOutDisplay,
     IntervalDisplay,
     NeighborsDisplay,
     SoftStepDisplay,
+    Suspects,
+    SuspectsDisplay,
 )
 
 
@@ -37,12 +40,14 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             trend=["linear", None],
             hidden_layer_sizes=(256, 256),
             feature_extractor=lambda: nn.Flatten(),
+            n_jobs=2,
             categorical_features=["town"],
             n_estimators=2,
             early_stopping=True,
             recipe=Recipe(dropout=0.1, ema_decay=None, context_size=512, refit="anew"),
             random_state=np.random.RandomState(0),
             verbose=True,
+            warm_start=True,
         ),
         SoftStepKNNRegressor(rank=None, rank_scale="linear", hidden_layer_sizes=64),
     ]
@@ -51,6 +56,7 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
 def fit_and_predict(X: np.ndarray, y: np.ndarray) -> None:
     model = assert_type(NONARegressor(random_state=0).fit(X, y), NONARegressor)
     model = model.fit(X, y, np.ones(len(y)), X_val=X[:5], y_val=y[:5], groups=["a"] * len(y))
+    model = model.fit(X, y, groups="customer")
     assert_type(model.set_params(max_iter=5, recipe__dropout=0.1), NONARegressor)
     assert_type(model.predict(X), np.ndarray)
     assert_type(model.predict([[1.0, 2.0], [3.0, 4.0]]), np.ndarray)
@@ -80,6 +86,10 @@ def explain(model: SoftStepKNNRegressor, X: np.ndarray) -> None:
     if why.by_column is not None:
         assert_type(why.by_column.largest(0, 0), np.ndarray)
     why.to_frame()
+    suspects = assert_type(model.suspects(n_rows=5, confidence_level=0.8), Suspects)
+    assert_type(suspects.scores, np.ndarray)
+    assert_type(len(suspects), int)
+    suspects.to_frame()
 
 
 def save_and_load(model: NONARegressor, path: Path) -> NONARegressor:
@@ -101,9 +111,14 @@ def show(model: NONARegressor, X: np.ndarray, y: np.ndarray) -> None:
     assert_type(intervals.coverage_, float)
     neighbors = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=5)
     assert_type(neighbors.plot(), NeighborsDisplay)
+    suspects = SuspectsDisplay.from_estimator(model, n_rows=5, target=0)
+    assert_type(suspects.plot(), SuspectsDisplay)
     masks = SoftStepDisplay.from_estimator(model, X, subsample=None, line_kwargs={"alpha": 0.1})
     assert_type(masks.plot(), SoftStepDisplay)
     assert_type(masks.masks, np.ndarray)
+    held_out = HoldOutDisplay.from_data(X, y, {"customer": y > 0}, random_state=0)
+    assert_type(held_out.plot(point_kwargs={"s": 4}), HoldOutDisplay)
+    HoldOutDisplay.from_data(X, y, [0, 1]).to_frame()
 
 
 class Network(nn.Module):

@@ -1,6 +1,9 @@
 """The demo: its errors on a user's file, and the meaning of what it prints and draws."""
 
 import importlib.util
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,9 +85,15 @@ def with_value(column, row, value):
         (table(), "prize", ["'prize'", "'size', 'kind', 'price'"]),
         (table()[["price"]], "price", ["no column beside", "'price'"]),
         (table(49), "price", ["49 rows", "at least 50"]),
-        (with_value("size", 6, "large"), "price", ["'size'", "'large'", "row 7"]),
+        (table(1), "price", ["1 rows", "at least 50"]),
         (with_value("price", 3, "1,5"), "price", ["'price'", "'1,5'", "row 4"]),
-        (with_value("kind", 8, None), "price", ["'kind'", "1 of 60", "row 9"]),
+        (with_value("price", 3, "x" * 999), "price", ["xxx", "row 4"]),
+        (with_value("price", 8, None), "price", ["'price'", "1 of 60", "row 9"]),
+        (with_value("price", 5, 1e300), "price", ["'price'", "1e+300", "row 6"]),
+        (table() * 1e-200, "price", ["'price'", "varies by less"]),
+        (with_value("size", 5, -1e300), "price", ["'size'", "-1e+300", "row 6"]),
+        (table().assign(size=None, kind=None), "price", ["no value in any column"]),
+        ("\0\1\2", "price", ["user.csv"]),
         (with_value("size", 2, np.inf), "price", ["'size'", "inf", "row 3"]),
         (table().assign(price=4.5), "price", ["'price'", "4.5 in every row"]),
         ("", "price", ["cannot be read"]),
@@ -110,6 +119,8 @@ def test_unusable_file_is_one_clear_line(demo, tmp_path, capsys, content, target
     [
         (["--data", "missing.csv", "--target", "y"], "no file missing.csv"),
         (["--data", ".", "--target", "y"], "cannot be read"),
+        (["--data", "s3://nowhere/table.csv", "--target", "y"], "s3://nowhere/table.csv"),
+        (["--data=-x $HOME `ls` 'a\".csv", "--target=-y"], "no file -x $HOME `ls` 'a\".csv"),
         (["--target", "y"], "--data"),
         (["--data", "user.csv"], "'size', 'kind', 'price'"),
         (["--output", "user.csv"], "user.csv"),
@@ -161,7 +172,7 @@ def test_grid_holds_the_softstep_variants(demo):
 def test_results_are_those_of_the_outer_folds(demo):
     data = table(80)
     X, y = data[["size", "kind"]], data["price"] + np.random.default_rng(1).normal(size=80)
-    entrant = demo.Contestant(LinearRegression(), {"positive": [False, True]}, scale=True)
+    entrant = demo.Contestant(LinearRegression(), {"positive": [False, True]}, demo.encoded(True))
     folds = list(KFold(3).split(X))
     finished = []
     results = demo.compare({"ols": entrant}, X, y, folds, report=finished.append)
@@ -185,7 +196,7 @@ def test_all_contestants_run_on_a_user_file(demo, tmp_path, capsys, monkeypatch)
             name: demo.Contestant(
                 entrant.model,
                 {key: values[:1] for key, values in entrant.grid.items()},
-                entrant.scale,
+                entrant.columns,
             )
             for name, entrant in entrants.items()
         }
@@ -209,6 +220,62 @@ def test_all_contestants_run_on_a_user_file(demo, tmp_path, capsys, monkeypatch)
         assert f"\n{name} " in out  # a line of the table
         assert f"\n  {name}:\n    5 x  " in out  # and the choice, five times the only one
     assert "training rows that made the prediction" in out
+
+
+@pytest.mark.filterwarnings("ignore:Text is read as categories")
+def test_every_contestant_takes_text_and_gaps_as_they_come(demo, tmp_path):
+    data = table(90).assign(city=["Graz", "Wien", None] * 30, old=[True, False] * 45, empty=np.nan)
+    data.loc[::4, "size"] = None
+    X, y, _ = demo.load(
+        written(tmp_path, data.assign(note=[f"text {i}" for i in range(90)])), "price"
+    )
+    assert list(X.columns) == ["size", "kind", "city", "old", "note"]
+    assert X["size"].isna().sum() == 23
+    for name, entrant in demo.contestants(**TINY).items():
+        model = demo.make_search(entrant).estimator.fit(X[:60], y[:60])
+        assert np.isfinite(model.predict(X[60:])).all(), name
+        if name == demo.EXPLAINED:
+            lines = demo.explain_row(model, X, y, np.arange(60), 70)
+            demo.draw_row(model, X, 70, tmp_path / "picture.png")
+    assert "Wien" in lines[2]
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(shutil.which("make") is None or os.name == "nt", reason="needs make")
+@pytest.mark.parametrize("through", ["arguments", "environment"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b.csv",
+        "-x",
+        "--output=elsewhere",
+        "$HOME $(HOME) ${HOME} $$ $(shell touch made) $x",
+        "`touch made` $(touch made); touch made & touch made",
+        """it's "quoted" \\" \\ #1 %d * ? ~ ü""",
+        "two  spaces ",  # make itself strips those before
+    ],
+)
+def test_neither_make_nor_the_shell_reads_names(tmp_path, text, through):
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$SEEN"\n')
+    python.chmod(0o755)
+    (tmp_path / "venv" / "installed-demo").touch()
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    names = {"DATA": text, "TARGET": text}
+    environment = os.environ | {"SEEN": str(tmp_path / "seen")}
+    arguments = [f"{name}={value}" for name, value in names.items()]
+    makefile, venv = BENCHMARKS.parent / "Makefile", f"VENV={tmp_path / 'venv'}"
+    if through == "environment":
+        arguments, environment = [], environment | names
+    for name in ("setup.cfg", "pyproject.toml"):  # older than what is installed
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
+    command = ["make", "-f", str(makefile), "demo", venv, *arguments]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    seen = (tmp_path / "seen").read_text()
+    assert seen == f"benchmarks/demo.py\n--data={text}\n--target={text}\n"
+    assert not (tmp_path / "made").exists()
 
 
 def result(demo, rmse, r2, **chosen):

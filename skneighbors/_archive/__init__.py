@@ -11,11 +11,10 @@ Nothing that is read is run: no pickle, and no name that is looked up outside of
 """
 
 from .container import ModelFileError, naming, read_file
-from .models import KINDS, pack_model, save_estimator, unpack_model
+from .models import pack_model, save_estimator, unpack_model
 from .values import Plain, from_plain
 
 __all__ = [
-    "KINDS",
     "ModelFileError",
     "Plain",
     "from_plain",

@@ -3,12 +3,10 @@
 import numpy as np
 import torch
 
-from .._blend import NoSecondModel, StoredTrees
+from .._blend import Bag, BaggedBoosting, CategoryEncoder, FlatTrees, NoSecondModel
 from .._model import HeldOutQueries, HeldOutRows, NeighborBank
 
 _HELD_OUT = HeldOutRows, HeldOutQueries, type(None)
-# Deeper trees are none of boosting's.
-_MAX_DEPTH = 64
 # Rows that must be predicted by finite numbers.
 _N_ANSWERS = 256
 # Attribute of a Model: dtype, dimensions by letters, the least value and, by its letter, what
@@ -20,6 +18,7 @@ _ARRAYS = {
     "bank.sample_weight": ("float64", "N", 0),
     "bank.member_weight": ("float64", "m", 0),
     "bank.blended": ("float64", "N k"),
+    "bank.left_out_blended": ("float64", "N k"),
     "bank.group": ("int64", "N", 0, "N"),
     "bank.held_out.residuals": ("float64", "h k"),
     "bank.held_out.z": ("float64", "h m d"),
@@ -39,19 +38,23 @@ _ARRAYS = {
     "target.mean": ("float64", "k"),
     "target.scale": ("float64", "k", 0),
 }
-_TREES = {
-    "columns": ("int64", "p", 0, "p"),
-    "known": ("bool", "p x"),
-    "feature": ("int64", "n", 0, "p"),
-    "starts": ("int64", "t", 0, "n"),
-    "left": ("int64", "n", 0, "n"),
-    "right": ("int64", "n", 0, "n"),
-    "threshold": ("float64", "n", "inf"),
-    "value": ("float64", "n"),
-    "missing_left": ("bool", "n"),
-    "is_category": ("bool", "n"),
-    "chosen": ("int64", "n", 0),
-    "categories": ("bool", "s x"),
+_BAG = {
+    "encoder.n_levels": ("int64", "p", 0),
+    "encoder.codes": ("float64", "l", "nan", 0),
+    "encoder.means": ("float64", "l"),
+    "encoder.counts": ("float64", "l"),
+    "trees.known": ("uint32", "c w"),
+    "trees.sizes": ("int64", "t", 1),
+    "trees.feature": ("int32", "n", 0, "f"),
+    "trees.left": ("int32", "n", 0, "n"),
+    "trees.right": ("int32", "n", 0, "n"),
+    "trees.threshold": ("float64", "n", "inf"),
+    "trees.value": ("float64", "n"),
+    "trees.missing_left": ("bool", "n"),
+    "trees.is_leaf": ("bool", "n"),
+    "trees.is_category": ("bool", "n"),
+    "trees.chosen": ("int32", "n", 0),
+    "trees.categories": ("uint32", "s w"),
 }
 
 
@@ -66,7 +69,7 @@ def check_model(model, plan):
     bank = model.bank
     if not isinstance(bank, NeighborBank) or not isinstance(bank.held_out, _HELD_OUT):
         raise ValueError("bank is none")
-    sizes = {"x": 256, "p": len(model.reader.order)}
+    sizes = {"p": len(model.reader.order)}
     sizes |= {"m": len(plan.trends), "d": plan.embedding_dim}
     if model.reader.columns is None or model.x_shape != (sizes["p"],):
         raise ValueError("x_shape differs from the number of columns")
@@ -109,8 +112,8 @@ def _check_array(array, name, spec, sizes):
         sizes.setdefault(dim, size) != size for dim, size in zip(dims, array.shape, strict=True)
     ):
         raise ValueError(f"{name} has shape {array.shape}, which does not fit the others")
-    if array.dtype.kind == "f" and bounds != ["nan"]:
-        bad = np.isnan(array) if bounds == ["inf"] else ~np.isfinite(array)
+    if array.dtype.kind == "f" and "nan" not in bounds:
+        bad = np.isnan(array) if "inf" in bounds else ~np.isfinite(array)
         if bad.any():
             raise ValueError(f"{name} holds NaN or infinity")
     bounds = [bound for bound in bounds if bound not in ("nan", "inf")]
@@ -144,25 +147,46 @@ def _check_second(model, sizes):
     second = model.second
     if not 0 <= second.share <= 1 or second.share != model.bank.blend_share:
         raise ValueError("the share of the second model is out of range")
-    is_none = isinstance(second, NoSecondModel)
-    if not is_none and type(second.regressor) is not StoredTrees:
+    if isinstance(second, NoSecondModel):
+        return
+    if type(second.regressor) is not BaggedBoosting:
         raise ValueError("the second model is none")
-    trees = [] if is_none else second.regressor.trees
-    if not is_none and len(trees) != sizes["k"]:
+    bags = second.regressor.bags
+    if len(bags) != sizes["k"] or not all(bags):
         raise ValueError("the second model has other targets")
-    for i, own in enumerate(trees):
-        own_sizes = {"x": 256, "p": sizes["p"]}
-        _check_arrays(own, _TREES, own_sizes, f"trees.{i}.")
-        n_sets, codes = own_sizes["s"], own.codes
-        if (own.chosen[own.is_category] >= n_sets).any():
-            raise ValueError(f"trees.{i}.chosen holds values that are too large")
-        if type(own.depth) is not int or not 0 <= own.depth <= _MAX_DEPTH:
-            raise ValueError(f"trees.{i}.depth is out of range")
-        if len(codes) != sizes["p"] or not np.isfinite(own.baseline):
-            raise ValueError(f"trees.{i} does not fit")
-        for new in codes:
-            if new is not None and ((new < 0) | (new >= 256)).any():
-                raise ValueError(f"trees.{i}.codes are out of range")
+    for i, bag in enumerate(bag for own in bags for bag in own):
+        _check_bag(bag, f"bags.{i}.", model.encoder.n_levels)
+
+
+def _check_bag(bag, name, n_levels):
+    """Check what compiled code will follow without a look: places within what there is."""
+    n_categories = int((n_levels > 0).sum())
+    sizes = {"p": len(n_levels), "c": n_categories, "w": 8}
+    sizes["f"] = len(n_levels) + 2 * n_categories
+    sizes["l"] = int((n_levels[n_levels > 0] + 1).sum())
+    kinds = [type(own) for own in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
+    if kinds != [Bag, FlatTrees, CategoryEncoder]:
+        raise ValueError(f"{name} is none")
+    _check_arrays(bag, _BAG, sizes, name)
+    trees, encoder = bag.trees, bag.encoder
+    parts = [own for part in (trees, encoder) for own in vars(part).values()]
+    if any(isinstance(own, torch.Tensor) for own in parts) or type(trees.baseline) is not float:
+        raise ValueError(f"{name}trees holds what is no array")
+    if (encoder.n_levels != n_levels).any() or (encoder.codes >= 256).any():
+        raise ValueError(f"{name}encoder does not fit")
+    if not np.isfinite(trees.baseline):
+        raise ValueError(f"{name}trees.baseline is not finite")
+    if (trees.sizes > sizes["n"]).any() or trees.sizes.sum() != sizes["n"]:
+        raise ValueError(f"{name}trees.sizes does not fit")
+    place = np.concatenate([np.arange(size) for size in trees.sizes])
+    size, asks = np.repeat(trees.sizes, trees.sizes), ~trees.is_leaf
+    for child in (trees.left, trees.right):  # further on in the same tree, so that all ways end
+        if ((child <= place) | (child >= size))[asks].any():
+            raise ValueError(f"{name}trees leads nowhere")
+    if (trees.chosen[trees.is_category] >= len(trees.categories)).any():
+        raise ValueError(f"{name}trees.chosen holds values that are too large")
+    if (trees.feature[trees.is_category] >= n_categories).any():
+        raise ValueError(f"{name}trees.is_category names columns of numbers")
 
 
 def check_answers(model):

@@ -48,6 +48,13 @@ def _digest(text, arrays):
     return digest.hexdigest()
 
 
+def check_folder(path):
+    """Raise FileNotFoundError if the folder of a file to write is missing."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder} to save {Path(path).name} in.")
+
+
 def write_file(path, tree, arrays):
     """Write a file beside `path`, and put it in its place once it is whole.
 
@@ -88,6 +95,8 @@ def read_file(path):
         If it can't be read.
     """
     _, safe_open = _safetensors()
+    with open(path, "rb"):
+        pass  # else an OSError that says why
     with naming(f"{path} is no file of a model"), safe_open(str(path), framework="np") as file:
         metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -4,45 +4,22 @@ from dataclasses import replace
 
 import torch
 
-from .._blend import BoostedTrees, FlatTrees, NoSecondModel, StoredTrees
-from .._columns import FeatureEncoder, TableReader
 from .._fit import make_network
-from .._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
-from .._plan import Plan, Recipe
-from .._target import Target
+from .._model import Model
 from .._utils.device import CPU
 from .._utils.random import BorrowedGenerators
+from .._utils.threads import torch_threads
 from .checks import check_answers, check_model, check_widths
-from .container import write_file
+from .container import check_folder, write_file
 from .values import Plain, from_plain, to_plain
 
-# All that is made from what a file says.
-KINDS = {
-    kind.__name__: kind
-    for kind in (
-        BoostedTrees,
-        FeatureEncoder,
-        FlatTrees,
-        HeldOutQueries,
-        HeldOutRows,
-        Model,
-        NeighborBank,
-        NoSecondModel,
-        Plan,
-        Recipe,
-        SampleNumbering,
-        StoredTrees,
-        TableReader,
-        Target,
-    )
-}
 _NETWORK, _ONLY_LAYER = "network.", "embedder.layers.0.weight"
 
 
 def pack_model(model):
     """Take a :class:`Model` apart, its networks by their parameters and buffers."""
     network = model.bank.network
-    plain = to_plain(replace(model, bank=replace(model.bank, network=None)), KINDS, "model")
+    plain = to_plain(replace(model, bank=replace(model.bank, network=None)), "model")
     if network.feature_extractors is not None:
         plain.objects["feature_extractor"] = network.feature_extractors
     for name, tensor in network.state_dict().items():
@@ -70,17 +47,20 @@ def unpack_model(plain, plan, make_head, is_foreign=False):
     names = [name for name in plain.arrays if name.startswith(_NETWORK)]
     state = {name.removeprefix(_NETWORK): plain.arrays[name] for name in names}
     others = {name: array for name, array in plain.arrays.items() if name not in names}
-    model = from_plain(Plain(plain.tree, others, plain.objects), KINDS)
+    model = from_plain(Plain(plain.tree, others, plain.objects))
     if type(model) is not Model:
         raise ValueError("this is no model")
+    torch_threads.note()  # as copies of tensors are shared among threads
     if is_foreign:
         check_model(model, plan)
         check_widths(plan, state)
     first = "embedder.layers.0.linear.weight" if plan.hidden_layer_sizes else _ONLY_LAYER
-    with BorrowedGenerators(0, CPU)():  # what is drawn is overwritten
+    with BorrowedGenerators(0, CPU)(), CPU:  # what is drawn is overwritten
         n_targets, n_features = model.bank.targets.shape[1], state[first].shape[2]
         network = make_network(n_targets, model.encoder, plan, make_head, n_features).double()
-    network.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
+    network.load_state_dict(
+        {name: torch.tensor(array, device=CPU) for name, array in state.items()}
+    )
     network.feature_extractors = plain.objects.get("feature_extractor")
     network.eval().requires_grad_(False)
     model = replace(model, bank=replace(model.bank, network=network))
@@ -93,15 +73,13 @@ def save_estimator(estimator, path):
     """Write a fitted estimator to a file; see its ``save``."""
     if type(estimator).__module__.split(".")[0] != "skneighbors":
         raise ValueError(f"A file holds no estimator such as {type(estimator).__name__}.")
+    check_folder(path)
     model, attributes = estimator._model, dict(vars(estimator))
     params = estimator.get_params(deep=False)
-    for name in ("_model", "blend_", *params):
+    for name in ("_model", "_skl_callbacks", *params):
         attributes.pop(name, None)
-    if isinstance(model.second, BoostedTrees):
-        regressor = StoredTrees.of(model.second.regressor)
-        model = replace(model, second=replace(model.second, regressor=regressor))
     packed = pack_model(model)
-    rest = to_plain({"params": params, "attributes": attributes}, KINDS, "estimator")
+    rest = to_plain({"params": params, "attributes": attributes}, "estimator")
     objects = rest.objects | packed.objects
     if objects:
         path, value = next(iter(objects.items()))

@@ -8,6 +8,34 @@ from decimal import Decimal
 import numpy as np
 import torch
 
+from .._blend import Bag, BaggedBoosting, BoostedTrees, CategoryEncoder, FlatTrees, NoSecondModel
+from .._columns import FeatureEncoder, TableReader
+from .._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
+from .._plan import Plan, Recipe
+from .._target import Target
+
+# All that is made from what a file says.
+KINDS = {
+    kind.__name__: kind
+    for kind in (
+        Bag,
+        BaggedBoosting,
+        BoostedTrees,
+        CategoryEncoder,
+        FeatureEncoder,
+        FlatTrees,
+        HeldOutQueries,
+        HeldOutRows,
+        Model,
+        NeighborBank,
+        NoSecondModel,
+        Plan,
+        Recipe,
+        SampleNumbering,
+        TableReader,
+        Target,
+    )
+}
 _SCALARS = (bool, int, float, str, type(None))
 # Types of labels and levels beside these, written as text.
 _TAGS = {
@@ -36,15 +64,13 @@ class Plain:
     objects: dict = field(default_factory=dict)
 
 
-def to_plain(value, kinds, path=""):
+def to_plain(value, path):
     """Take a value apart.
 
     Parameters
     ----------
     value : object
-    kinds : dict
-        Dataclasses by their names.
-    path : str, default=""
+    path : str
         Where in a whole it stands.
 
     Returns
@@ -52,10 +78,10 @@ def to_plain(value, kinds, path=""):
     plain : Plain
     """
     plain = Plain(None)
-    return Plain(_write(value, path, kinds, plain), plain.arrays, plain.objects)
+    return Plain(_write(value, path, plain), plain.arrays, plain.objects)
 
 
-def _write(value, path, kinds, plain):
+def _write(value, path, plain):
     kind = type(value)
     if isinstance(value, np.generic):
         value, kind = value.item(), type(value.item())
@@ -66,19 +92,19 @@ def _write(value, path, kinds, plain):
         plain.arrays[path] = np.ascontiguousarray(value if tag == "array" else value.cpu().numpy())
         return {tag: path}
     if kind in (list, tuple):
-        parts = [_write(v, f"{path}.{i}", kinds, plain) for i, v in enumerate(value)]
+        parts = [_write(v, f"{path}.{i}", plain) for i, v in enumerate(value)]
         return {kind.__name__: parts}
     if kind is dict and all(type(key) is str for key in value) and not _are_levels(value):
-        return {"dict": {key: _write(v, f"{path}.{key}", kinds, plain) for key, v in value.items()}}
+        return {"dict": {key: _write(v, f"{path}.{key}", plain) for key, v in value.items()}}
     packed = _pack(value)
     if packed is not None:
         plain.arrays[path] = packed
         return {"levels" if kind is dict else "labels": path}
-    if kinds.get(kind.__name__) is kind:
+    if KINDS.get(kind.__name__) is kind:
         parts = {own.name: getattr(value, own.name) for own in _kept(value)}
         return {
             "type": kind.__name__,
-            "fields": {key: _write(v, f"{path}.{key}", kinds, plain) for key, v in parts.items()},
+            "fields": {key: _write(v, f"{path}.{key}", plain) for key, v in parts.items()},
         }
     plain.objects[path] = value
     return {"object": path}
@@ -128,7 +154,7 @@ def _untag(label):
     return tuple(map(_untag, value)) if tag == "tuple" else _TAGS[tag][2](value)
 
 
-def from_plain(plain, kinds):
+def from_plain(plain):
     """Undo :func:`to_plain`.
 
     Raises
@@ -137,28 +163,30 @@ def from_plain(plain, kinds):
         If there is anything that it would not have written.
     """
     left = dict(plain.arrays)
-    value = _read(plain.tree, kinds, plain.objects, left)
+    value = _read(plain.tree, plain.objects, left)
     if left:
         raise ValueError(f"nothing needs tensor {sorted(left)[0]!r}")
     return value
 
 
-def _read(node, kinds, objects, left):
+def _read(node, objects, left):
     if type(node) in _SCALARS:
         return node
     if set(node) == {"type", "fields"}:
-        kind = kinds[node["type"]]
-        parts = {key: _read(part, kinds, objects, left) for key, part in node["fields"].items()}
+        kind = KINDS[node["type"]]
+        parts = {key: _read(part, objects, left) for key, part in node["fields"].items()}
         other = set(parts) ^ {own.name for own in _kept(kind)}
+        if kind in (Recipe, Plan):  # what an earlier version could not set has its default
+            other &= set(parts)
         if other:
             raise ValueError(f"{node['type']} has other fields: {sorted(other)}")
         return kind(**parts)
     ((tag, content),) = node.items()
     if tag in ("list", "tuple"):
-        parts = [_read(part, kinds, objects, left) for part in content]
+        parts = [_read(part, objects, left) for part in content]
         return parts if tag == "list" else tuple(parts)
     if tag == "dict":
-        return {key: _read(part, kinds, objects, left) for key, part in content.items()}
+        return {key: _read(part, objects, left) for key, part in content.items()}
     if tag == "object":
         return objects[content]
     array = left.pop(content)

@@ -2,21 +2,37 @@
 
 ::
 
-    boosting       histogram boosting of what a table's reader reads
-    second_model   that, or a regressor of the user's: fitted to all, and to what is not held out
+    target_means   categories as codes, means of the target and counts
+    boosting       bags of boosted trees of what a table's reader reads
+    given          what the user's regressor may be, and what its fit is handed
+    second_model   that, or a regressor of the user's: fitted, and what it predicts of rows left out
     share          how much of a prediction is its
     flat_trees     boosted trees as arrays, for a file
 """
 
-from .flat_trees import FlatTrees, StoredTrees
-from .second_model import BoostedTrees, NoSecondModel, fit_second_model
-from .share import share_of_second
+from .boosting import Bag, BaggedBoosting
+from .flat_trees import FlatTrees
+from .given import check_blend, metadata_for_blend, metadata_router
+from .second_model import (
+    BoostedTrees,
+    NoSecondModel,
+    count_affordable,
+    fit_second_model,
+    no_second_fit,
+)
+from .target_means import CategoryEncoder
 
 __all__ = [
+    "Bag",
+    "BaggedBoosting",
     "BoostedTrees",
+    "CategoryEncoder",
     "FlatTrees",
     "NoSecondModel",
-    "StoredTrees",
+    "check_blend",
+    "count_affordable",
     "fit_second_model",
-    "share_of_second",
+    "metadata_for_blend",
+    "metadata_router",
+    "no_second_fit",
 ]

@@ -1,91 +1,84 @@
 """Boosted trees as plain arrays, which a file can hold, and their predictions."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .._utils.sklearn_private import boosting_parts
-from .boosting import recode_levels
-
-# Rows times trees to predict at a time.
-_N_AT_ONCE = 2**19
+from .._utils.sklearn_private import boosting_parts, make_predictors
 
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:
-    """What :class:`TableBoosting` has fitted for one target; predicts the same bits.
+    """What histogram boosting has fitted for one target, its categories the first columns.
+
+    Predicts the same bits.
 
     Attributes
     ----------
     baseline : float
         What trees are added to.
-    columns : int ndarray of shape (p,)
-        Columns of X in the order of the trees' features.
-    codes : list of length p, of ndarrays or None
-        Of a column of categories the new code of each old one, NaN for those unknown.
-    known : bool ndarray of shape (p, 256)
-        New codes that trees have seen.
-    starts : int ndarray of shape (n_trees,)
-        Roots of the trees, among the nodes.
-    feature, left, right : int ndarray of shape (n_nodes,)
-        What a node asks, and where its answers lead: for a leaf to itself.
+    known : uint32 ndarray of shape (n_categories, 8)
+        Bits of the codes that trees have seen.
+    sizes : int ndarray of shape (n_trees,)
+        How many nodes trees have; the first of each is its root.
+    feature, left, right : int32 ndarray of shape (n_nodes,)
+        What a node asks, and the nodes of the same tree where its answers lead; 0 for leaves.
     threshold, value : ndarray of shape (n_nodes,)
-    missing_left, is_category : bool ndarray of shape (n_nodes,)
-    chosen : int ndarray of shape (n_nodes,)
+    missing_left, is_leaf, is_category : bool ndarray of shape (n_nodes,)
+    chosen : int32 ndarray of shape (n_nodes,)
         Row of `categories`.
-    categories : bool ndarray of shape (n_sets, 256)
-        Codes that go left.
-    depth : int
-        Of the deepest tree.
+    categories : uint32 ndarray of shape (n_sets, 8)
+        Bits of the codes that go left.
     """
 
     baseline: float
-    columns: np.ndarray
-    codes: list
     known: np.ndarray
-    starts: np.ndarray
+    sizes: np.ndarray
     feature: np.ndarray
     left: np.ndarray
     right: np.ndarray
     threshold: np.ndarray
     value: np.ndarray
     missing_left: np.ndarray
+    is_leaf: np.ndarray
     is_category: np.ndarray
     chosen: np.ndarray
     categories: np.ndarray
-    depth: int
 
     @classmethod
     def of(cls, boosting):
-        """Flatten a fitted :class:`TableBoosting`."""
-        baseline, trees, known, is_category = boosting_parts(boosting)
-        columns = np.flatnonzero(is_category).tolist() + np.flatnonzero(~is_category).tolist()
-        nodes = np.concatenate([nodes for nodes, _ in trees])
-        sizes, n_sets = ([len(part[i]) for part in trees] for i in (0, 1))
-        starts, first_set = np.cumsum(sizes) - sizes, np.repeat(np.cumsum(n_sets) - n_sets, sizes)
-        shift, own = np.repeat(starts, sizes), np.arange(len(nodes))
+        """Flatten a fitted HistGradientBoostingRegressor."""
+        baseline, parts, known = boosting_parts(boosting)
+        nodes = np.concatenate([nodes for nodes, _ in parts])
+        sizes, n_sets = (np.array([len(part[i]) for part in parts]) for i in (0, 1))
+        first_set = np.repeat(np.cumsum(n_sets) - n_sets, sizes)
         is_leaf = nodes["is_leaf"].astype(bool)
-        is_set = nodes["is_categorical"].astype(bool) & ~is_leaf
-        return cls(
+        is_category = nodes["is_categorical"].astype(bool) & ~is_leaf
+        trees = cls(
             baseline=baseline,
-            columns=np.array(columns),
-            codes=[boosting.new_codes.get(j) for j in columns],
-            known=_bits(known),
-            starts=starts,
-            feature=np.where(is_leaf, 0, nodes["feature_idx"]),
-            left=np.where(is_leaf, own, nodes["left"] + shift),
-            right=np.where(is_leaf, own, nodes["right"] + shift),
-            threshold=np.where(is_leaf | is_set, 0.0, nodes["num_threshold"]),
+            known=known,
+            sizes=sizes,
+            feature=np.where(is_leaf, 0, nodes["feature_idx"]).astype(np.int32),
+            left=np.where(is_leaf, 0, nodes["left"]).astype(np.int32),
+            right=np.where(is_leaf, 0, nodes["right"]).astype(np.int32),
+            threshold=np.where(is_leaf | is_category, 0.0, nodes["num_threshold"]),
             value=nodes["value"].copy(),
             missing_left=nodes["missing_go_to_left"].astype(bool),
-            is_category=is_set,
-            chosen=np.where(is_set, nodes["bitset_idx"] + first_set, 0),
-            categories=_bits(np.concatenate([np.zeros((0, 8), np.uint32), *(s for _, s in trees)])),
-            depth=int(nodes["depth"].max()),
+            is_leaf=is_leaf,
+            is_category=is_category,
+            chosen=np.where(is_category, nodes["bitset_idx"] + first_set, 0).astype(np.int32),
+            categories=np.concatenate([sets for _, sets in parts]),
         )
+        _ = trees._predictors  # what this release of scikit-learn refuses shows here
+        return trees
+
+    @cached_property
+    def _predictors(self):
+        return make_predictors(self)
 
     def predict(self, X):
-        """Predict, to (n_samples,).
+        """Predict, to (n_samples,), in the calling thread alone.
 
         Parameters
         ----------
@@ -95,64 +88,91 @@ class FlatTrees:
         -------
         y : ndarray of shape (n_samples,)
         """
-        new_codes = {j: new for j, new in enumerate(self.codes) if new is not None}
-        X = recode_levels(X[:, self.columns], new_codes)
-        length = max(1, _N_AT_ONCE // len(self.starts))
-        parts = [self._predict(X[i : i + length]) for i in range(0, len(X), length)]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _predict(self, X):
-        node = np.tile(self.starts, (len(X), 1))
-        rows = np.arange(len(X))[:, None]
-        for _ in range(self.depth):
-            feature = self.feature[node]
-            value = X[rows, feature]
-            missing = np.isnan(value)
-            goes_left = value <= self.threshold[node]
-            is_category = self.is_category[node]
-            if is_category.any():
-                code = np.where(missing | ~is_category, 0, value).astype(int)
-                chosen = self.categories[np.where(is_category, self.chosen[node], 0), code]
-                goes_left = np.where(is_category, chosen, goes_left)
-                missing |= is_category & ~chosen & ~self.known[feature, code]
-            goes_left = np.where(missing, self.missing_left[node], goes_left)
-            node = np.where(goes_left, self.left[node], self.right[node])
+        place = np.arange(X.shape[1], dtype=np.uint32)
         y = np.full(len(X), self.baseline)
-        for own in self.value[node].T:  # in the order in which they were fitted
-            y += own
+        for predictor in self._predictors:
+            y += predictor.predict(X, self.known, place, 1)
         return y
 
 
-@dataclass(frozen=True, eq=False)
-class StoredTrees:
-    """Boosted trees of a file: one for each target."""
+class SideBySide:
+    """Trees of several bags, which predict a row all at once: the same bits.
 
-    trees: list
+    A call for each tree takes microseconds, of which here are hundreds.
 
-    @classmethod
-    def of(cls, regressor):
-        """Flatten a fitted :class:`TableBoosting`, or several in a MultiOutputRegressor."""
-        if isinstance(regressor, cls):
-            return regressor
-        return cls([FlatTrees.of(own) for own in getattr(regressor, "estimators_", [regressor])])
+    Parameters
+    ----------
+    bags : list of FlatTrees
+    n_features : int
+        Of each bag, which has its own.
+    """
 
-    def predict(self, X):
-        """Predict, to (n_samples, n_targets).
+    def __init__(self, bags, n_features):
+        def join(name):
+            return np.concatenate([getattr(own, name) for own in bags])
+
+        def starts(name):
+            ends = np.cumsum([len(getattr(own, name)) for own in bags])
+            return np.repeat([0, *ends[:-1]], [len(own.value) for own in bags])
+
+        sizes, is_leaf, feature = join("sizes"), join("is_leaf"), join("feature")
+        self._roots, own = np.cumsum(sizes) - sizes, np.arange(len(is_leaf))
+        shift = np.repeat(self._roots, sizes)
+        # Leaves lead to themselves.
+        self._sides = [np.where(is_leaf, own, join(side) + shift) for side in ("left", "right")]
+        self._depth = self._find_depth(is_leaf)
+        bag = np.repeat(np.arange(len(bags)), [len(own.value) for own in bags])
+        self._place = feature + n_features * bag
+        self._threshold, self._value = join("threshold"), join("value")
+        self._missing_left = join("missing_left")
+        self._asks = np.flatnonzero(join("is_category"))
+        self._chosen = join("categories")[(join("chosen") + starts("categories"))[self._asks]]
+        self._known = join("known")[(feature + starts("known"))[self._asks]]
+        self._baselines = [own.baseline for own in bags]
+        ends = np.cumsum([len(own.sizes) for own in bags])
+        self._trees = [
+            slice(end - len(own.sizes), end) for own, end in zip(bags, ends, strict=True)
+        ]
+
+    def _find_depth(self, is_leaf):
+        depth, level = 0, self._roots
+        while len(level := level[~is_leaf[level]]):
+            depth, level = depth + 1, np.concatenate([side[level] for side in self._sides])
+        return depth
+
+    def predict(self, x):
+        """Predict by each bag.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        x : ndarray of shape (n_bags * n_features,)
+            Features of one row.
 
         Returns
         -------
-        y : ndarray of shape (n_samples, n_targets)
+        y : list of n_bags floats
         """
-        return np.column_stack([own.predict(X) for own in self.trees])
+        value = x[self._place]
+        # All nodes answer; few are on the way.
+        goes_left = (value <= self._threshold) | (np.isnan(value) & self._missing_left)
+        if len(self._asks):
+            goes_left[self._asks] = self._ask_categories(value[self._asks])
+        after, node = np.where(goes_left, *self._sides), self._roots
+        for _ in range(self._depth):
+            node = after[node]
+        value = self._value[node]
+        parts = zip(self._baselines, self._trees, strict=True)
+        # In the order of the trees.
+        return [np.concatenate([[first], value[own]]).cumsum()[-1] for first, own in parts]
+
+    def _ask_categories(self, codes):
+        present = ~np.isnan(codes)
+        codes = np.where(present, codes, 0).astype(int)
+        chosen, known = (present & _holds(own, codes) for own in (self._chosen, self._known))
+        return chosen | (~known & self._missing_left[self._asks])
 
 
-def _bits(sets):
-    """Bits of sets (n, 8) of 32 each, to bool (n, 256)."""
-    bits = np.unpackbits(
-        np.ascontiguousarray(sets, "<u4").view(np.uint8), axis=1, bitorder="little"
-    )
-    return bits.astype(bool)
+def _holds(sets, codes):
+    """Whether sets (n, 8) of bits hold codes (n,)."""
+    words = sets[np.arange(len(codes)), codes // 32]
+    return (words >> (codes % 32).astype(np.uint32) & 1).astype(bool)

@@ -22,13 +22,12 @@ def share_of_second(held_out, second):
     """
     y, y_hat, second = (part.double().cpu() for part in (held_out.y, held_out.y_hat, second))
     weight = torch.ones_like(y[..., 0]) if held_out.weight is None else held_out.weight.cpu()
-    # Weights below 1 are no smaller sample.
-    weight = weight.unsqueeze(-1) * max(1.0, weight.numel() / float(weight.sum()))
+    weight = weight.unsqueeze(-1)
     residual, change = y - y_hat, second - y_hat
     total = (weight * change.square()).sum()
     if total == 0:
         return 0.0
     share = ((weight * change * residual).sum() / total).clamp(0, 1)
     by_row = (change * (residual - share * change)).sum(-1, keepdim=True)
-    variance = (weight * by_row.square()).sum() / total.square()
+    variance = (weight * by_row).square().sum() / total.square()  # whatever rows weigh
     return float((share - variance.sqrt()).clamp(min=0))

@@ -3,10 +3,14 @@
 ::
 
     X, y, sample_weight
-       |  table     columns of a DataFrame, an array or lists, and what each holds
+       |  table     columns of a DataFrame, an array or lists
+       |  column    what each holds, by its dtype or its values
+       |  values    which values are the same, whatever type they come in
        |  reader    all of them as one matrix: gaps NaN, levels codes, times days
+       |  order     when rows were observed, by a column or an array; columns by their names
        |  checks    bad input is refused, by the name of its column
        |  merging   samples that agree in X and y become one, with the sum of their weights
+       |  doubts    what was hardly meant as it is read
        |  samples   what the steps so far have made of it
        |  encoding  numbers scaled, gaps told, levels one-hot or left as codes
        |  splits    which samples each member of the ensemble holds out
@@ -17,15 +21,23 @@ All is NumPy up to the crossing.
 """
 
 from .checks import check_features, refuse_what_is_no_number
+from .column import CATEGORIES
+from .doubts import ColumnWarning, find_doubts
 from .encoding import FeatureEncoder
-from .merging import check_total_weight
+from .merging import check_total_weight, merge_rows
+from .order import find_last, read_values
 from .reader import TableReader
 from .samples import TrainingSamples
-from .splits import EnsembleSplit, draw_groups
-from .table import Table, find_labels
+from .splits import EnsembleSplit, number_groups
+from .table import Table, find_labels, unwrap
 from .tensors import LabelledRows, none_if_ones
+from .values import NUMBERS, TIMES, show
 
 __all__ = [
+    "CATEGORIES",
+    "NUMBERS",
+    "TIMES",
+    "ColumnWarning",
     "EnsembleSplit",
     "FeatureEncoder",
     "LabelledRows",
@@ -34,8 +46,14 @@ __all__ = [
     "TrainingSamples",
     "check_features",
     "check_total_weight",
-    "draw_groups",
+    "find_doubts",
     "find_labels",
+    "find_last",
+    "merge_rows",
     "none_if_ones",
+    "number_groups",
+    "read_values",
     "refuse_what_is_no_number",
+    "show",
+    "unwrap",
 ]

@@ -1,9 +1,10 @@
 """Bad input refused before any work is done, by the name of its column."""
 
-import datetime
 from contextlib import contextmanager
 
+import narwhals as nw
 import numpy as np
+from sklearn.utils import indexable
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -12,26 +13,30 @@ from sklearn.utils.validation import (
 
 from .._utils.sklearn_private import check_sample_weight, take_samples
 from .merging import check_total_weight
+from .order import find_named
 from .reader import TableReader
-from .table import Table, is_missing, refuse_lazy
+from .table import Table, refuse_lazy, unwrap
+from .values import (
+    CLOCK_TIMES,
+    DURATIONS,
+    OTHERS,
+    TEXT,
+    TIMES,
+    as_levels,
+    is_missing,
+    show,
+    sorts_of,
+)
 
 _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
     "TargetEncoder in a ColumnTransformer"
 )
-# What NumPy, pandas and polars hold of dates, times and durations, as objects.
-_TIMES = (
-    datetime.date,
-    datetime.time,
-    datetime.timedelta,
-    np.datetime64,
-    np.timedelta64,
-)
-_PANDAS_TIMES = ("Interval", "NaTType", "Period")
+_SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
-def check_training_data(estimator, X, y, sample_weight, target):
+def check_training_data(estimator, X, y, sample_weight, target, last=None):
     """Check what :meth:`fit` is given.
 
     Parameters
@@ -42,6 +47,8 @@ def check_training_data(estimator, X, y, sample_weight, target):
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
     target : subclass of Target
+    last : Model, default=None
+        Whose reader, and shape of a row, are kept; None: X is read anew.
 
     Returns
     -------
@@ -55,24 +62,10 @@ def check_training_data(estimator, X, y, sample_weight, target):
     ValueError, TypeError
         If any is not usable.
     """
-    reader, matrix = None, X
-    if estimator.feature_extractor is not None:
-        refuse_what_is_no_number(X, "X")
-    elif (table := Table.of(X)) is None:
-        check_array(X, dtype=None)  # says what is wrong with it
-    elif table.declared:
-        reader = TableReader.of(table, estimator.categorical_features)
-        matrix = reader.read(table)
-    matrix = check_array(
-        matrix,
-        dtype=np.float64,
-        allow_nd=estimator.feature_extractor is not None,
-        ensure_all_finite=reader is None,  # a reader has refused infinity
-        ensure_min_samples=2,
-        estimator=estimator,
-        input_name="X",
-    )
-    validate_data(estimator, X, skip_check_array=True)  # takes its features' names and number
+    if last is None:
+        reader, matrix = _read_anew(estimator, X)
+    else:
+        reader, matrix = last.reader, check_features(estimator, X, last.reader, last.x_shape)
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -84,9 +77,34 @@ def check_training_data(estimator, X, y, sample_weight, target):
     if not sample_weight.any():
         raise ValueError("sample_weight must have a positive entry; all weights are zero.")
     check_total_weight(sample_weight)
-    if reader is not None:
+    if reader is not None and last is None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
+
+
+def _read_anew(estimator, X):
+    """Read X, and tell the estimator of its features; the reader and the matrix."""
+    reader, matrix = None, X
+    if estimator.feature_extractor is not None:
+        refuse_what_is_no_number(X, "X")
+    elif (table := Table.of(X)) is None:
+        with _shortening():
+            check_array(X, dtype=None)  # says what is wrong with it
+    elif not table.declared:
+        matrix = np.empty((len(table.data), 0))  # which scikit-learn refuses
+    else:
+        reader = TableReader.of(table, estimator.categorical_features)
+        matrix = reader.read(table)
+    matrix = check_array(
+        matrix,
+        dtype=np.float64,
+        allow_nd=estimator.feature_extractor is not None,
+        ensure_all_finite=reader is None,  # a reader has refused infinity
+        estimator=estimator,
+        input_name="X",
+    )
+    validate_data(estimator, X, skip_check_array=True)  # takes its features' names and number
+    return reader, matrix
 
 
 def check_features(estimator, X, reader, shape):
@@ -96,10 +114,14 @@ def check_features(estimator, X, reader, shape):
         refuse_what_is_no_number(X, "X")
         X = validate_data(estimator, X, dtype=np.float64, allow_nd=True, reset=False)
     elif table is None:
-        X = validate_data(estimator, X, dtype=None, reset=False)
+        with _shortening():
+            X = validate_data(estimator, X, dtype=None, reset=False)
     else:
-        validate_data(estimator, X, skip_check_array=True, reset=False)
-        X = check_array(reader.read(table), ensure_all_finite=False)
+        if table.names is None or table.names != reader.names:
+            validate_data(estimator, X, skip_check_array=True, reset=False)
+        X = reader.read(table)
+        if not len(X):
+            check_array(X)  # which refuses it
     if X.shape[1:] != shape:
         raise ValueError(f"Each row of X must have shape {shape}, as in fit; got {X.shape[1:]}.")
     return X
@@ -107,6 +129,9 @@ def check_features(estimator, X, reader, shape):
 
 def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sample_weight_val):
     """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
+
+    All as they are, or each the only entry of a tuple, as they must be where they are as many as
+    the rows of `matrix`.
 
     Returns
     -------
@@ -119,12 +144,15 @@ def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sa
         If they are not usable.
     """
     if X_val is None or y_val is None:
-        if not X_val is y_val is sample_weight_val is None:
+        if any(part is not None for part in (X_val, y_val, sample_weight_val)):
             raise ValueError(
                 "X_val and y_val must be given together, sample_weight_val only with them."
             )
         return None
+    is_whole = isinstance(X_val, tuple) and len(X_val) == 1
+    X_val, y_val, sample_weight_val = _out_of_tuples(X_val, y_val, sample_weight_val)
     with _naming("X_val"):
+        X_val = unwrap(X_val)
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
     with _naming("y_val"):
         y_val = target.check(y_val)
@@ -139,30 +167,77 @@ def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sa
         raise ValueError(
             f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
         )
+    if len(read) == len(y) and not is_whole:
+        raise ValueError(
+            f"X_val has as many rows as X, {len(y)}, as where a search has cut both. Put it and "
+            "what belongs to it into tuples, which no search cuts: X_val=(X_val,), y_val=(y_val,)."
+        )
     kept = np.flatnonzero(weight > 0)
-    return take_samples(X_val, kept), read[kept], y_val[kept], weight[kept]
+    return take_samples(*indexable(X_val), kept), read[kept], y_val[kept], weight[kept]
 
 
-def check_groups(groups, n_samples):
+def _out_of_tuples(*validation):
+    """Take what is given for validation out of tuples of one, which no search cuts."""
+    given = [part for part in validation if part is not None]
+    is_wrapped = [isinstance(part, tuple) and len(part) == 1 for part in given]
+    if not is_wrapped[0]:
+        return validation
+    if not all(is_wrapped):
+        raise ValueError(
+            "Where X_val is in a tuple of one, so must be y_val and sample_weight_val, lest a "
+            "search cuts them: X_val=(X_val,), y_val=(y_val,)."
+        )
+    return tuple(part if part is None else part[0] for part in validation)
+
+
+def check_groups(groups, n_samples, X=None, reader=None):
     """Check groups and count them from 0, to int64 (n_samples,).
+
+    Parameters
+    ----------
+    groups : str or array-like of shape (n_samples,)
+        A column's name or an array.
+    n_samples : int
+    X : array-like of shape (n_samples, ...)
+        As given.
+    reader : TableReader or None
+        What has read it.
 
     Raises
     ------
     ValueError
         If there is not one group for each sample.
     """
-    groups = np.asarray(groups)
-    if groups.shape != (n_samples,):
+    name = "groups"
+    if isinstance(groups, str):
+        name, j = f"groups={show(groups)}", find_named("groups", groups, reader)
+        groups = Table.of(X).column(j).values
+    series = nw.from_native(groups, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        values, shape = series.to_list(), series.shape
+    else:
+        # No value becomes another, as numbers beside text would.
+        array = np.asarray(groups, dtype=object if isinstance(groups, list | tuple) else None)
+        values, shape = list(array) if array.ndim else [], array.shape
+    if shape != (n_samples,):
         raise ValueError(
-            f"groups must have one entry for each of {n_samples} samples; got an array of shape "
-            f"{groups.shape}."
+            f"{name} must have one entry for each of {n_samples} samples; got an array of shape "
+            f"{shape}. A column can be given by its name."
         )
-    if any(map(is_missing, groups.tolist())):
-        raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
+    if np.ma.is_masked(groups) or any(map(is_missing, values)):
+        raise ValueError(f"{name} contains NaN, None or NA; every sample must have a group.")
+    sorts = sorts_of(values)
+    if len(sorts) > 1:
+        found = " and ".join(map(show, sorts.values()))
+        raise ValueError(f"{name} must be all numbers or all text; got {found}.")
     try:
-        return np.unique(groups, return_inverse=True)[1].ravel()
+        levels = as_levels(values)
+        codes = {level: code for code, level in enumerate(sorted(set(levels)))}
     except TypeError as error:
-        raise ValueError(f"groups must be all numbers or all text: {error}") from error
+        raise ValueError(
+            f"{name} must be all numbers or all text; got {show(values[0])}."
+        ) from error
+    return np.array([codes[level] for level in levels])
 
 
 @contextmanager
@@ -174,13 +249,28 @@ def _naming(argument):
         raise ValueError(f"{argument}: {error}") from error
 
 
+@contextmanager
+def _shortening():
+    """Shorten errors of scikit-learn that show all of an array."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        if len(text) <= 2 * _SHOWN:
+            raise
+        raise ValueError(f"{text[:_SHOWN]} ... {text[-_SHOWN:]}") from None
+
+
 def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
     refuse_lazy(data, name)
+    if np.ma.is_masked(data):
+        raise ValueError(f"{name} contains masked values; every value must be a number.")
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        for column in data.columns:
-            _refuse_values(data[column], f"Column {column!r} of {name}")
+        for column in getattr(data, "column_names", data.columns):  # Arrow's columns are values
+            _refuse_values(data[column], f"Column {show(column)} of {name}")
         return
+    data = [data] if isinstance(data, str | bytes) else data
     if isinstance(data, list | tuple):
         try:
             is_number = np.asarray(data).dtype.kind not in "OUSTMm"
@@ -199,18 +289,20 @@ def _refuse_values(values, name):
     values = np.asarray(values)
     if values.dtype.kind not in "OUSTMm":
         return
-    text = next((value for value in values.flat if isinstance(value, str | bytes)), None)
+    values = list(values.flat)
+    sorts = sorts_of(values)
+    other = sorts.get(OTHERS)
+    text = other if isinstance(other, bytes) else sorts.get(TEXT)
     if text is not None:
         text = text if isinstance(text, bytes) else str(text)
         advice = _ENCODE if name.endswith("X") else "convert it to numbers"
-        raise ValueError(f"{name} holds text, such as {text!r}: {advice}.")
-    if any(
-        isinstance(value, _TIMES) or _type_name(value) in _PANDAS_TIMES for value in values.flat
-    ):
+        raise ValueError(f"{name} holds text, such as {show(text)}: {advice}.")
+    if sorts.keys() & {TIMES, DURATIONS, CLOCK_TIMES}:
         raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")
-    if any(value is None or _type_name(value) == "NAType" for value in values.flat):
+    if OTHERS in sorts:
+        raise ValueError(
+            f"{name} holds {show(other)}, of type {type(other).__name__!r}; every value must be a "
+            "number."
+        )
+    if any(map(is_missing, values)):
         raise ValueError(f"{name} contains NaN, None or NA; every value must be a number.")
-
-
-def _type_name(value):
-    return type(value).__name__

@@ -80,8 +80,9 @@ class FeatureEncoder:
 
     def _scale(self, X):
         with np.errstate(over="ignore"):
-            scaled = X / self.scale
-        scaled = np.clip(scaled, -_FAR, _FAR) - self.center / self.scale
+            # Halved, which is exact: a range can exceed the largest float64.
+            scaled = (X / 2 - self.center / 2) / (self.scale / 2)
+        scaled = np.clip(scaled, -_FAR, _FAR)
         scaled = scaled / np.hypot(1.0, scaled / _CLIP)
         return np.where(np.isnan(scaled), 0.0, scaled) if np.isnan(scaled).any() else scaled
 
@@ -95,7 +96,7 @@ def _fit_scale(X, sample_weight, has_gaps):
         quantiles[:, j] = _quartiles(X[present, j], sample_weight[present])
     low, center, high = quantiles
     # Divided before subtracting: a range can exceed the largest float64.
-    scale = 2 * (high / 2 - low / 2)
+    scale = 2 * np.minimum(high / 2 - low / 2, np.finfo(float).max / 2)
     spread = np.nanmax(X, axis=0) / 2 - np.nanmin(X, axis=0) / 2
     scale = np.where(scale > 0, scale, spread)
     return center, np.where(scale > 0, scale, np.inf)

@@ -1,11 +1,14 @@
 """Tables to matrices of float64: a gap is NaN, a level its code, a time its day."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .table import CATEGORIES, DURATIONS, EPOCH, NOTHING, NUMBERS, TIMES, check_levels, is_missing
+from .column import CATEGORIES, NOTHING
+from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
+_EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
 
@@ -40,30 +43,21 @@ class TableReader:
         ValueError
             If `categorical_features` names no columns, or a column can't be read.
         """
-        categorical = find_categorical(categorical_features, table)
-        kinds = []
-        for j, given in enumerate(categorical):
-            kind = table.kind(j)
-            if given and kind in (TIMES, DURATIONS):
-                raise ValueError(
-                    f"{table.describe(j)} holds {kind}, but categorical_features names it. For a "
-                    "category of each, make it text."
-                )
-            kind = CATEGORIES if given else kind
-            if kind == CATEGORIES and given is False and not table.is_missing(j):
-                raise ValueError(
-                    f"{table.describe(j)} holds {_example(table, j)}, but categorical_features="
-                    f"{categorical_features!r} does not name it. Name it, or encode it as numbers."
-                )
+        kinds, codes = [], []
+        for j, given in enumerate(find_categorical(categorical_features, table)):
+            column = table.column(j)
+            kind = _kind_of(column, given, categorical_features)
             kinds.append(kind)
-        codes = [
-            _number_levels(_levels_of(table, j)) if kind == CATEGORIES else None
-            for j, kind in enumerate(kinds)
-        ]
+            codes.append(_number_levels(column.levels()) if kind == CATEGORIES else None)
         order, names = range(len(kinds)), table.names
         if names is not None and all(isinstance(name, str) for name in names):
             order = sorted(order, key=names.__getitem__)
         return cls(kinds, codes, list(order), names)
+
+    @cached_property
+    def _sorts(self):
+        """Sorts of the levels of each column."""
+        return [set(sorts_of(list(codes or ()))) for codes in self.codes]
 
     @property
     def n_levels(self):
@@ -83,6 +77,7 @@ class TableReader:
         ValueError
             If a column holds infinity, or something else than before.
         """
+        self._check_order(table)
         X = self._gather(table)
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
@@ -92,32 +87,35 @@ class TableReader:
             )
         return X if self.order == list(range(len(self.kinds))) else X[:, self.order]
 
+    def _check_order(self, table):
+        """Check names that are no text, of which scikit-learn takes no notice."""
+        old, new = self.names, table.names
+        if None in (old, new) or old == new or set(old) != set(new):
+            return
+        i = next(i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
+        raise ValueError(
+            f"Columns of X must be in the order of fit: after {i} columns there is "
+            f"{show(new[i])}, in fit there was {show(old[i])}."
+        )
+
     def _gather(self, table):
         """Read all columns, in the table's order."""
-        missing = {j for j, kind in enumerate(self.kinds) if self._is_missing(table, j, kind)}
-        numbers = [j for j, kind in enumerate(self.kinds) if kind == NUMBERS and j not in missing]
-        if len(numbers) == len(self.kinds):
-            return table.numbers(numbers)
+        at_once = [j for j in table.plain() if self.kinds[j] == NUMBERS]
+        if len(at_once) == len(self.kinds):
+            return table.numbers(at_once)
         X = np.full((len(table.data), len(self.kinds)), np.nan)
-        if numbers:
-            X[:, numbers] = table.numbers(numbers)
-        for j, (kind, codes) in enumerate(zip(self.kinds, self.codes, strict=True)):
+        if at_once:
+            X[:, at_once] = table.numbers(at_once)
+        for j in sorted(set(range(len(self.kinds))).difference(at_once)):
+            kind, codes = self.kinds[j], self.codes[j]
+            if kind == NOTHING:
+                continue
+            column = table.column(j)
             if kind == CATEGORIES:
-                X[:, j] = _encode(_levels_of(table, j), codes, table.describe(j))
-            elif kind in (TIMES, DURATIONS) and j not in missing:
-                X[:, j] = table.days(j)
+                X[:, j] = _encode(column, codes, self._sorts[j])
+            elif _is_of(column, kind):
+                X[:, j] = column.numbers() if kind == NUMBERS else column.days()
         return X
-
-    def _is_missing(self, table, j, kind):
-        """Whether a column has no value to be read; raise ValueError if it has others."""
-        if kind in (CATEGORIES, NOTHING) or table.kind(j) == kind:
-            return kind == NOTHING
-        if not table.is_missing(j):
-            raise ValueError(
-                f"{table.describe(j)} holds {table.kind(j)}, such as {_example(table, j)}; in fit "
-                f"it held {kind}."
-            )
-        return True
 
     @property
     def columns(self):
@@ -142,7 +140,7 @@ class TableReader:
             present = ~np.isnan(X[:, i])
             values[present, i] = _decode(X[present, i], self.kinds[j], self.codes[j])
             if table is not None and self.kinds[j] == CATEGORIES:
-                given = table.values(j)
+                given = table.column(j).values
                 for row in np.flatnonzero(~present):
                     values[row, i] = None if is_missing(given[row]) else given[row]
         return values
@@ -224,7 +222,7 @@ def find_categorical(categorical_features, table):
     for column in given.tolist():
         if column not in columns:
             raise ValueError(
-                f"categorical_features names {column!r}, which is no column of X: give names, "
+                f"categorical_features names {show(column)}, which is no column of X: give names, "
                 f"indices from 0 to {n_columns - 1}, or a mask."
             )
     if given.dtype.kind in "iu":
@@ -234,30 +232,73 @@ def find_categorical(categorical_features, table):
     return [j in named for j in range(n_columns)]
 
 
-def _levels_of(table, j):
-    """Read a column's levels; those of a dtype of categories may be anything."""
-    values = table.values(j)
-    if table.declared[j] != CATEGORIES:
-        check_levels(values, table.describe(j))
-    return values
+def _kind_of(column, given, categorical_features):
+    """Kind of a column, which is `given` as categorical, or not, or neither (None)."""
+    if given is None:
+        return column.kind
+    column.check()
+    found = {column.declared} if column.declared else set(column.sorts)
+    if given and found & {TIMES, DURATIONS}:
+        raise ValueError(
+            f"{column.name} holds {', '.join(found)}, but categorical_features names it. For a "
+            "category of each, make it text."
+        )
+    if not given and found & {CATEGORIES, TEXT, BOOLS} and not column.is_missing():
+        raise ValueError(
+            f"{column.name} holds {column.example()}, but categorical_features="
+            f"{show(categorical_features)} does not name it. Name it, or encode it as numbers."
+        )
+    return CATEGORIES if given else column.kind
 
 
-def _number_levels(values):
-    levels = dict.fromkeys(value for value in values if not is_missing(value))
-    return {level: code for code, level in enumerate(levels)}
+def _is_of(column, kind):
+    """Whether a column is to be read as of a kind; False if it has no value.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else.
+    """
+    if column.kind == kind:
+        return True
+    if not column.is_missing():
+        raise ValueError(
+            f"{column.name} holds {column.kind}, such as {column.example()}; in fit it held {kind}."
+        )
+    return False
 
 
-def _encode(values, codes, name):
-    """Codes of a column's levels; NaN for those that are missing or unknown."""
-    were_text = {isinstance(level, str) for level in codes}
-    for value in values:
-        if not is_missing(value) and were_text and isinstance(value, str) not in were_text:
-            was = "text" if True in were_text else "no text"
+def _number_levels(levels):
+    distinct = dict.fromkeys(level for level in levels if level is not None)
+    return {level: code for code, level in enumerate(distinct)}
+
+
+def _encode(column, codes, were):
+    """Codes of a column's levels; NaN for those that are missing or unknown.
+
+    `were` holds the sorts of levels in fit.
+
+    Raises
+    ------
+    ValueError
+        If it holds levels of a sort that there was none of in fit.
+    """
+    levels = column.levels()
+    for sort, value in sorts_of(levels).items():
+        # Bools equal numbers.
+        if sort == BOOLS and NUMBERS in were:
+            continue
+        if sort == NUMBERS and were == {BOOLS}:
+            value = next((own for own in levels if own not in (None, 0, 1)), None)
+            if value is None:
+                continue
+        if were and sort not in were:
+            was = "text" if were == {TEXT} else f"no {sort} but {' and '.join(sorted(were))}"
             raise ValueError(
-                f"{name} holds categories such as {value!r}, of type {type(value).__name__!r}; in "
-                f"fit they were {was}."
+                f"{column.name} holds categories such as {show(value)}, of type "
+                f"{type(value).__name__!r}; in fit they were {was}."
             )
-    return np.fromiter((codes.get(value, np.nan) for value in values), np.float64, len(values))
+    return np.fromiter((codes.get(level, np.nan) for level in levels), np.float64, len(levels))
 
 
 def _decode(column, kind, codes):
@@ -267,7 +308,7 @@ def _decode(column, kind, codes):
         return levels[column.astype(int)]
     if kind in (TIMES, DURATIONS):
         microseconds = np.rint(column * _MICROSECONDS_A_DAY).astype("timedelta64[us]")
-        return (microseconds if kind == DURATIONS else EPOCH + microseconds).astype(object)
+        return (microseconds if kind == DURATIONS else _EPOCH + microseconds).astype(object)
     return column
 
 
@@ -298,9 +339,3 @@ def _rank_levels(column, rank, weight, levels):
     new = np.full(len(levels), np.nan)
     new[[key[-1] for key in keys]] = np.arange(len(keys))
     return new
-
-
-def _example(table, j):
-    """Show a value of a column; one that is no number, if there is any."""
-    present = [value for value in table.values(j) if not is_missing(value)]
-    return repr(next((value for value in present if isinstance(value, str)), present[0]))

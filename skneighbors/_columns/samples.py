@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import indexable
 
 from .checks import check_groups, check_training_data, check_validation_data
+from .doubts import find_doubts
 from .merging import merge_rows
+from .order import check_order
 from .reader import TableReader
+from .table import Table, unwrap
 
 
 class ValidationSamples(NamedTuple):
@@ -26,7 +30,7 @@ class TrainingSamples:
     Attributes
     ----------
     X : array-like of shape (n_samples, ...)
-        As given.
+        As given, of what rows can be taken.
     reader : TableReader or None
         What has read it; None if a feature extractor will.
     matrix : ndarray of shape (n_samples, ...)
@@ -35,6 +39,8 @@ class TrainingSamples:
         Dimensions of y as given.
     sample_weight : ndarray of shape (n_samples,)
     groups : int ndarray of shape (n_samples,) or None
+    order : ndarray of shape (n_samples,) or None
+        When samples were observed; NaN for those of which it is unknown.
     rows, weight, row_of : ndarray
         See :func:`merge_rows`.
     validation : ValidationSamples or None
@@ -47,30 +53,40 @@ class TrainingSamples:
     y_ndim: int
     sample_weight: np.ndarray
     groups: np.ndarray | None
+    order: np.ndarray | None
     rows: np.ndarray
     weight: np.ndarray
     row_of: np.ndarray
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, validation, target):
+    def check(cls, estimator, X, y, sample_weight, groups, order, validation, target, last=None):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
 
-        `target` is a subclass of Target.
+        `target` is a subclass of Target, `last` what the last fit left, if X is to be read as
+        it was then.
 
         Raises
         ------
         ValueError, TypeError
             If any is not usable.
         """
+        X = unwrap(X)
         reader, matrix, y, sample_weight = check_training_data(
-            estimator, X, y, sample_weight, target
+            estimator, X, y, sample_weight, target, last
         )
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
-            groups = check_groups(groups, len(y))
+            groups = check_groups(groups, len(y), X, reader)
             if len(np.unique(groups[sample_weight > 0])) < 2:
                 raise ValueError("groups must hold at least 2 groups to train on; got 1.")
+        if order is not None:
+            if groups is not None or validation[0] is not None:
+                raise ValueError(
+                    "order can be given neither with groups nor with X_val: it says which rows "
+                    "are held out."
+                )
+            order = check_order(order, reader, matrix, sample_weight)
         validation = check_validation_data(estimator, reader, matrix, y, target, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
@@ -79,11 +95,27 @@ class TrainingSamples:
             )
         if validation is not None:
             validation = ValidationSamples(*validation)
-        return cls(
-            X, reader, matrix, y, y_ndim, sample_weight, groups, rows, weight, row_of, validation
-        )
+        (X,) = indexable(X)
+        merged = rows, weight, row_of
+        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, order, *merged, validation)
+
+    def find_doubts(self, categorical_features):
+        """Say which columns of text were hardly meant as categories; None if all were."""
+        if self.reader is None:
+            return None
+        counted = self.matrix[self.sample_weight > 0]
+        return find_doubts(Table.of(self.X), self.reader, counted, categorical_features)
 
     @property
     def row_groups(self):
         """Group of each row, or None."""
         return None if self.groups is None else self.groups[self.rows]
+
+    @property
+    def row_order(self):
+        """When each row was observed last, or None."""
+        if self.order is None:
+            return None
+        counted, order = self.row_of >= 0, np.full(len(self.rows), np.nan)
+        np.fmax.at(order, self.row_of[counted], self.order[counted])
+        return order

@@ -1,21 +1,16 @@
-"""A user's table read column by column: numbers, times, and lists of what else it holds."""
+"""A user's table, of whatever library, as columns."""
 
-import datetime
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-NUMBERS = "numbers"
-CATEGORIES = "categories"
-TIMES = "dates"
-DURATIONS = "durations"
-NOTHING = "nothing"
+from .column import CATEGORIES, Column
+from .values import DURATIONS, NUMBERS, TIMES, show
 
-EPOCH, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
+# What NumPy's dtypes hold, by their kinds; None if that does not say.
+_OF_KIND = {"b": CATEGORIES, "m": DURATIONS, "M": TIMES, "O": None} | dict.fromkeys("iuf", NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,87 +43,81 @@ class Table:
         """
         refuse_lazy(X, "X")
         try:
-            frame = nw.from_native(X, eager_only=True, pass_through=True)
+            is_array = isinstance(X, np.ndarray)  # to look for frames takes longer
+            frame = X if is_array else nw.from_native(X, eager_only=True, pass_through=True)
         except nw.exceptions.DuplicateError as error:
             raise ValueError(f"Each column of X must have a name of its own. {error}") from error
         if isinstance(frame, nw.DataFrame):
-            return cls(frame, frame.columns, [_declared(dtype) for dtype in frame.schema.values()])
+            return cls(frame, frame.columns, _declared_in(frame))
         if hasattr(X, "tocsr"):
             return None
         try:
-            array = np.asarray(X)
-            if array.dtype.kind in "US":  # of a list that may hold numbers, too
-                array = np.asarray(X, dtype=object)
+            # No value of a list, or text, becomes another.
+            array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+            array = array.astype(object) if array.dtype.kind in "SUT" else array
         except ValueError:  # ragged
             return None
         if array.ndim != 2:
             return None
-        declared = {"m": DURATIONS, "M": TIMES, "b": CATEGORIES, "O": None}.get(
-            array.dtype.kind, NUMBERS
-        )
+        if array.dtype.kind == "c":
+            check_array(array)  # which refuses it
+        declared = _OF_KIND.get(array.dtype.kind)
         return cls(array, None, [declared] * array.shape[1])
+
+    def column(self, j):
+        """Column by its number."""
+        own = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])
+        return Column(own, self.describe(j), self.declared[j])
 
     def describe(self, j):
         """Name a column, for messages."""
-        return f"Column {j if self.names is None else self.names[j]!r} of X"
+        return f"Column {j if self.names is None else show(self.names[j])} of X"
 
-    def kind(self, j):
-        """Find what a column holds, by its dtype, or its values if that does not say.
-
-        Returns
-        -------
-        kind : NUMBERS, CATEGORIES, TIMES, DURATIONS or NOTHING
-            NOTHING if all its values are missing and its dtype does not say.
-
-        Raises
-        ------
-        ValueError
-            If it holds nothing of these.
-        """
-        return self.declared[j] or _kind_of(self.values(j), self.describe(j))
-
-    def values(self, j):
-        """Values of a column, as a list."""
-        column = self.data[:, j]
-        return column.tolist() if self.names is None else column.to_list()
+    def plain(self):
+        """Columns of numbers that can be read at once: those by dtypes of NumPy."""
+        if self.names is None:
+            dtypes = [self.data.dtype] * len(self.declared)
+        elif self.data.implementation.is_pandas():
+            dtypes = nw.to_native(self.data).dtypes
+        else:
+            return []
+        return [
+            j for j, own in enumerate(dtypes) if isinstance(own, np.dtype) and own.kind in "iuf"
+        ]
 
     def numbers(self, columns):
-        """Columns of numbers, to float64; gaps are NaN. May be the table's own array."""
-        is_numeric = np.array([self.declared[j] == NUMBERS for j in columns], dtype=bool)
-        declared = [j for j in columns if self.declared[j] == NUMBERS]
-        if declared:
-            data = self.data if len(declared) == self.data.shape[1] else self.data[:, declared]
-            numbers = check_array(
-                nw.to_native(data, pass_through=True),
-                dtype=np.float64,
-                ensure_all_finite=False,
-                ensure_min_samples=0,
-                input_name="X",
-            )
-            if is_numeric.all():
-                return numbers
-        out = np.empty((len(self.data), len(columns)))
-        if declared:
-            out[:, is_numeric] = numbers
-        for i in np.flatnonzero(~is_numeric):
-            out[:, i] = _as_floats(self.values(columns[i]), self.describe(columns[i]))
-        return out
+        """Read some of :meth:`plain`, to float64; may be the table's own array."""
+        some = nw.to_native(self.data, pass_through=True)
+        if len(columns) < len(self.declared):
+            some = some.take(columns, axis=1)
+        return np.asarray(some, dtype=np.float64)
 
-    def days(self, j):
-        """Read times of a column as days since 1970, UTC, and durations as days; gaps are NaN."""
-        times = self.data[:, j]
-        if self.names is not None:
-            if times.dtype == nw.Datetime and times.dtype.time_zone is not None:
-                times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            times = times.to_numpy()
-        try:
-            return (times - EPOCH if times.dtype.kind == "M" else times) / _DAY
-        except TypeError as error:  # months and years
-            raise ValueError(f"{self.describe(j)} holds no days: {error}") from error
+    def has_categories(self, j):
+        """Whether a column is of a dtype of categories, which someone has given it."""
+        return self.names is not None and self.data[:, j].dtype in (nw.Categorical, nw.Enum)
 
-    def is_missing(self, j):
-        """Whether a column has no value at all."""
-        return all(map(is_missing, self.values(j)))
+
+def unwrap(X):
+    """X as something that scikit-learn knows: without a wrapper, computed, masked values as gaps.
+
+    Raises
+    ------
+    TypeError
+        If X is a lazy frame, but of Dask, which computes it.
+    """
+    X = nw.to_native(X, pass_through=True)
+    refuse_lazy(X, "X")
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind in "mM":
+            return X.filled(np.array("NaT", X.dtype))
+        return np.where(np.ma.getmaskarray(X), None, X.data.astype(object))
+    if hasattr(X, "compute") and hasattr(X, "columns"):
+        return X.compute()
+    if hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema"):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if frame is X:  # another than narwhals knows
+            return nw.from_arrow(X, backend="pyarrow").to_native()
+    return X
 
 
 def refuse_lazy(data, name):
@@ -147,16 +136,26 @@ def find_labels(X):
     return labels if labels.dtype.kind in "iu" else index.astype(object).to_numpy()
 
 
-# Types of values that stand for none.
-_GAPS = ("NoneType", "NAType", "NaTType")
+def _declared_in(frame):
+    """Say what the columns of a frame hold by their dtypes."""
+    if not frame.implementation.is_pandas_like():
+        return [_declared(dtype) for dtype in frame.schema.values()]
+    dtypes = zip(frame.columns, nw.to_native(frame).dtypes, strict=True)
+    return [_declared_by_pandas(dtype, frame, name) for name, dtype in dtypes]
 
 
-def is_missing(value):
-    """Whether a value is None, NaN, NaT or NA."""
-    return type(value).__name__ in _GAPS or value != value
+def _declared_by_pandas(dtype, frame, name):
+    """Do the same for one column; asking narwhals takes longer, and it looks at values."""
+    if isinstance(dtype, np.dtype):
+        return _OF_KIND.get(dtype.kind)
+    if hasattr(dtype, "tz"):
+        return TIMES  # of the zones of pandas narwhals knows some
+    return _declared(frame.get_column(name).dtype)
 
 
 def _declared(dtype):
+    if dtype in (nw.Int128, nw.UInt128):
+        return None  # which NumPy has not
     if dtype.is_numeric():
         return NUMBERS
     if dtype in (nw.Date, nw.Datetime):
@@ -164,43 +163,3 @@ def _declared(dtype):
     if dtype == nw.Duration:
         return DURATIONS
     return CATEGORIES if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String) else None
-
-
-def _kind_of(values, name):
-    """Kind of a column by its values: numbers, levels that are text or bool, or nothing."""
-    present = {own for own in set(map(type, values)) if own.__name__ not in _GAPS}
-    if not present or (present == {float} and all(map(is_missing, values))):
-        return NOTHING
-    if all(issubclass(own, Real | Decimal) and own is not bool for own in present):
-        return NUMBERS
-    check_levels(values, name)
-    return CATEGORIES
-
-
-def check_levels(values, name):
-    """Raise ValueError if a column has levels that are neither text, numbers nor bool."""
-    allowed = (str, bool, np.bool_, Real, Decimal)
-    for value in values:
-        if not (isinstance(value, allowed) or is_missing(value)):
-            raise ValueError(f"{name} holds {_describe(value)}.")
-
-
-def _describe(value):
-    if isinstance(value, datetime.time):
-        return f"times of day, such as {value!r}: convert them to numbers, for instance hours"
-    if isinstance(value, datetime.date | datetime.timedelta):
-        return (
-            f"dates or durations as objects, such as {value!r}: convert them to a dtype of their "
-            "own, for instance with pandas.to_datetime, or to numbers"
-        )
-    return (
-        f"{value!r}, of type {type(value).__name__!r}: a column may hold numbers, text, bools, "
-        "dates and durations. Convert it to one of these, for instance with astype(str)"
-    )
-
-
-def _as_floats(values, name):
-    try:
-        return [np.nan if is_missing(value) else float(value) for value in values]
-    except OverflowError as error:
-        raise ValueError(f"{name} holds a number beyond float64: {error}") from error

@@ -9,11 +9,13 @@
     engines        who finds the nearest: scikit-learn, torch on a GPU, FAISS if it is asked for
     search         their order, from differences, and that of ties, from row numbers alone
     residuals      how far predictions miss: quantiles, spread, intervals
-    held_out       what was not trained on
+    held_out       what was not trained on, and warnings where that is too little
     nearness       how near rows usually are
     numbering      which row each sample is part of
     comparables    predictions taken apart, by rows and, through `shapley`, by columns
     explanations   what comes of that, to print and to plot
+    suspects       rows whose targets are unlike what the others say of them
+    printing       tables as text and HTML
 
 What is near is said by the similarity (see `nn/_similarity.py`), by the embeddings of all
 members side by side.
@@ -22,9 +24,10 @@ members side by side.
 from .bank import NeighborBank
 from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnAdjustments, Explanation
-from .held_out import HeldOutQueries, HeldOutRows
+from .held_out import HeldOutQueries, HeldOutRows, warn_if_infinite, warn_unless_held_out
 from .model import Model, Queries, Search
 from .numbering import SampleNumbering
+from .suspects import Suspects
 
 __all__ = [
     "ALGORITHMS",
@@ -37,5 +40,8 @@ __all__ = [
     "Queries",
     "SampleNumbering",
     "Search",
+    "Suspects",
     "check_algorithm",
+    "warn_if_infinite",
+    "warn_unless_held_out",
 ]

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
-from sklearn.utils import gen_batches
 
 from .._columns import none_if_ones
 from .._network import NeighborNetwork, embed_in_batches
-from .._utils.blocks import CACHED_BYTES, bounded_length, gather_rows, keep_freed_memory
+from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows, keep_freed_memory
 from .._utils.locks import ForkSafeLock
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
 from .engines import EngineCache
 from .held_out import HeldOutQueries, HeldOutRows
-from .residuals import LeftOut, measure
+from .residuals import LeftOut, joined_since, measure
 from .search import find_nearest
 
 # Of the targets' range: how far beyond it a prediction may lie.
@@ -80,6 +79,11 @@ class Neighbors:
         """Weights (b, K) of the rows."""
         return self.weights.sum(0)
 
+    def by_weight(self):
+        """Weights and rows, each (b, K), the heaviest first, and the order (b, K) to take."""
+        weights, order = self.total_weights.sort(dim=1, descending=True, stable=True)
+        return weights, order if self.rows is None else self.rows.gather(1, order), order
+
     def take(self, values):
         """Values (N, ...) of the rows, to (b, K, ...)."""
         if self.rows is None:
@@ -116,8 +120,10 @@ class NeighborBank:
         The members' shares of a prediction, which sum to 1.
     blended : Tensor of shape (N, k)
         What the second model predicts of the rows, scaled; part of their baselines.
+    left_out_blended : Tensor of shape (N, k)
+        The same by what was not fitted to a row, where there is such.
     blend_share : float
-        Its share in these; 0 if there is none.
+        The second model's share in baselines; 0 if there is none.
     group : int Tensor of shape (N,)
         Rows of one group are no neighbours of each other where rows are left out. Below N.
     held_out : HeldOutRows, HeldOutQueries or None
@@ -135,6 +141,7 @@ class NeighborBank:
     sample_weight: torch.Tensor | None
     member_weight: torch.Tensor
     blended: torch.Tensor
+    left_out_blended: torch.Tensor
     blend_share: float
     group: torch.Tensor
     held_out: HeldOutRows | HeldOutQueries | None = None
@@ -145,7 +152,16 @@ class NeighborBank:
     @classmethod
     @torch.no_grad()
     def build(
-        cls, network, X, y, sample_weight, member_weight, blended=None, blend_share=0.0, group=None
+        cls,
+        network,
+        X,
+        y,
+        sample_weight,
+        member_weight,
+        blended=None,
+        blend_share=0.0,
+        group=None,
+        left_out_blended=None,
     ):
         """Embed rows as the neighbours of a copy of a network.
 
@@ -163,12 +179,16 @@ class NeighborBank:
         blend_share : float, default=0.0
         group : int Tensor of shape (N,), default=None
             None: each row is a group of its own.
+        left_out_blended : Tensor of shape (N, k), default=None
+            The same by what was not fitted to a row; None: `blended`.
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
         z_n = embed_in_batches(network, X).transpose(0, 1).contiguous()
         blended = torch.zeros_like(y) if blended is None else blended
         group = torch.arange(len(y), device=y.device) if group is None else _renumber(group)
-        bank = cls(network, z_n, y, y, sample_weight, member_weight, blended, blend_share, group)
+        left_out_blended = blended if left_out_blended is None else left_out_blended
+        own = blended, left_out_blended, blend_share, group
+        bank = cls(network, z_n, y, y, sample_weight, member_weight, *own)
         return replace(bank, values=y.unsqueeze(1) - bank.baselines(z_n, blended))
 
     def __len__(self):
@@ -192,9 +212,17 @@ class NeighborBank:
     @cached_property
     def limits(self):
         """Smallest and largest prediction there may be, (2, k)."""
-        low, high = self.targets.aminmax(dim=0)
-        margin = _MARGIN * (high - low)
-        return torch.stack([low - margin, high + margin])
+        return _widen(*self.targets.aminmax(dim=0))
+
+    def limits_left_out(self):
+        """Smallest and largest prediction, (2, N, k), of each row without it and its group."""
+        group, ends = self.group.unsqueeze(1), []
+        for sign in (1, -1):
+            least = self.targets.new_full((int(group.max()) + 1, self.targets.shape[1]), torch.inf)
+            least.scatter_reduce_(0, group.expand_as(self.targets), sign * self.targets, "amin")
+            (first, second), (place, _) = least.topk(2, dim=0, largest=False)
+            ends.append(sign * torch.where(group == place, second, first))
+        return _widen(*ends)
 
     @property
     def has_baseline(self):
@@ -219,20 +247,31 @@ class NeighborBank:
         return replace(self, network=copy.deepcopy(self.network).to(device), **moved)
 
     @torch.no_grad()
-    def extend(self, X, y, sample_weight, blended):
-        """Bank with further rows, given as to :meth:`build`, all with weights."""
-        z_n = self.embed(X)
+    def extend(self, z_n, y, blended, sample_weight):
+        """Bank with further rows, embedded, each a group of its own; of all rows the new weights.
+
+        Parameters
+        ----------
+        z_n : Tensor of shape (n, m, d)
+        y, blended : Tensor of shape (n, k)
+        sample_weight : Tensor of shape (N + n,)
+        """
         values = y.unsqueeze(1) - self.baselines(z_n, blended)
         new_groups = len(self) + torch.arange(len(y), device=y.device)
+        z_all, held_out = torch.cat([self.z_n, z_n]), self.held_out
+        joined = joined_since(self.weights(), sample_weight)
+        if held_out is not None and len(joined):
+            held_out = held_out.extend(z_all[joined], joined)
         return replace(
             self,
-            z_n=torch.cat([self.z_n, z_n]),
+            z_n=z_all,
             targets=torch.cat([self.targets, y]),
             values=torch.cat([self.values, values]),
-            sample_weight=none_if_ones(torch.cat([self.weights(), sample_weight])),
+            sample_weight=none_if_ones(sample_weight),
             blended=torch.cat([self.blended, blended]),
+            left_out_blended=torch.cat([self.left_out_blended, blended]),
             group=_renumber(torch.cat([self.group, new_groups])),
-            held_out=None if self.held_out is None else self.held_out.extend(z_n, len(self)),
+            held_out=held_out,
             engines=EngineCache(),
             left_out=(self.derived.peek(measure) or self).left_out,
             derived=Derived(),
@@ -248,8 +287,9 @@ class NeighborBank:
             values=self.values[keep],
             sample_weight=none_if_ones(sample_weight),
             blended=self.blended[keep],
+            left_out_blended=self.left_out_blended[keep],
             group=_renumber(self.group[keep]),
-            held_out=None if self.held_out is None else self.held_out.select(keep, sample_weight),
+            held_out=None if self.held_out is None else self.held_out.select(keep),
             engines=EngineCache(),
             left_out=None,
             derived=Derived(),
@@ -320,7 +360,7 @@ class NeighborBank:
             return self._attend_to_all(z, function, own)
         results = []
         row_bytes = 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
-        for part in gen_batches(len(z), min(_SEARCHED, bounded_length(row_bytes))):
+        for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):
             own_part = None if own is None else own[part]
             results += self._attend_to_few(
                 z[part], function, n_neighbors, algorithm, own_part, part
@@ -348,7 +388,7 @@ class NeighborBank:
             near = rows[batch], self._by_share(weights), distances[batch, -1]
             return function(Neighbors(queries, *near))
 
-        return map_batches(attend, gen_batches(len(z), _ATTENDED))
+        return map_batches(attend, cut(len(z), _ATTENDED))
 
     def _attend_to_all(self, z, function, own):
         z_n, every = self.z_n.transpose(0, 1), torch.arange(len(self), device=self.z_n.device)
@@ -365,7 +405,7 @@ class NeighborBank:
 
         cached = CACHED_BYTES * _TEMPORARIES if z.is_cpu else None
         length = bounded_length(8 * _TEMPORARIES * z_n.shape[:2].numel(), cached)
-        return map_batches(attend, gen_batches(len(z), length))
+        return map_batches(attend, cut(len(z), length))
 
     def _by_share(self, weights):
         return weights * self.member_weight[:, None, None]
@@ -382,6 +422,12 @@ class NeighborBank:
         by_group = self.targets.new_zeros(int(self.group.max()) + 1)
         by_group.index_add_(0, self.group, self.weights())
         return self.total_weight - torch.where(own >= 0, by_group[self.group[own]], 0).unsqueeze(1)
+
+
+def _widen(low, high):
+    """Limits of predictions by the smallest and the largest target."""
+    margin = _MARGIN * (high - low)
+    return torch.stack([low - margin, high + margin])
 
 
 def _renumber(group):

@@ -77,8 +77,7 @@ def _compare(bank, near, baselines):
     y, cut : Tensor of shape (b, t)
         Predictions, and what they are more than the mean of the adjusted targets.
     """
-    weights, order = near.total_weights.sort(dim=1, descending=True, stable=True)
-    rows = order if near.rows is None else near.rows.gather(1, order)
+    weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
     total = weights.unsqueeze(2)
     even = bank.member_weight.expand_as(by_member)  # of rows without any weight

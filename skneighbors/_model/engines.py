@@ -6,9 +6,8 @@ import numpy as np
 import torch
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import gen_batches
 
-from .._utils.blocks import bounded_length
+from .._utils.blocks import bounded_length, cut
 from .._utils.locks import ForkSafeLock
 from .._utils.sklearn_private import fit_unlogged
 from .._utils.threads import map_batches
@@ -17,7 +16,7 @@ from ..nn._similarity import SIMILARITIES
 ALGORITHMS = ("auto", "ivf", "hnsw")
 
 # Multiplications of a search below which starting scikit-learn's loops takes longer.
-_FEW_PRODUCTS = 2**23
+_FEW_PRODUCTS = 2**26
 # Points that torch compares with queries at a time.
 _CHUNK = 2**16
 # Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
@@ -51,7 +50,7 @@ class TorchEngine:
         """Rows (n, k) of the nearest points of queries (n, D), in any order."""
         chunk = max(k, _CHUNK)
         length = bounded_length(8 * 3 * min(chunk, len(self._points)))
-        parts = [self._search(queries[b], k, chunk) for b in gen_batches(len(queries), length)]
+        parts = [self._search(queries[b], k, chunk) for b in cut(len(queries), length)]
         return torch.cat(parts)
 
     def _search(self, queries, k, chunk):

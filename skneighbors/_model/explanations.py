@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .printing import by_target, html_note, html_table, same_decimals, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,37 +238,26 @@ class Explanation:
             "row": self.labels.ravel(),
             "weight": self.weights.ravel(),
         }
-        for k, suffix in self._targets():
+        for k, suffix in by_target(self.prediction):
             columns[f"target{suffix}"] = self.targets[k].ravel()
             columns[f"adjustment{suffix}"] = self.adjustments[k].ravel()
             columns[f"adjusted{suffix}"] = self.adjusted_targets[k].ravel()
         if self.by_column is not None:
-            for k, suffix in self._targets():
+            for k, suffix in by_target(self.prediction):
                 by_column = self.by_column.adjustments[k].reshape(self.weights.size, -1)
                 for name, own in zip(self.by_column.columns, by_column.T, strict=True):
                     columns[f"adjustment{suffix} by {name}"] = own
         return pd.DataFrame(columns)
 
-    def _targets(self):
-        """Index of each target, and what to put behind the names of its columns."""
-        if self.prediction.ndim == 1:
-            return [(..., "")]
-        return [((..., k), f"_{k}") for k in range(self.prediction.shape[1])]
-
     def __str__(self) -> str:
-        tables = ["\n".join([title, *_align(cells)]) for title, cells in self._tables()]
+        tables = [text_table(title, cells) for title, cells in self._tables()]
         return "\n\n".join([*tables, *self._notes()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = []
-        for title, cells in self._tables():
-            rows = [[html.escape(cell) for cell in row] for row in cells]
-            head, *body = ["<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows]
-            head = head.replace("td>", "th>")
-            parts.append(f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(body)}</table>")
-        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self._notes())])
+        tables = [html_table(title, cells) for title, cells in self._tables()]
+        return "".join([*tables, *map(html_note, self._notes())])
 
     def _notes(self):
         n_others = len(self) - _N_QUERIES
@@ -282,7 +271,7 @@ class Explanation:
         """Titles and cells of the tables of all queries that are shown."""
         tables = []
         for i in range(min(len(self), _N_QUERIES)):
-            write = _same_decimals(self.prediction[i], self.targets[i])
+            write = same_decimals(self.prediction[i], self.targets[i])
             tables.append(self._describe(i, write))
             if self.by_column is not None and self.is_adjusted:
                 for place in range(min(_N_TAKEN_APART, self.weights.shape[1])):
@@ -344,25 +333,3 @@ def _show(value):
         return "missing"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 30 else f"{text[:27]}..."
-
-
-def _align(cells):
-    """Lines of a table, the first column to the left."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in cells
-    ]
-
-
-def _same_decimals(*values):
-    """Make a function that writes numbers so that the largest of the values has five digits."""
-    largest = max(np.abs(value).max() for value in values)
-    digits = 4 - math.floor(math.log10(largest)) if largest > 0 else 0
-    style = f",.{max(0, digits)}f" if -11 < digits < 11 else ".4e"
-
-    def write(value, sign=""):
-        rounded = np.round(np.atleast_1d(value), max(0, digits)) + 0.0  # no -0
-        return ", ".join(f"{number:{sign}{style}}" for number in rounded)
-
-    return write

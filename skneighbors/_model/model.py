@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from .._columns import FeatureEncoder, TableReader, check_total_weight, find_labels
+from .._columns import FeatureEncoder, TableReader, check_total_weight, find_labels, merge_rows
 from .._network import FittedNetwork
 from .._utils.checks import check_int
 from .._utils.device import CPU
@@ -18,6 +18,7 @@ from .nearness import novelty
 from .numbering import SampleNumbering
 from .residuals import ResidualDistribution, effective_number
 from .search import find_nearest
+from .suspects import find_suspects
 
 
 class Search(NamedTuple):
@@ -71,26 +72,30 @@ class Model:
         return self.numbering.first_samples(len(self.bank))
 
     def prepare(self, matrix):
-        """Encode rows as read for the networks."""
-        return matrix if self.encoder is None else self.encoder.transform(matrix)
+        """Encode rows as read for the networks, to a Tensor on the CPU; without encoder, X itself.
+
+        Not if X may not be written: torch would write all the same.
+        """
+        if self.encoder is None:
+            return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
+        return torch.from_numpy(self.encoder.transform(matrix))
 
     def encode(self, X, matrix, device):
         """Rows as the networks take them, and what the second model predicts of them (n, k)."""
-        blended = self.second.predict(X, matrix, self.target)
-        parts = self.prepare(matrix), blended
-        return tuple(torch.from_numpy(part).to(device) for part in parts)
+        encoded = self.prepare(matrix)
+        blended = torch.from_numpy(self.second.predict(X, matrix, self.target))
+        return encoded.to(device), blended.to(device)
 
     def embed(self, queries, search):
         """Bank on the device to use, queries embedded, and what is blended in."""
-        bank, z = self.transform(queries, search)
-        blended = self.second.predict(*queries, self.target)
-        return bank, z, torch.from_numpy(blended).to(search.device)
+        bank = self.bank.to(search.device)
+        encoded, blended = self.encode(*queries, search.device)
+        return bank, bank.embed(encoded), blended
 
     def transform(self, queries, search):
         """Embed queries, to a Tensor (n, m, d), on the bank's device; and that bank."""
         bank = self.bank.to(search.device)
-        X = torch.from_numpy(self.prepare(queries.matrix))
-        return bank, bank.embed(X.to(search.device))
+        return bank, bank.embed(self.prepare(queries.matrix).to(search.device))
 
     def network(self, search):
         """Networks and rows as a torch module of its own."""
@@ -130,6 +135,10 @@ class Model:
         ends = [self.target.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
 
+    def n_held_out(self, search):
+        """How many rows, or groups, of equal weight intervals rest on."""
+        return ResidualDistribution.of(self.bank, search.n_neighbors).n_held_out
+
     def _predict(self, queries, search, offsets=None):
         """Predict, standardised; `offsets` is a function of residuals and embedded queries."""
         bank, z, blended = self.embed(queries, search)
@@ -146,6 +155,10 @@ class Model:
         """Share of the rows that are nearer to their neighbours than queries are to theirs."""
         return novelty(*self.transform(queries, search)).numpy()
 
+    def suspects(self, search, n_rows, confidence_level):
+        """Find the rows whose targets differ most from what is expected without them."""
+        return find_suspects(self, search, n_rows, confidence_level)
+
     def neighbor_weights(self, queries, search):
         """Weights of the samples, CSR (n, n_samples)."""
         bank, z = self.transform(queries, search)
@@ -157,10 +170,15 @@ class Model:
         return weights
 
     def effective_n_neighbors(self, queries, search):
-        """How many rows of equal weight would spread the weights as far."""
+        """How many samples of equal weight would spread the weights as far."""
         bank, z = self.transform(queries, search)
+        # A row of weight c is c of them.
+        size = bank.weights().rsqrt()
         parts = bank.attend(
-            z, lambda near: effective_number(near, bank), search.n_neighbors, search.algorithm
+            z,
+            lambda near: effective_number(near.total_weights * near.take(size)),
+            search.n_neighbors,
+            search.algorithm,
         )
         return torch.cat(parts).squeeze(1).cpu().numpy()
 
@@ -196,28 +214,56 @@ class Model:
         samples, column = self.numbering.expand_rows(rows, n_samples)
         return np.take_along_axis(distances, column, axis=1), samples
 
-    def with_rows(self, queries, y, weight, device):
+    def with_rows(self, queries, y, weight, search):
         """Model with further labelled samples, y (n, k); those of weight 0 are only numbered."""
         check_total_weight(self.numbering.weights_left, weight)
-        numbering = self.numbering.append(weight, len(self.bank), find_labels(queries.X))
-        rows = np.flatnonzero(weight > 0)
-        if not len(rows):
-            return replace(self, numbering=numbering)
-        encoded, blended = (part[rows] for part in self.encode(*queries, device))
-        parts = self.target.transform(y[rows]), weight[rows]
-        y, weight = (torch.from_numpy(part).to(device) for part in parts)
-        bank = self.bank.to(device).extend(encoded, y, weight, blended)
+        bank, z, blended = self.embed(queries, search)
+        y = torch.from_numpy(self.target.transform(y))
+        new, row_of = self._merge(queries.matrix, z.cpu(), y, weight)
+        numbering = self.numbering.append(weight, row_of, find_labels(queries.X))
+        parts = z[new], y[new].to(search.device), blended[new]
+        bank = bank.extend(*parts, torch.from_numpy(numbering.row_weights()).to(search.device))
         matrix = self.matrix
         if self.reader is not None:
-            matrix = np.concatenate([matrix, queries.matrix[rows]])
+            matrix = np.concatenate([matrix, queries.matrix[new]])
         return replace(self, bank=bank.to(CPU), numbering=numbering, matrix=matrix)
+
+    def _merge(self, matrix, z, y, weight):
+        """Merge further samples with equal rows of the bank, and with each other.
+
+        Rows that are not kept as read are equal if their embeddings are, in single precision: in
+        double the last digits change with the size of a batch.
+
+        Returns
+        -------
+        new : int ndarray
+            Samples that make rows of their own.
+        row_of : int ndarray of shape (n_samples,)
+            Row of each, those of `new` counted on; -1 for samples of weight 0.
+        """
+        bank = self.bank
+        known = np.flatnonzero(np.isin(bank.targets[:, 0], y[:, 0]))
+        own = self.matrix[known] if self.reader is not None else bank.z_n[known].float().numpy()
+        further = matrix if self.reader is not None else z.float().numpy()
+        first, _, merged = merge_rows(
+            np.concatenate([own, further]),
+            np.concatenate([bank.targets[known], y]),
+            np.concatenate([np.ones(len(known)), weight]),
+        )
+        is_new = first >= len(known)
+        rows = np.empty_like(first)
+        rows[~is_new] = known[first[~is_new]]
+        rows[is_new] = len(bank) + first[is_new].argsort().argsort()
+        merged = merged[len(known) :]
+        return np.sort(first[is_new]) - len(known), np.where(merged < 0, -1, rows[merged])
 
     def without_rows(self, samples):
         """Model without some samples, by their numbers."""
-        numbering, keep, weight = self.numbering.forget(samples, len(self.bank))
+        numbering, keep = self.numbering.forget(samples, len(self.bank))
         if not keep.any():
             raise ValueError("These are all rows that are left; at least one must stay.")
-        bank = self.bank.select(torch.from_numpy(keep), torch.from_numpy(weight))
+        weight = torch.from_numpy(numbering.row_weights())
+        bank = self.bank.select(torch.from_numpy(keep), weight)
         matrix = self.matrix if self.reader is None else self.matrix[keep]
         return replace(self, bank=bank, numbering=numbering, matrix=matrix)
 

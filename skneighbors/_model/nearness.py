@@ -15,8 +15,9 @@ def novelty(bank, z):
     """Share (n,) of a bank's rows that are nearer to their neighbours than queries (n, m, d)."""
     compared, cumulative = bank.derived.get(_measure_nearness, bank)
     distance = _mean_distance(bank, z).cpu()
-    nearer = torch.searchsorted(compared, distance)
-    return cumulative[nearer] / cumulative[-1]
+    # Half of those that are as near: where all are, a row is neither new nor known.
+    nearer = [torch.searchsorted(compared, distance, right=right) for right in (False, True)]
+    return sum(cumulative[own] for own in nearer) / (2 * cumulative[-1])
 
 
 def _measure_nearness(bank):
@@ -28,7 +29,7 @@ def _measure_nearness(bank):
 
 
 def _mean_distance(bank, z, own=None):
-    """Mean distance (n,) of the nearest rows, as far as their weights count.
+    """Mean distance (n,) of the nearest rows, whatever they weigh; inf if there are none.
 
     Without the rows that the queries are (n,), and their groups.
     """
@@ -36,9 +37,5 @@ def _mean_distance(bank, z, own=None):
     if own is not None:
         is_excluded = lambda queries, rows: bank.excludes(own[queries], rows)  # noqa: E731
     found = find_nearest(bank, z, min(_N_NEAREST, len(bank)), "auto", is_excluded)
-    weight = torch.where(found.distances < torch.inf, bank.weights()[found.rows], 0.0)
-    before = weight.cumsum(1) - weight
-    counted = torch.minimum(weight, (_N_NEAREST - before).clamp_(min=0))
-    total = counted.sum(1)
-    mean = torch.where(counted > 0, counted * found.distances, 0.0).sum(1) / total
-    return mean.masked_fill(total == 0, torch.inf)  # there are no others
+    is_found = found.distances < torch.inf
+    return torch.where(is_found, found.distances, torch.nan).nanmean(1).nan_to_num_(torch.inf)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from .._columns import show
+
 
 @dataclass(frozen=True, eq=False)
 class SampleNumbering:
@@ -36,11 +38,8 @@ class SampleNumbering:
         """Weights of the samples that are not forgotten."""
         return self.weight_of[~np.isnan(self.weight_of)]
 
-    def append(self, weight, n_rows, labels=None):
-        """Add further samples, each of a row of its own after the `n_rows` there are.
-
-        Those of weight 0 have no row.
-        """
+    def append(self, weight, row_of, labels=None):
+        """Add further samples (n,), with their weights and rows; those of weight 0 have none."""
         if labels is not None or self.labels is not None:
             old, new = np.arange(len(self)), np.arange(len(self), len(self) + len(weight))
             old = old if self.labels is None else self.labels
@@ -48,8 +47,6 @@ class SampleNumbering:
             if old.dtype != new.dtype:  # which NumPy would convert to one
                 old, new = old.astype(object), new.astype(object)
             labels = np.concatenate([old, new])
-        present = weight > 0
-        row_of = np.where(present, n_rows + np.cumsum(present) - 1, -1)
         return SampleNumbering(
             np.concatenate([self.row_of, row_of]), np.concatenate([self.weight_of, weight]), labels
         )
@@ -62,20 +59,22 @@ class SampleNumbering:
         numbering : SampleNumbering
         keep : bool ndarray of shape (n_rows,)
             Rows of which samples are left.
-        weight : ndarray of shape (n_rows left,)
-            Total weight of these.
         """
         row_of, weight_of = self.row_of.copy(), self.weight_of.copy()
         row_of[indices], weight_of[indices] = -1, np.nan
         left = row_of >= 0
         keep = np.bincount(row_of[left], minlength=n_rows) > 0
-        weight = np.bincount(row_of[left], weights=weight_of[left], minlength=n_rows)[keep]
         place = np.where(keep, np.cumsum(keep) - 1, -1)
         row_of, labels = np.where(left, place[row_of], -1), self.labels
         if labels is not None:  # nothing is left of those forgotten
             labels = labels.copy()
             labels[indices] = indices
-        return SampleNumbering(row_of, weight_of, labels), keep, weight
+        return SampleNumbering(row_of, weight_of, labels), keep
+
+    def row_weights(self):
+        """Total weights (n_rows,) of the rows' samples."""
+        samples = self.row_of >= 0
+        return np.bincount(self.row_of[samples], weights=self.weight_of[samples])
 
     def first_samples(self, n_rows):
         """First sample that each row of the bank stands for."""
@@ -129,7 +128,9 @@ class SampleNumbering:
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
         for label in [labels] if is_one else labels:
             if label not in numbers:
-                raise ValueError(f"labels holds {label!r}, which no row has that is not forgotten.")
+                raise ValueError(
+                    f"labels holds {show(label)}, which no row has that is not forgotten."
+                )
             found += numbers.pop(label)
         return np.array(found, dtype=np.int64)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from .._utils.blocks import DIFFERENCES_BYTES, bounded_length, gather_rows
+from .._utils.blocks import CACHED_BYTES, DIFFERENCES_BYTES, bounded_length, cut, gather_rows
 from .._utils.threads import map_batches
 
 # How many more than are asked for an engine looks for: enough to see most ties whole.
@@ -49,38 +49,37 @@ def find_nearest(bank, z, k, algorithm="auto", is_excluded=None):
     -------
     nearest : Nearest
     """
-    n_rows, engine = len(bank), None
-    points, norms = bank.space.query_points(z), bank.space.norms(z)
-    with torch.inference_mode(False):  # in which the threads that fill it are not
-        out = Nearest(
-            torch.empty((len(z), k), dtype=torch.int64, device=z.device),
-            z.new_empty(len(z), k),
-            z.new_empty(z.shape[1], len(z), k),
-        )
-    open_queries, n_found = torch.arange(len(z), device=z.device), k + _MARGIN
-    while len(open_queries):
-        if n_found < n_rows:
-            engine = engine or bank.engines.get(bank, algorithm)
-            candidates = engine.nearest(points[open_queries], n_found)
-        else:
-            candidates = torch.arange(n_rows, device=z.device).expand(len(open_queries), -1)
-        complete = n_found >= n_rows or not engine.is_exact
+    every, n_found = torch.arange(len(z), device=z.device), k + _MARGIN
+    found, is_settled = _search(bank, z, every, k, n_found, algorithm, is_excluded)
+    while not is_settled.all():
+        left, n_found = every[~is_settled], 4 * n_found
+        again, is_settled[left] = _search(bank, z[left], left, k, n_found, algorithm, is_excluded)
+        found.rows[left], found.distances[left], found.s[:, left] = again
+    return found
 
-        def settle(part, queries=open_queries, candidates=candidates, complete=complete):
-            own, rows = queries[part], candidates[part]
-            found, is_settled = _order(bank, z[own], norms[own], rows, k, own, is_excluded)
-            for whole, own_part in zip(out[:2], found[:2], strict=True):
-                whole[own] = own_part
-            out.s[:, own] = found.s
-            return is_settled | complete
 
-        length = bounded_length(
-            3 * 8 * candidates.shape[1] * z.shape[1:].numel(), DIFFERENCES_BYTES
-        )
-        parts = [slice(i, i + length) for i in range(0, len(open_queries), length)]
-        is_settled = torch.cat(map_batches(settle, parts))
-        open_queries, n_found = open_queries[~is_settled], 4 * n_found
-    return out
+def _search(bank, z, own, k, n_found, algorithm, is_excluded):
+    """Find the k nearest among so many candidates, and whether no other row can be nearer.
+
+    `own` (n,) numbers the queries.
+    """
+    norms, complete = bank.space.norms(z), n_found >= len(bank)
+    if complete:
+        candidates = torch.arange(len(bank), device=z.device).expand(len(z), -1)
+    else:
+        engine = bank.engines.get(bank, algorithm)
+        candidates = engine.nearest(bank.space.query_points(z), n_found)
+        complete = not engine.is_exact
+
+    def settle(part):
+        return _order(bank, z[part], norms[part], candidates[part], k, own[part], is_excluded)
+
+    length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
+    parts = map_batches(settle, cut(len(z), length))
+    found, is_settled = zip(*parts, strict=True)
+    rows, distances, s = zip(*found, strict=True)
+    found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
+    return found, torch.cat(is_settled) | complete
 
 
 def tie_order(rows):
@@ -91,11 +90,27 @@ def tie_order(rows):
     return rows * 2654435761 % 2**32  # Knuth's multiplicative hash, one to one
 
 
+def _row_bytes(z, rows):
+    """Bytes of the differences between one of queries (n, m, d) and rows (n, K)."""
+    return 8 * rows.shape[1] * z.shape[1:].numel()
+
+
+def _compare(bank, z, rows):
+    """Compare queries (n, m, d) with rows (n, K), so few at a time that a CPU caches them."""
+    length = bounded_length(_row_bytes(z, rows), CACHED_BYTES) if z.is_cpu else len(z)
+    parts = [
+        bank.space.compare(z[batch], gather_rows(bank.z_n, rows[batch]))
+        for batch in cut(len(z), length)
+    ]
+    s, distances = zip(*parts, strict=True)
+    return torch.cat(s, 1), torch.cat(distances)
+
+
 def _order(bank, z, norms, rows, k, own, is_excluded):
     """Put candidates (b, K) in order; the first k, and whether no other row can be among them."""
     rows = rows.gather(1, tie_order(rows).argsort(1))
     missing = rows < 0
-    s, distances = bank.space.compare(z, gather_rows(bank.z_n, rows.clamp(min=0)))
+    s, distances = _compare(bank, z, rows.clamp(min=0))
     furthest = distances.masked_fill(missing, -torch.inf).amax(1)
     if is_excluded is not None:
         missing = missing | is_excluded(own, rows)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from .._utils.blocks import count_batches
+from .._utils.device import CPU
 from ..nn._stack import linear
 
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
@@ -101,7 +102,7 @@ class ContextSampler:
                 continue
             # The order is random, so a stretch of it outside the batch is a
             # uniform sample: no draw over all rows for every batch.
-            offset = int(torch.randint(n_free + 1, (), generator=self.generator))
+            offset = int(torch.randint(n_free + 1, (), generator=self.generator, device=CPU))
             stretch = torch.arange(n_random, device=self.device)
             drawn, context = order[:, start:stop], order[:, (stop + offset + stretch) % self.n_rows]
             if n_near:
@@ -120,7 +121,8 @@ class ContextSampler:
         n_drawn = drawn.shape[1]
         n_queries = n_drawn + n_partners
         anchors, partners = slice(n_partners), slice(n_drawn, n_queries)
-        pick = torch.randint(self.n_near, (self.n_members, n_partners, 1), generator=self.generator)
+        shape = self.n_members, n_partners, 1
+        pick = torch.randint(self.n_near, shape, generator=self.generator, device=CPU)
         near = self._nearest_of(drawn[:, anchors]).gather(2, pick.to(self.device)).squeeze(2)
         rows = torch.cat([drawn, near, context], 1)
         columns = torch.arange(rows.shape[1], device=self.device).expand_as(rows)
@@ -189,7 +191,7 @@ class ContextSampler:
         return found.scatter_add_(2, column.view_as(nearest), present.to(found.dtype))
 
     def _draw_order(self):
-        return torch.randperm(self.n_rows, generator=self.generator)
+        return torch.randperm(self.n_rows, generator=self.generator, device=CPU)
 
 
 def _nearest(z, n_near):

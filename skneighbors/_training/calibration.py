@@ -2,6 +2,7 @@
 
 import torch
 
+from .._utils.device import CPU
 from .stopping import exceeds
 from .validation import mean_over_rows, predict_held_out
 
@@ -44,11 +45,11 @@ def inverse_error_weights(held_out, kinds):
     share : Tensor of shape (m,)
         Sums to 1; float64.
     """
-    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64)
+    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64, device=CPU)
     if len(kinds) == n_alike[0] or held_out is None:
         return torch.full_like(n_alike, 1 / len(kinds))
     errors = mean_over_rows(held_out.errors.double(), held_out.weight)
-    alike = torch.tensor([[own == other for other in kinds] for own in kinds]).to(errors)
+    alike = errors.new_tensor([[own == other for other in kinds] for own in kinds])
     errors = (alike @ errors / alike.sum(1)).cpu()
     shares = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
     return shares / shares.sum()

@@ -1,13 +1,15 @@
 """The networks of an ensemble trained side by side."""
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from statistics import fmean
 
 import torch
 
-from .._utils.threads import use_one_thread
-from .optim import Snapshot
+from .._utils.device import CPU
+from .._utils.threads import map_in_threads, use_one_thread
+from .optim import FlatWeights, Snapshot
 from .trainer import Trainer
 from .validation import EpochResult, HeldOut
 
@@ -39,7 +41,9 @@ class ParallelTrainers:
         # The number of threads has no say, lest results depend on it.
         self._apart = plan.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
         self._networks = network.split() if self._apart else [network]
-        seeds = torch.randint(2**31, (len(self._networks),), generator=generator).tolist()
+        seeds = torch.randint(
+            2**31, (len(self._networks),), generator=generator, device=CPU
+        ).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         splits = split.members() if self._apart else [split]
         self.trainers = [
@@ -62,11 +66,18 @@ class ParallelTrainers:
                 trainer.stopped = True
             self._pool.shutdown(cancel_futures=True)
 
-    def epoch(self, validated):
+    def epoch(self, validated, clock):
         """Train all for an epoch; their results taken together."""
+        return self._gather(lambda trainer: trainer.epoch(validated, clock))
+
+    def judge(self):
+        """Validate them as they are."""
+        return self._gather(Trainer.judge)
+
+    def _gather(self, question):
         run = map if self._pool is None else self._pool.map
         with self._draws():
-            results = list(run(lambda trainer: trainer.epoch(validated), self.trainers))
+            results = list(run(question, self.trainers))
         losses, errors, scores, held_out = zip(*results, strict=True)
         if None in scores:
             return EpochResult(fmean(losses), fmean(errors))
@@ -84,6 +95,18 @@ class ParallelTrainers:
         for snapshot in self._snapshots:
             snapshot.take()
 
+    def copy_kept(self):
+        """Copy the network, as it would be kept if the training ended now."""
+        parts = [copy.deepcopy(trainer.network) for trainer in self.trainers]
+        for part, snapshot, trainer in zip(parts, self._snapshots, self.trainers, strict=True):
+            snapshot.restore(FlatWeights(part))
+            trainer.sharpen(part)
+        if not self._apart:
+            return parts[0].eval()
+        network = copy.deepcopy(self._network)
+        network.join(parts)
+        return network.eval()
+
     def finish(self):
         """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
@@ -93,8 +116,7 @@ class ParallelTrainers:
 
     def sharpen(self):
         """Choose the sharpness of the weights that are kept."""
-        for trainer in self.trainers:
-            trainer.sharpen(trainer.network)
+        map_in_threads(lambda own: own.sharpen(own.network), self.trainers, self._n_threads)
         self._join()
 
     def _join(self):

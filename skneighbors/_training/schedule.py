@@ -9,24 +9,22 @@ _HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
 _RESOLUTION = 16
 
-# Shares of the steps before the third and the fourth, last, cycle of the learning rate.
-_CYCLE_ENDS = 3 / 15, 7 / 15
 
-
-def learning_rate_factor(kind, progress):
+def learning_rate_factor(kind, progress, n_cycles):
     """Learning rate relative to its peak, after a share `progress` of the steps.
 
-    ``"cycles"`` are the four cosine cycles of growing length of Holzmueller et
-    al. (2024), ``(1 - cos(2 pi log2(1 + 15 progress))) / 2``.
+    ``"cycles"`` are cosine cycles of growing length, ``(1 - cos(2 pi log2(1 + (2^n - 1)
+    progress))) / 2``; Holzmueller et al. (2024) have n = 4 of them.
     """
     if kind == "constant":
         return 1.0
-    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + 15 * progress)))
+    return 0.5 * (1 - math.cos(2 * math.pi * math.log2(1 + (2**n_cycles - 1) * progress)))
 
 
-def cycle_ends(max_iter):
-    """Epochs, counted from 1, that end the second and the third cycle of the learning rate."""
-    return tuple(max(1, round(share * max_iter)) for share in _CYCLE_ENDS)
+def cycle_ends(max_iter, n_cycles):
+    """Epochs, counted from 1, that end the cycles of the learning rate but the first and last."""
+    shares = ((2**n - 1) / (2**n_cycles - 1) for n in range(2, n_cycles))
+    return tuple(max(1, round(share * max_iter)) for share in shares)
 
 
 def validates(epoch, plan):
@@ -39,10 +37,10 @@ def validates(epoch, plan):
         return True
     if epoch in (1, plan.max_iter):
         return True
-    if plan.review and epoch in cycle_ends(plan.max_iter):
+    if plan.review and epoch in cycle_ends(plan.max_iter, plan.n_cycles):
         return True
     if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate == "cycles":
-        rate = learning_rate_factor("cycles", epoch / plan.max_iter)
+        rate = learning_rate_factor("cycles", epoch / plan.max_iter, plan.n_cycles)
         if rate > _HIGH_RATE:
             return False
     stride = min(math.ceil(plan.max_iter / _N_VALIDATIONS), epoch // _RESOLUTION)

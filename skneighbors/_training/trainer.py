@@ -91,12 +91,15 @@ class Trainer:
     def _learning_rate(self, step):
         plan = self.plan
         progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / plan.max_iter
-        factor = learning_rate_factor(plan.recipe.learning_rate, progress)
+        factor = learning_rate_factor(plan.recipe.learning_rate, progress, plan.n_cycles)
         return plan.learning_rate_init * factor
 
-    def epoch(self, validated):
-        """Train on every row once; the mean loss, and what validation says of it."""
-        loss = self._pass_over_rows()
+    def epoch(self, validated, clock):
+        """Train on every row once; the mean loss, and what validation says of it.
+
+        Of no meaning if the clock was over before the end.
+        """
+        loss = self._pass_over_rows(clock)
         if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan)
         if self.split.validation is None:
@@ -105,6 +108,12 @@ class Trainer:
         if not validated:
             return EpochResult(loss, math.inf)
         sharpnesses = self._nearest_sharpnesses() if self.plan.sharpen_when_validated else ()
+        return self.judge(loss, sharpnesses)
+
+    def judge(self, loss=math.inf, sharpnesses=()):
+        """Validate the result as it is, or by the best of these sharpnesses."""
+        if self.split.validation is None:
+            return EpochResult(loss, math.inf)
         held_out, errors, scores = validate(
             self.result, self.data, self.split, self.target, self.plan.n_neighbors, sharpnesses
         )
@@ -114,13 +123,15 @@ class Trainer:
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, scores.mean().item(), held_out)
 
-    def _pass_over_rows(self):
+    def _pass_over_rows(self, clock):
+        if clock.is_over():
+            return math.nan
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
             self._find_near()
         set_mode(self.network, training=True)
         total = 0.0
         for step, batch in enumerate(self.sampler.epoch()):
-            if self.stopped:
+            if self.stopped or clock.is_over():
                 break
             losses = self._losses(batch)
             losses.sum().backward()

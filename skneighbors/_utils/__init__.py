@@ -1,10 +1,13 @@
 """What every room may use, and what knows none of them.
 
 device            which device a name stands for
-threads, locks    one thread a batch of work; locks that survive a fork
+threads, locks    one thread a batch of work, and no more than allowed; locks that survive a fork
 interrupts        which interrupt from the keyboard ends a training, which the program
+restoring         an estimator as it was before a fit that failed
 random            torch's global generators, borrowed and given back
 blocks, memory    sizes of blocks that fit memory and caches; what to do when it runs out
+callbacks         scikit-learn's callbacks, where it has them
+clock             the time that a fit may take
 checks            arguments whose bounds are known only when they are given
 progress          what ``verbose=1`` shows
 sklearn_private   what is private in scikit-learn, in one place

@@ -5,6 +5,10 @@ import time
 from contextlib import contextmanager
 
 _SECONDS_BETWEEN_LINES = 5.0
+_BAR = (
+    "{l_bar}{bar}| epoch {n_fmt} of at most {total_fmt} "
+    "[{elapsed}, at most {remaining} left{postfix}]"
+)
 
 
 @contextmanager
@@ -16,12 +20,14 @@ def progress_bar(verbose, n_epochs):
     verbose : bool or int
         Whether to show any.
     n_epochs : int
+        How many there will be at most.
 
     Yields
     ------
     report : callable or None
-        To be called as ``report(loss, score, on_all)`` after every epoch; `score`
-        may be None, `on_all` says whether no row is held out any more.
+        To be called as ``report(loss, score, on_all, n_epochs)`` after every epoch; `score`
+        may be None, `on_all` says whether no row is held out any more, `n_epochs` how many
+        there will be at most, by what is known then.
     """
     if not verbose:
         yield None
@@ -31,10 +37,11 @@ def progress_bar(verbose, n_epochs):
     except ImportError:
         tqdm = _Lines
 
-    with tqdm(total=n_epochs, unit="epoch") as bar:
+    with tqdm(total=n_epochs, unit="epoch", bar_format=_BAR) as bar:
         shown, scores = {}, []
 
-        def report(loss, score, on_all):
+        def report(loss, score, on_all, n_epochs):
+            bar.total = n_epochs
             shown["loss"] = f"{loss:.4g}"
             shown.pop("validation_r2", None)  # not of this epoch
             if score is not None:
@@ -46,14 +53,14 @@ def progress_bar(verbose, n_epochs):
             bar.update()
 
         yield report
-        bar.total = bar.n  # fewer where training stops early, more where it is repeated
+        bar.total = bar.n  # fewer where training stops early
         bar.refresh()
 
 
 class _Lines:
     """What :func:`progress_bar` uses of a tqdm bar, in lines every few seconds."""
 
-    def __init__(self, total, unit):
+    def __init__(self, total, unit, bar_format):
         self.total, self.n = total, 0
         self._unit, self._description, self._shown = unit, "", {}
         self._start = self._last = time.monotonic()
@@ -79,6 +86,7 @@ class _Lines:
         self._last = time.monotonic()
         elapsed = self._last - self._start
         left = elapsed * max(0, self.total - self.n) / max(1, self.n)
-        line = f"{self._description}{self._unit} {self.n}/{self.total}, {left:.0f} s left"
+        done = f"{self._description}{self._unit} {self.n} of at most {self.total}"
+        line = f"{done}, at most {left:.0f} s left"
         shown = "".join(f", {name}={value}" for name, value in self._shown.items())
         print(line + shown, file=sys.stderr, flush=True)

@@ -2,10 +2,12 @@
 
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from .locks import ForkSafeLock
 
+MAX_SEED = np.iinfo(np.int32).max  # which NumPy and torch take on every system
 _generators = ForkSafeLock()
 
 

@@ -5,6 +5,7 @@ from inspect import unwrap
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
@@ -15,27 +16,33 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
     "HasMethods",
-    "Interval",
+    "Listed",
     "Options",
     "StrOptions",
     "boosting_parts",
+    "check_argument",
     "check_sample_weight",
     "counts_from",
     "fit_context",
     "fit_unlogged",
-    "listed",
+    "make_predictors",
     "reals",
     "take_samples",
-    "validate_parameter_constraints",
 ]
 
-check_sample_weight = _check_sample_weight
-take_samples = _safe_indexing
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def take_samples(X, samples):
+    """Take samples of X by their numbers; of a frame of narwhals, of what it stands for."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and not frame.implementation.is_pandas():
+        return frame[samples].to_native()
+    return _safe_indexing(nw.to_native(X, pass_through=True), samples)
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
@@ -52,28 +59,50 @@ def fit_unlogged(kind, estimator, *data):
 
 
 def boosting_parts(boosting):
-    """Parts of a fitted HistGradientBoostingRegressor of one target.
+    """Parts of a fitted HistGradientBoostingRegressor of one target, its categories first.
 
     Returns
     -------
     baseline : float
     trees : list of (nodes, sets)
         Nodes as a structured array, and the sets of categories that go left, (n, 8) of 32 bits.
-    known : ndarray of shape (n_features, 8)
-        Categories seen, as bits; features in the order of the trees.
-    is_category : bool ndarray of shape (n_features,)
-        In the order of X; the trees' order is categories first.
+    known : uint32 ndarray of shape (n_categories, 8)
+        Categories seen, as bits.
     """
     trees = [(tree.nodes, tree.raw_left_cat_bitsets) for (tree,) in boosting._predictors]
-    seen, place = boosting._bin_mapper.make_known_categories_bitsets()
-    n_features = boosting.n_features_in_
-    is_category = np.zeros(n_features, dtype=bool)
-    if boosting.is_categorical_ is not None:
-        is_category = boosting.is_categorical_
-    known = np.zeros((n_features, 8), dtype=np.uint32)
-    for feature in range(is_category.sum()):
-        known[feature] = seen[place[feature]]
-    return float(boosting._baseline_prediction.ravel()[0]), trees, known, is_category
+    known, _ = boosting._bin_mapper.make_known_categories_bitsets()
+    return float(boosting._baseline_prediction.ravel()[0]), trees, known
+
+
+def make_predictors(trees):
+    """Trees that predict, made of arrays.
+
+    Parameters
+    ----------
+    trees : FlatTrees
+
+    Returns
+    -------
+    predictors : list of TreePredictor
+    """
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+    nodes = np.zeros(len(trees.value), dtype=PREDICTOR_RECORD_DTYPE)
+    for ours, theirs in {
+        "feature": "feature_idx",
+        "left": "left",
+        "right": "right",
+        "threshold": "num_threshold",
+        "value": "value",
+        "missing_left": "missing_go_to_left",
+        "is_leaf": "is_leaf",
+        "is_category": "is_categorical",
+        "chosen": "bitset_idx",
+    }.items():
+        nodes[theirs] = getattr(trees, ours)
+    parts = np.split(nodes, np.cumsum(trees.sizes)[:-1])
+    return [TreePredictor(own, trees.categories, trees.categories) for own in parts]
 
 
 class _NumberRange(Interval):
@@ -83,8 +112,8 @@ class _NumberRange(Interval):
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
-class _Listed(StrOptions):
-    """Constraint of a parameter that names an entry of a list, which may grow."""
+class Listed(StrOptions):
+    """Constraint of a parameter that names an entry of a dict, as it is when it is checked."""
 
     def __init__(self, entries):
         self._entries = entries
@@ -95,9 +124,9 @@ class _Listed(StrOptions):
         return super().is_satisfied_by(val)
 
 
-def listed(entries):
-    """Constraint of a parameter that names an entry of a dict, as it is when it is checked."""
-    return _Listed(entries)
+def check_argument(caller, name, value, allowed):
+    """Check an argument as scikit-learn checks parameters, by a list of constraints."""
+    validate_parameter_constraints({name: allowed}, {name: value}, caller_name=caller)
 
 
 def counts_from(low, high=2**31 - 1):

@@ -1,48 +1,101 @@
-"""One thread a batch, so that bits do not depend on their number."""
+"""One thread a batch, so that bits do not depend on their number; and no more than allowed."""
 
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from threading import local
 
 import torch
+from joblib import cpu_count
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 from .locks import ForkSafeLock
 
 
-class _SingleThreaded:
-    """Block in which torch's CPU kernels run in the calling thread alone.
+class _TorchThreads:
+    """How many threads torch's CPU kernels run in, set for blocks of code.
 
-    The bits of a sum depend on the number of threads that share it; alone, they
-    are the same for any number of cores and in every worker process. Blocks of
-    several threads may overlap, since torch counts for each thread; they must
-    not be nested.
+    Blocks of several threads may overlap, since torch counts for each thread. One that begins
+    finds the number that another has set last, so when the outermost block of a thread ends,
+    it gets the number there was before any.
     """
 
     def __init__(self):
         self._lock = ForkSafeLock()
         self._n_inside = 0
         self._n_threads = 1
+        self._has_shared = False
+        self._own = local()
+
+    def note(self):
+        """Count torch's threads; more than one would be missing in a forked child."""
+        n_threads = torch.get_num_threads()
+        self._has_shared |= n_threads > 1
+        return n_threads
+
+    def stay_so_in_child(self):
+        """Let torch and OpenMP compute in one thread in a child, which would wait for others.
+
+        They are the parent's, and missing in a forked process.
+        """
+        if self._has_shared:
+            self._n_threads = 1
+            torch.set_num_threads(1)
+            one_openmp_thread()
 
     @contextmanager
-    def __call__(self):
+    def at_most(self, n_threads):
+        """Block of no more threads than this; it is told how many there were."""
         with self._lock:
             # Asking makes torch initialise the thread's count, once and for all.
-            n_threads = torch.get_num_threads()
+            before, depth = self.note(), getattr(self._own, "depth", 0)
             if self._n_inside == 0:
-                self._n_threads = n_threads
+                self._n_threads = before
             self._n_inside += 1
-            torch.set_num_threads(1)
+            self._own.depth = depth + 1
+            torch.set_num_threads(min(n_threads, before))
         try:
-            yield n_threads
+            yield before
         finally:
             with self._lock:
                 self._n_inside -= 1
-                torch.set_num_threads(self._n_threads)
+                self._own.depth = depth
+                torch.set_num_threads(min(before, self._n_threads) if depth else self._n_threads)
 
 
-single_threaded = _SingleThreaded()
+torch_threads = _TorchThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=torch_threads.stay_so_in_child)
+
+
+def single_threaded():
+    """Block in which torch's CPU kernels run in the calling thread alone.
+
+    The bits of a sum depend on the number of threads that share it; alone, they
+    are the same for any number of cores and in every worker process.
+    """
+    return torch_threads.at_most(1)
+
+
+@contextmanager
+def at_most(n_jobs):
+    """Block in which torch and OpenMP use no more threads than `n_jobs`.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        -1 is as many as there are cores, -2 one fewer, and so on. None: as many as torch and
+        OpenMP are set to.
+    """
+    if n_jobs is None:
+        yield
+        return
+    n_threads = n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+    with torch_threads.at_most(n_threads), _openmp_at_most(n_threads):
+        yield
 
 
 def map_batches(function, batches):
@@ -61,17 +114,17 @@ def map_batches(function, batches):
     results : list
     """
     batches = list(batches)
-    n_threads = min(torch.get_num_threads(), len(batches))
-    if n_threads > 1:
-        with single_threaded():
-            return _map_in_pool(function, batches, n_threads)
-    if torch.get_num_threads() == 1:
-        return [_compute_alone(function, batch) for batch in batches]
+    n_threads = max(1, min(torch_threads.note(), len(batches)))
+    if n_threads == torch.get_num_threads() == 1:
+        return map_in_threads(function, batches, 1)
     with single_threaded():
+        return map_in_threads(function, batches, n_threads)
+
+
+def map_in_threads(function, batches, n_threads):
+    """Apply a function to batches, in so many threads; see :func:`map_batches`."""
+    if n_threads == 1:
         return [_compute_alone(function, batch) for batch in batches]
-
-
-def _map_in_pool(function, batches, n_threads):
     config = get_config()
 
     def compute(batch):
@@ -99,8 +152,9 @@ def use_one_thread():
         torch.set_num_threads(1)
 
 
-@cache
-def _controller():
+@lru_cache(maxsize=1)
+def _find_libraries(n_modules):
+    """Find those that threads can be counted of; more are loaded with modules alone."""
     return ThreadpoolController()
 
 
@@ -110,4 +164,16 @@ def one_openmp_thread():
     Where other work has the cores, threads that wait for each other take up to a
     thousand times as long.
     """
-    return _controller().limit(limits=1, user_api="openmp")
+    return _find_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
+
+
+@contextmanager
+def _openmp_at_most(n_threads):
+    """Block in which loops of OpenMP that the calling thread begins have no more threads."""
+    with ExitStack() as stack:
+        for library in _find_libraries(len(sys.modules)).lib_controllers:
+            before = library.get_num_threads() if library.user_api == "openmp" else 0
+            if before > n_threads:
+                library.set_num_threads(n_threads)
+                stack.callback(library.set_num_threads, before)
+        yield

@@ -1,6 +1,7 @@
 """What the displays share: checks, axes and colours."""
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborRegressor
@@ -25,10 +26,22 @@ def check_plottable(display, estimator):
     import_pyplot(display)
     if not isinstance(estimator, BaseNeighborRegressor):
         raise TypeError(
-            f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor, "
-            f"of a pipeline its last step; got {type(estimator).__name__}."
+            f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor; got "
+            f"{type(estimator).__name__}.{_say_where_ours_is(estimator)}"
         )
     check_is_fitted(estimator)
+
+
+def _say_where_ours_is(estimator):
+    """Say what to give instead of a fitted search or a pipeline that holds one of ours."""
+    inner, path, steps = estimator, "estimator", None
+    if hasattr(inner, "best_estimator_"):
+        inner, path = inner.best_estimator_, f"{path}.best_estimator_"
+    if isinstance(inner, Pipeline) and len(inner) > 1:
+        inner, path, steps = inner[-1], f"{path}[-1]", f"{path}[:-1]"
+    if inner is estimator or not isinstance(inner, BaseNeighborRegressor):
+        return ""
+    return f" Give {path}" + (f", and {steps}.transform(X) for X." if steps else ".")
 
 
 def select_target(y, target, n_samples):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
-from .._utils.sklearn_private import StrOptions, validate_parameter_constraints
+from .._utils.sklearn_private import StrOptions, check_argument
 from ._common import check_plottable, make_axes, select_target
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _METRICS = {"l2": "euclidean", "l1": "manhattan", "cosine": "cosine", "dot": "euclidean"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EmbeddingDisplay:
     """Rows in the learnt space, brought to the plane and coloured by target.
 
@@ -68,10 +70,9 @@ class EmbeddingDisplay:
     (20, 2)
     """
 
-    def __init__(self, *, coordinates: np.ndarray, y: np.ndarray, method: str) -> None:
-        self.coordinates = coordinates
-        self.y = y
-        self.method = method
+    coordinates: np.ndarray
+    y: np.ndarray
+    method: str
 
     @classmethod
     def from_estimator(
@@ -136,11 +137,8 @@ class EmbeddingDisplay:
         'pca'
         """
         check_plottable(cls, estimator)
-        validate_parameter_constraints(
-            {"method": [StrOptions({"auto", "umap", "pca"})]},
-            {"method": method},
-            caller_name=f"{cls.__name__}.from_estimator",
-        )
+        methods = [StrOptions({"auto", "umap", "pca"})]
+        check_argument(f"{cls.__name__}.from_estimator", "method", method, methods)
         umap = None if method == "pca" else _find_umap(method)
         Z = estimator.transform(X)
         y = select_target(y, target, len(Z))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import counts_from, validate_parameter_constraints
-from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target
+from .._utils.sklearn_private import check_argument, counts_from
+from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target, type_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _BAND = 0.95
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IntervalDisplay:
     """Prediction intervals and the truth, and how often they hold it, by size of prediction.
 
@@ -79,18 +81,10 @@ class IntervalDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        y_true: np.ndarray,
-        y_pred: np.ndarray,
-        interval: np.ndarray,
-        confidence_level: float,
-    ) -> None:
-        self.y_true = y_true
-        self.y_pred = y_pred
-        self.interval = interval
-        self.confidence_level = confidence_level
+    y_true: np.ndarray
+    y_pred: np.ndarray
+    interval: np.ndarray
+    confidence_level: float
 
     @classmethod
     def from_estimator(
@@ -163,6 +157,11 @@ class IntervalDisplay:
         """
         check_plottable(cls, estimator)
         interval = estimator.predict_interval(X, confidence_level)
+        if np.isinf(interval).any():
+            raise ValueError(
+                f"{type_name(cls)} draws no infinite intervals, as those of confidence_level="
+                f"{confidence_level}: lower it, or hold more rows or groups out."
+            )
         y = select_target(y, target, len(interval))
         interval = interval.reshape(len(y), -1, 2)[:, target]
         display = cls(
@@ -219,11 +218,7 @@ class IntervalDisplay:
         1.0
         """
         check_int("n_bins", n_bins, 1, len(self.y_true))
-        validate_parameter_constraints(
-            {"max_bars": [counts_from(1)]},
-            {"max_bars": max_bars},
-            caller_name=f"{type(self).__name__}.plot",
-        )
+        check_argument(f"{type(self).__name__}.plot", "max_bars", max_bars, [counts_from(1)])
         axes = make_two_axes(self, ax, (7, 5.5), stacked=True, ratios=(2, 1))
         low, high = self.interval.T
         self.holds_ = (low <= self.y_true) & (self.y_true <= high)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import counts_from, validate_parameter_constraints
+from .._utils.sklearn_private import check_argument, counts_from
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .._utils.typing import ArrayLike
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeighborsDisplay:
     """The rows behind one prediction: their weights, targets and adjusted targets.
 
@@ -67,10 +69,9 @@ class NeighborsDisplay:
     6
     """
 
-    def __init__(self, *, explanation: Explanation, n_neighbors: int = 10, target: int = 0) -> None:
-        self.explanation = explanation
-        self.n_neighbors = n_neighbors
-        self.target = target
+    explanation: Explanation
+    n_neighbors: int = 10
+    target: int = 0
 
     @classmethod
     def from_estimator(
@@ -134,11 +135,8 @@ class NeighborsDisplay:
         (2,)
         """
         check_plottable(cls, estimator)
-        validate_parameter_constraints(
-            {"n_neighbors": [counts_from(1)]},
-            {"n_neighbors": n_neighbors},
-            caller_name=f"{cls.__name__}.from_estimator",
-        )
+        caller = f"{cls.__name__}.from_estimator"
+        check_argument(caller, "n_neighbors", n_neighbors, [counts_from(1)])
         check_int("target", target, 0, estimator.n_outputs_ - 1)
         explanation = estimator.explain(X)
         if len(explanation) != 1:
@@ -235,22 +233,10 @@ class NeighborsDisplay:
         self.adjusted_points_ = None
         if own.is_adjusted:
             ax.hlines(places, targets, adjusted, color=GREY, linewidth=1.2)
-            adjusted_kwargs = {
-                "color": BLUE,
-                "marker": "D",
-                "s": 24,
-                "zorder": 4,
-                "label": "adjusted",
-                **adjusted_kwargs,
-            }
-            self.adjusted_points_ = ax.scatter(adjusted, places, **adjusted_kwargs)
-        kwargs = {
-            "color": GREY if own.is_adjusted else BLUE,
-            "zorder": 3,
-            "label": "target",
-            **kwargs,
-        }
-        self.points_ = ax.scatter(targets, places, **kwargs)
+            style = {"color": BLUE, "marker": "D", "s": 24, "zorder": 4, "label": "adjusted"}
+            self.adjusted_points_ = ax.scatter(adjusted, places, **style | adjusted_kwargs)
+        style = {"color": GREY if own.is_adjusted else BLUE, "zorder": 3, "label": "target"}
+        self.points_ = ax.scatter(targets, places, **style | kwargs)
         self.prediction_line_ = ax.axvline(
             prediction, color=ORANGE, label=f"prediction {prediction:.5g}"
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import counts_from, take_samples, validate_parameter_constraints
+from .._utils.sklearn_private import check_argument, counts_from, take_samples
 from ..nn._stack import take_member
 from ._common import BLUE, ORANGE, check_plottable, make_axes
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _N_POINTS = 401
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftStepDisplay:
     """The masks of some queries: how much a neighbour counts, by how near it is.
 
@@ -73,10 +75,9 @@ class SoftStepDisplay:
     20
     """
 
-    def __init__(self, *, x: np.ndarray, masks: np.ndarray, ranked: bool) -> None:
-        self.x = x
-        self.masks = masks
-        self.ranked = ranked
+    x: np.ndarray
+    masks: np.ndarray
+    ranked: bool
 
     @classmethod
     def from_estimator(
@@ -140,11 +141,8 @@ class SoftStepDisplay:
         """
         check_plottable(cls, estimator)
         check_int("member", member, 0, len(estimator.estimator_weights_) - 1)
-        validate_parameter_constraints(
-            {"subsample": [counts_from(1), None]},
-            {"subsample": subsample},
-            caller_name=f"{cls.__name__}.from_estimator",
-        )
+        caller = f"{cls.__name__}.from_estimator"
+        check_argument(caller, "subsample", subsample, [counts_from(1), None])
         if subsample is not None and subsample < len(X):
             rows = check_random_state(random_state).choice(len(X), subsample, replace=False)
             X = take_samples(X, np.sort(rows))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -122,13 +123,12 @@ class CategoricalEmbedding(nn.Module):
 
     def __init__(self, n_levels: Sequence[int], dim: int = 8) -> None:
         super().__init__()
-        sizes = torch.tensor([n + 1 for n in n_levels])
-        ends = sizes.cumsum(0)
-        self.register_buffer("first", ends - sizes)
-        self.weight = nn.Parameter(_LEVEL_STD * torch.randn(int(sizes.sum()), dim))
+        ends = np.cumsum([n + 1 for n in n_levels]).tolist()
+        self.register_buffer("first", torch.tensor([0, *ends[:-1]]))
+        self.weight = nn.Parameter(_LEVEL_STD * torch.randn(ends[-1], dim))
         with torch.no_grad():
-            self.weight[ends - 1] = 0
-        self.n_outputs = len(sizes) * dim
+            self.weight[[end - 1 for end in ends]] = 0
+        self.n_outputs = len(ends) * dim
 
     def forward(self, codes: torch.Tensor) -> torch.Tensor:
         """Look the vectors up.

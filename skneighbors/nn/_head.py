@@ -9,7 +9,7 @@ from ._autocast import without_autocast
 from ._neighbor_mask import MaskedSoftmax, NeighborMask, average
 from ._numpy import argmax
 from ._options import check_option
-from ._scaling import minmax_scale_present
+from ._scaling import MinMaxScale
 from ._similarity import SIMILARITIES, similarity
 from ._stack import Linear
 
@@ -54,22 +54,25 @@ class NeighborHead(nn.Module):
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
         self.trend = _Trend(embedding_dim, n_targets) if trend == "linear" else None
         self.register_buffer("sharpness", torch.tensor(float(sharpness)))
-        if not 0 < self.sharpness < math.inf:
+        if not 0 < torch.tensor(float(sharpness), device="cpu") < math.inf:
             raise ValueError(
                 f"sharpness must be positive and finite in single precision; got {sharpness!r}."
             )
 
-    def _tempered(self, s):
-        if self.log_temperature is None:
-            return s
-        return s * torch.exp(-self.log_temperature)[..., None, None]
+    def _rate(self, s):
+        """Find what similarities are multiplied by."""
+        sharpness = torch.ones_like(self.sharpness) if self.training else self.sharpness
+        rate = sharpness.to(s)
+        if self.log_temperature is not None:
+            rate = rate * torch.exp(-self.log_temperature)
+        return rate[..., None, None]
 
     def _scaled_similarity(self, s, neighbor_mask):
         """Similarities scaled to [0, 1] over the neighbours that count for the range."""
         absence = neighbor_mask.absence
         if self.self_in_range and neighbor_mask.own is not None:
             absence = absence * (1 - neighbor_mask.own)
-        return minmax_scale_present(s, absence)
+        return MinMaxScale.apply(s, absence)
 
     def _log_mask(self, x, z, neighbor_mask):
         """Mask scaled similarities x, never rejecting a row's largest x."""

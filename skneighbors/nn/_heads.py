@@ -89,18 +89,8 @@ class NONA(NeighborHead):
                 embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
             )
 
-    def _tempered(self, s):
-        return super()._tempered(s) if self.training else s * self._rate(s)
-
-    def _rate(self, s):
-        """Find what similarities are multiplied by outside of training."""
-        rate = self.sharpness.to(s)
-        if self.log_temperature is not None:
-            rate = rate * torch.exp(-self.log_temperature)
-        return rate[..., None, None]
-
     def _logits(self, z, s, neighbor_mask):
-        logits = self._tempered(s)
+        logits = s * self._rate(s)
         if self.softstep is None:
             return logits
         return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
@@ -215,7 +205,7 @@ class SoftStepKNN(NeighborHead):
         order, weight, log_weight = neighbor_mask.sort(s)
         if self.rank == "soft" and self.training:
             # Scaled to a mean gap of about 1 between neighbouring similarities.
-            rank = sorted_soft_rank(s, order, weight, self._tempered(total))
+            rank = sorted_soft_rank(s, order, weight, total * self._rate(total))
         else:
             rank = sorted_hard_rank(s.detach().gather(-1, order), weight)
             if torch.is_grad_enabled():
@@ -248,7 +238,9 @@ class SoftStepKNN(NeighborHead):
         x, scaled = super()._mask_grid(z, n_points, total, last)
         if self.ranked:
             x = (x * math.log(max(last, 1))).exp()
-            scaled = self._from_rank(x, torch.as_tensor(total).to(x)).expand_as(scaled)
+            scaled = self._from_rank(
+                x, torch.as_tensor(total, dtype=x.dtype, device=x.device)
+            ).expand_as(scaled)
         return x, self._sharpened(scaled, 1.0)
 
     @property

@@ -43,8 +43,8 @@ def zero_at_most(x, bound):
         x.masked_fill_(x <= bound, 0)
 
 
-def _in_place(x, of_numpy, of_torch, faster=True):
-    if not faster or not is_numpys(x) or x.requires_grad:
+def _in_place(x, of_numpy, of_torch):
+    if not _AVX512 or not is_numpys(x) or x.requires_grad:
         return of_torch(x)
     entries = x.numpy()
     with np.errstate(all="ignore"):  # log 0 is -inf; NaN is for the caller to find
@@ -54,9 +54,9 @@ def _in_place(x, of_numpy, of_torch, faster=True):
 
 def log_(x):
     """Take the natural logarithm of a fresh tensor in place."""
-    return _in_place(x, np.log, torch.Tensor.log_, _AVX512)
+    return _in_place(x, np.log, torch.Tensor.log_)
 
 
 def exp_(x):
     """Take the exponential of a fresh tensor in place."""
-    return _in_place(x, np.exp, torch.Tensor.exp_, _AVX512)
+    return _in_place(x, np.exp, torch.Tensor.exp_)

@@ -39,8 +39,11 @@ def _scale(s, low, high):
     return x, width
 
 
-class _MinMaxScale(torch.autograd.Function):
-    """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal."""
+class MinMaxScale(torch.autograd.Function):
+    """x = (s - low) / (high - low) with the row's extremes, 1 where they are equal.
+
+    `absence` is :func:`absent` where entries do not count for these and 0 elsewhere, or None.
+    """
 
     @staticmethod
     def forward(ctx, s, absence):
@@ -91,11 +94,5 @@ def minmax_scale(s: torch.Tensor, exclude: torch.Tensor | None = None) -> torch.
     >>> minmax_scale(torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 3.0]])).tolist()
     [[0.0, 0.25, 1.0], [1.0, 1.0, 1.0]]
     """
-    return minmax_scale_present(
-        s, None if exclude is None else exclude.to(s.dtype) * absent(s.dtype)
-    )
-
-
-def minmax_scale_present(s, absence):
-    """Like :func:`minmax_scale`, with :func:`absent` where entries do not count and 0 elsewhere."""
-    return _MinMaxScale.apply(s, absence)
+    absence = None if exclude is None else exclude.to(s.dtype) * absent(s.dtype)
+    return MinMaxScale.apply(s, absence)

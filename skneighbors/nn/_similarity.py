@@ -44,15 +44,6 @@ def _distances_one_by_one(z, z_n):
     return distances, flat_at_most(distances, bound.expand_as(distances))
 
 
-def _manhattan_distances(z, z_n):
-    """Manhattan distances; rows that coincide up to rounding have distance 0."""
-    distances = torch.cdist(z, z_n, p=1)
-    with torch.no_grad():
-        scale = z.abs().sum(-1).unsqueeze(-1) + z_n.abs().sum(-1).unsqueeze(-2)
-        coincide = distances <= coincidence(z.dtype) * scale
-    return distances.masked_fill(coincide, 0)
-
-
 class _EuclideanSimilarity(torch.autograd.Function):
     """Minus the pairwise Euclidean distance; its gradient where two rows coincide is 0."""
 
@@ -153,12 +144,16 @@ class Euclidean(Similarity):
 
 
 class Manhattan(Similarity):
-    """Minus the Manhattan distance."""
+    """Minus the Manhattan distance, 0 where rows coincide up to rounding."""
 
     p = 1
 
     def __call__(self, z, z_n):
-        return -_manhattan_distances(z, z_n)
+        distances = torch.cdist(z, z_n, p=1)
+        with torch.no_grad():
+            scale = z.abs().sum(-1).unsqueeze(-1) + z_n.abs().sum(-1).unsqueeze(-2)
+            coincide = distances <= coincidence(z.dtype) * scale
+        return -distances.masked_fill(coincide, 0)
 
     def compare(self, z, rows):
         sums = (rows - z.unsqueeze(1)).abs_().sum(-1)

@@ -127,7 +127,9 @@ def sorted_hard_rank(s, weight):
         size = torch.maximum(s[..., :1].abs(), low.abs())
     else:
         size = s.abs().masked_fill(~present, 0).amax(-1, keepdim=True)
-    tied = _differ_by_rounding(s, size) & (present[..., 1:] == present[..., :-1])
+    # Neighbouring entries that are equal but for rounding.
+    tied = s[..., :-1] - s[..., 1:] <= rounding_tolerance(size)
+    tied &= present[..., 1:] == present[..., :-1]
     last = weight_or_one.cumsum(-1)
     first = last - weight_or_one
     # To ask a GPU takes longer than to do it.
@@ -137,15 +139,6 @@ def sorted_hard_rank(s, weight):
         last = last.masked_fill(F.pad(tied, (0, 1)), torch.inf)
         last = last.flip(-1).cummin(-1).values.flip(-1)
     return (first + last + 1) / 2
-
-
-def _differ_by_rounding(s, size):
-    """Whether neighbouring entries of rows are equal but for rounding, (..., b, N - 1)."""
-    return s[..., :-1] - s[..., 1:] <= rounding_tolerance(size)
-
-
-def _lengths(starts, stop):
-    return torch.diff(starts, append=starts.new_tensor([stop]))
 
 
 def _block_means(values, weight, lengths):
@@ -182,8 +175,8 @@ def _isotonic_blocks(excess, low, high, weight):
     # Rounding in the offset must not merge rows.
     is_start = np.zeros(n_rows * n_cols, dtype=bool)
     is_start[starts[:-1]] = is_start[::n_cols] = True
-    starts = torch.from_numpy(np.flatnonzero(is_start)).to(excess.device)
-    return _lengths(starts, n_rows * n_cols)
+    lengths = np.diff(np.flatnonzero(is_start), append=n_rows * n_cols)
+    return torch.from_numpy(lengths).to(excess.device)
 
 
 class _SortedSoftRank(torch.autograd.Function):

@@ -1,7 +1,5 @@
 """SoftStep: learnt sparse masks over scaled similarities."""
 
-from typing import NamedTuple
-
 import torch
 from torch import nn
 
@@ -42,6 +40,11 @@ def _log_sigmoid(u):
     return u.clamp(max=0).sub_(log_(exp_(u.abs().neg_()).add_(1)))
 
 
+def _fresh(x, row):
+    """Copy of x in the shape that it has together with its rows' parameters."""
+    return x.expand(broadcast_shapes(x.shape, row.shape)).clone()
+
+
 class _LogS1(torch.autograd.Function):
     """log S1 = logsigmoid(u), u = log((x - a) / (b - x)) / t."""
 
@@ -72,33 +75,17 @@ class _LogS1(torch.autograd.Function):
         )
 
 
-class S1Mask(NamedTuple):
-    """Log S1 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
+def _log_s1(x, a, b, t):
+    """Log S1 of x (..., b, N) by parameters (..., b, 1) or (..., 1, 1).
 
-    Does what :class:`_LogS1` does without what gradients need, in fewer passes: log 0 is
-    -inf, and an x above `a` by less than the resolution is not taken for `a`.
+    Does what :class:`_LogS1` does without what gradients need, in fewer passes: an x above `a`
+    by less than the resolution is not taken for `a`.
     """
-
-    a: torch.Tensor
-    b: torch.Tensor
-    t: torch.Tensor
-
-    def log_(self, x):
-        """Turn fresh scaled similarities into log masks.
-
-        Parameters
-        ----------
-        x : Tensor of shape (..., b, N)
-            Overwritten.
-
-        Returns
-        -------
-        log_mask : Tensor of shape (..., b, N)
-        """
-        below = (self.b - x).clamp_(min=_resolution(x))
-        u = log_(x.sub_(self.a).clamp_(min=0).div_(below))
-        u.div_(self.t.clamp(min=torch.finfo(x.dtype).eps))
-        return _log_sigmoid(u)
+    x = _fresh(x, a)
+    below = (b - x).clamp_(min=_resolution(x))
+    u = log_(x.sub_(a).clamp_(min=0).div_(below))
+    u.div_(t.clamp(min=torch.finfo(x.dtype).eps))
+    return _log_sigmoid(u).clamp_(min=_log_zero(x))
 
 
 class _LogS2(torch.autograd.Function):
@@ -132,56 +119,21 @@ class _LogS2(torch.autograd.Function):
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
 
 
-class S2Mask(NamedTuple):
-    """Log S2 of fixed parameters, each of shape (..., b, 1) or (..., 1, 1).
+def _log_s2(x, b, t):
+    """Log S2 of x (..., b, N) by parameters (..., b, 1) or (..., 1, 1).
 
-    Does what :class:`_LogS2` does without what gradients need, in fewer passes: log 0 is
-    -inf, and an x above 0 and below the resolution is not taken for 0.
+    Does what :class:`_LogS2` does without what gradients need, in fewer passes: an x above 0
+    and below the resolution is not taken for 0.
     """
-
-    b: torch.Tensor
-    slope: torch.Tensor  # t / (1 - t), of which single precision would lose digits
-
-    @classmethod
-    def of(cls, b, t):
-        """Make the mask of the parameters that :func:`log_softstep_s2` takes.
-
-        Parameters
-        ----------
-        b, t : Tensor
-
-        Returns
-        -------
-        mask : S2Mask
-        """
-        return cls(b, t / (1 - t).clamp(min=torch.finfo(t.dtype).eps))
-
-    def log_(self, x):
-        """Turn fresh scaled similarities into log masks.
-
-        Parameters
-        ----------
-        x : Tensor of shape (..., b, N)
-            Overwritten.
-
-        Returns
-        -------
-        log_mask : Tensor of shape (..., b, N)
-        """
-        # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
-        tiny = _resolution(x)
-        rejects = (self.slope > 0) & (self.b > tiny)
-        b = self.b.clamp(min=tiny)
-        u = x.div_(b).clamp_(max=1)
-        if not (is_numpys(x) and rejects.all()):  # on a GPU to ask takes longer than to do it
-            u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0))
-        log_u = log_(u.clone())
-        return log_u.mul_(u.sub_(1)).mul_(-self.slope * b)
-
-
-def _fresh(x, row):
-    """Copy of x in the shape that it has together with its rows' parameters."""
-    return x.expand(broadcast_shapes(x.shape, row.shape)).clone()
+    # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
+    slope, tiny = t / (1 - t).clamp(min=torch.finfo(t.dtype).eps), _resolution(x)
+    rejects = (slope > 0) & (b > tiny)
+    b = b.clamp(min=tiny)
+    u = _fresh(x, b).div_(b).clamp_(max=1)
+    if not (is_numpys(u) and rejects.all()):  # on a GPU to ask takes longer than to do it
+        u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0))
+    log_u = log_(u.clone())
+    return log_u.mul_(u.sub_(1)).mul_(-slope * b).clamp_(min=_log_zero(u))
 
 
 def log_softstep_s1(
@@ -224,7 +176,7 @@ def log_softstep_s1(
     """
     if torch.is_grad_enabled():
         return _LogS1.apply(x, a, b, t)
-    return S1Mask(a, b, t).log_(_fresh(x, a)).clamp_(min=_log_zero(x))
+    return _log_s1(x, a, b, t)
 
 
 def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
@@ -263,7 +215,7 @@ def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.
     """
     if torch.is_grad_enabled():
         return _LogS2.apply(x, b, t)
-    return S2Mask.of(b, t).log_(_fresh(x, b)).clamp_(min=_log_zero(x))
+    return _log_s2(x, b, t)
 
 
 class SoftStep(nn.Module):

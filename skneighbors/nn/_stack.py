@@ -55,14 +55,19 @@ def _suits_onednn(x, weight):
     return torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
 
 
+def _apply(x, weight, bias):
+    """Multiply by a transpose and add a bias, or stacks of these; see :func:`linear`."""
+    out = _matmul(x, weight.mT)
+    return out if bias is None else out.add_(bias.unsqueeze(-2))
+
+
 class _LinearFunction(torch.autograd.Function):
     """x W' + b, or stacks of these; gradients come in the layout of the weights."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        out = _matmul(x, weight.mT)
-        return out if bias is None else out.add_(bias.unsqueeze(-2))
+        return _apply(x, weight, bias)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -101,7 +106,8 @@ class Linear(nn.Linear):
             # One call of torch's own, where that is as fast.
             apply = _LinearFunction.apply if _suits_onednn(x, weight) else F.linear
             return apply(x, weight, bias).unsqueeze(0)
-        return _LinearFunction.apply(x, self.weight, self.bias)
+        apply = _LinearFunction.apply if torch.is_grad_enabled() else _apply
+        return apply(x, self.weight, self.bias)
 
 
 def stack_modules(modules: Sequence[_Module]) -> _Module:

@@ -28,6 +28,11 @@ def test_scaling_is_robust_and_clips_smoothly(X):
         assert_allclose(encoder.transform(np.array([[value, -value, value]])), [[3, -3, 3]])
 
 
+def test_large_numbers_that_lie_close_together_stay_apart():
+    X = (2.0**53 - 200 + np.arange(9))[:, None]
+    assert_allclose(numbers(X).transform(X), numbers(X - X[0]).transform(X - X[0]))
+
+
 def test_mostly_constant_column_is_scaled_by_its_range():
     X = np.zeros((20, 1))
     X[0] = 8
@@ -72,3 +77,12 @@ def test_levels(X):
     assert_allclose(out[:, :1], numbers(X[:, :1]).transform(X[:, :1]))
     assert_array_equal(out[:, 1:4], np.eye(4)[np.nan_to_num(codes[:, 0], nan=3).astype(int)][:, :3])
     assert_array_equal(out[:, 4], np.nan_to_num(codes[:, 1], nan=9))
+
+
+def test_a_range_beyond_float64_is_a_scale():
+    largest = np.finfo(float).max
+    X = np.array([[largest], [-largest], [0.0]])
+    encoder = FeatureEncoder.fit(X, np.ones(3), np.array([0]))
+    encoded = encoder.transform(X)
+    assert np.isfinite(encoded).all()
+    assert encoded[1, 0] < encoded[2, 0] < encoded[0, 0]

@@ -3,15 +3,20 @@
 import datetime
 from decimal import Decimal
 
+import dateutil.tz
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.preprocessing import OrdinalEncoder
 
+from skneighbors._columns.column import CATEGORIES, NOTHING
 from skneighbors._columns.reader import TableReader
-from skneighbors._columns.table import CATEGORIES, DURATIONS, NOTHING, NUMBERS, TIMES, Table
+from skneighbors._columns.table import Table, unwrap
+from skneighbors._columns.values import DURATIONS, NUMBERS, TIMES
 
 NAN = np.nan
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
@@ -32,13 +37,13 @@ PANDAS = {
     "objects": (pd.Series([1, None, Decimal("2.5")], dtype=object), NUMBERS, [1, NAN, 2.5]),
     "NaT": (pd.Series([1, pd.NaT, 2.5], dtype=object), NUMBERS, [1, NAN, 2.5]),
     "NA": (pd.Series([1, pd.NA, 2.5], dtype=object), NUMBERS, [1, NAN, 2.5]),
-    "nothing": (pd.Series([None] * 3, dtype=object), CATEGORIES, [NAN] * 3),
+    "nothing": (pd.Series([None] * 3, dtype=object), NOTHING, [NAN] * 3),
     "bools": (pd.Series([True, False, True]), CATEGORIES, [0, 1, 0]),
     "nullable bools": (pd.Series([None, False, True], dtype="boolean"), CATEGORIES, [NAN, 0, 1]),
     "text": (pd.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
     "object text": (pd.Series(["b", NAN, "a"], dtype=object), CATEGORIES, [0, NAN, 1]),
     "digits": (pd.Series(["10", "9", "10"]), CATEGORIES, [0, 1, 0]),
-    "mixed": (pd.Series(["1", 1, 1.0], dtype=object), CATEGORIES, [0, 1, 1]),
+    "bools beside text": (pd.Series(["1", True], dtype=object), CATEGORIES, [0, 1]),
     "bools as objects": (pd.Series([True, None, False], dtype=object), CATEGORIES, [0, NAN, 1]),
     "categorical": (pd.Series(["b", None, "a"], dtype="category"), CATEGORIES, [0, NAN, 1]),
     "numeric levels": (pd.Series([7, 5, 7]).astype("category"), CATEGORIES, [0, 1, 0]),
@@ -53,6 +58,7 @@ PANDAS = {
 POLARS = {
     "floats": (pl.Series([1.5, None, NAN]), NUMBERS, [1.5, NAN, NAN]),
     "ints": (pl.Series([1, None, 3], dtype=pl.UInt8), NUMBERS, [1, NAN, 3]),
+    "128 bits": (pl.Series([2**100, None], dtype=pl.Int128), NUMBERS, [2.0**100, NAN]),
     "decimals": (pl.Series([Decimal("1.5"), None, Decimal(3)]), NUMBERS, [1.5, NAN, 3]),
     "nothing": (pl.Series([None] * 3), NOTHING, [NAN] * 3),
     "bools": (pl.Series([True, None, False]), CATEGORIES, [0, NAN, 1]),
@@ -68,9 +74,75 @@ POLARS = {
     "dates": (pl.Series([datetime.date(2020, 1, 1), None]), TIMES, [18262, NAN]),
     "durations": (pl.Series([datetime.timedelta(hours=36), None]), DURATIONS, [1.5, NAN]),
 }
+BASE = pd.Series(pd.to_datetime(["2020-01-01 00:00", None, "1969-12-31 12:00"]))
+ZONES = ["UTC", "Asia/Tokyo", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT", "+05:30"]
+ZONES += [dateutil.tz.gettz("Asia/Kolkata"), dateutil.tz.tzoffset(None, 3600)]
+ZONES += [datetime.timezone(datetime.timedelta(hours=-3, minutes=-30))]
+PANDAS |= {
+    f"in zone {zone}": (BASE.dt.tz_localize("UTC").dt.tz_convert(zone), TIMES, DAYS)
+    for zone in ZONES
+}
+PANDAS |= {
+    "periods": (pd.Series(pd.PeriodIndex(["1970-02", None], freq="M")), TIMES, [31, NAN]),
+    "days as objects": (pd.Series([datetime.date(1970, 1, 2), None]), TIMES, [1, NAN]),
+    "moments as objects": (
+        BASE.dt.tz_localize("EST").astype(object),
+        TIMES,
+        [18262 + 5 / 24, NAN, -1 + 17 / 24],
+    ),
+    "NumPy's as objects": (
+        pd.Series([np.timedelta64(36, "h"), None], dtype=object),
+        DURATIONS,
+        [1.5, NAN],
+    ),
+    "durations as objects": (
+        pd.Series([datetime.timedelta(2), NAN], dtype=object),
+        DURATIONS,
+        [2, NAN],
+    ),
+    "sparse": (pd.Series(pd.arrays.SparseArray([0.0, 1.5])), NUMBERS, [0, 1.5]),
+    "long": (pd.Series([0.5, NAN], dtype="longdouble"), NUMBERS, [0.5, NAN]),
+    "large": (pd.Series([2**63 + 2**12, None], dtype="UInt64"), NUMBERS, [2.0**63 + 2**12, NAN]),
+    "signalling": (pd.Series([Decimal("sNaN"), Decimal(2)], dtype=object), NUMBERS, [NAN, 2]),
+    "bools with gaps": (pd.Series([True, None, False], dtype=object), CATEGORIES, [0, NAN, 1]),
+}
+ARROW = {
+    "int8": (pa.array([1, None, 3], pa.int8()), NUMBERS, [1, NAN, 3]),
+    "beyond 2^53": (pa.array([2**53 + 1, None], pa.int64()), NUMBERS, [2.0**53, NAN]),
+    "uint64": (pa.array([2**63 + 2**12, None], pa.uint64()), NUMBERS, [2.0**63 + 2**12, NAN]),
+    "half": (pa.array(np.array([1.5], np.float16)), NUMBERS, [1.5]),
+    "floats": (pa.array([0.1, None, NAN]), NUMBERS, [0.1, NAN, NAN]),
+    "decimal128": (pa.array([Decimal("1.5"), None], pa.decimal128(9, 2)), NUMBERS, [1.5, NAN]),
+    "decimal256": (pa.array([Decimal("1.5"), None], pa.decimal256(50, 2)), NUMBERS, [1.5, NAN]),
+    "run ends": (pa.RunEndEncodedArray.from_arrays([2, 3], [1, 2]), NUMBERS, [1, 1, 2]),
+    "bools": (pa.array([True, None, False]), CATEGORIES, [0, NAN, 1]),
+    "text": (pa.array(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
+    "large text": (pa.array(["b", None, "a"], pa.large_string()), CATEGORIES, [0, NAN, 1]),
+    "text by views": (pa.array(["b", None, "a"], pa.string_view()), CATEGORIES, [0, NAN, 1]),
+    "dictionary": (pa.array(["b", None, "a"]).dictionary_encode(), CATEGORIES, [0, NAN, 1]),
+    "numbers by dictionary": (pa.array([7, None]).dictionary_encode(), CATEGORIES, [0, NAN]),
+    "date32": (pa.array([datetime.date(1970, 1, 2), None], pa.date32()), TIMES, [1, NAN]),
+    "date64": (pa.array([datetime.date(1970, 1, 2), None], pa.date64()), TIMES, [1, NAN]),
+    "moments": (pa.array(MOMENTS, pa.timestamp("ns")), TIMES, DAYS),
+    "in a zone": (pa.array(MOMENTS, pa.timestamp("ms", "Asia/Kolkata")), TIMES, DAYS),
+    "in Argentina": (
+        pa.array(MOMENTS, pa.timestamp("us", "America/Argentina/Buenos_Aires")),
+        TIMES,
+        DAYS,
+    ),
+    "off UTC": (pa.array(MOMENTS, pa.timestamp("s", "+05:30")), TIMES, DAYS),
+    "durations": (pa.array([datetime.timedelta(2), None]), DURATIONS, [2, NAN]),
+    "nothing": (pa.nulls(2), NOTHING, [NAN, NAN]),
+}
 CASES = [(pd.DataFrame, *case) for case in PANDAS.values()]
 CASES += [(pl.DataFrame, *case) for case in POLARS.values()]
 NAMES = [f"pandas {name}" for name in PANDAS] + [f"polars {name}" for name in POLARS]
+CASES += [(pa.table, *case) for case in ARROW.values()]
+CASES += [
+    (pd.DataFrame, pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([case[0]]))), *case[1:])
+    for case in ARROW.values()
+]
+NAMES += [f"{how} {name}" for how in ("Arrow", "pandas with Arrow's") for name in ARROW]
 
 
 @pytest.mark.parametrize(("frame", "values", "kind", "expected"), CASES, ids=NAMES)
@@ -92,6 +164,135 @@ def test_arrays_and_lists_by_their_values():
     assert_array_equal(read(np.array([[True], [False]]))[1], [[0], [1]])
     moments = np.array(["1970-01-02", "NaT"], dtype="datetime64[ns]")
     assert_array_equal(read(moments[:, None])[1], [[1], [NAN]])
+
+
+def test_text_of_numpy():
+    for na_object in (None, NAN):
+        X = np.array([["b"], [na_object], ["a"]], np.dtypes.StringDType(na_object=na_object))
+        assert_array_equal(read(X)[1], [[0], [NAN], [1]])
+    assert_array_equal(read(np.array([["12"], ["3"]], np.dtypes.StringDType()))[1], [[0], [1]])
+
+
+def test_lists_keep_what_their_values_are():
+    assert read([[True, 1.5], [False, 2.5]])[0].kinds == [CATEGORIES, NUMBERS]
+    assert read([[np.float32(1.5)], [2]])[0].kinds == [NUMBERS]
+    assert read([[MOMENTS[0], 1], [None, 2]])[0].kinds == [TIMES, NUMBERS]
+
+
+MIXED = {
+    "a bool": [0.5, True, 1.5],
+    "a bool of NumPy": [1, np.False_, 3],
+    "text": [1, 2, "3"],
+    "a date": [1, datetime.date(2020, 1, 1)],
+    "a date beside text": ["a", datetime.date(2020, 1, 1)],
+    "a duration": [datetime.timedelta(1), datetime.date(2020, 1, 1)],
+}
+
+
+@pytest.mark.parametrize("n_before", [0, 300])
+@pytest.mark.parametrize("values", MIXED.values(), ids=MIXED)
+def test_columns_of_more_than_one_kind(values, n_before):
+    values = values[:1] * n_before + values
+    column = np.empty((len(values), 1), dtype=object)
+    column[:, 0] = values
+    for X, name in ((pd.DataFrame({"a": values}, dtype=object), "'a'"), (column.tolist(), "0")):
+        with pytest.raises(ValueError, match=rf"Column {name} of X holds .* such as .* beside "):
+            read(X)
+        if not any(isinstance(value, datetime.date) for value in values):
+            assert read(X, [0])[0].kinds == [CATEGORIES]
+
+
+def test_mixed_levels_that_are_named():
+    assert_array_equal(read([["1"], [1], [1.0], [None]], [0])[1][:, 0], [0, 1, 1, NAN])
+
+
+def test_levels_of_any_width():
+    X = pd.DataFrame({"a": pd.Categorical(np.float32([0.1, 0.2, 0.7]))})
+    reader, matrix = read(X)
+    for other in (
+        pd.DataFrame({"a": [0.1, 0.2, 0.7]}),
+        pd.DataFrame({"a": X["a"].astype("float32").astype("float64")}),
+        pl.DataFrame({"a": [Decimal("0.1"), Decimal("0.2"), Decimal("0.7")]}),
+        np.float32([[0.1], [0.2], [0.7]]),
+    ):
+        assert_array_equal(reader.read(Table.of(other)), matrix)
+
+
+def test_levels_that_are_dates():
+    days = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))
+    reader, matrix = read(pd.DataFrame({"a": days.astype("category")}))
+    for values in (days, days.dt.tz_localize("UTC").astype(object), days.dt.date, days.to_list()):
+        assert_array_equal(reader.read(Table.of(pd.DataFrame({"a": values}))), matrix)
+    with pytest.raises(ValueError, match=r"'a' of X holds .* 5, .* in fit they were .* dates"):
+        reader.read(Table.of(pd.DataFrame({"a": [5]})))
+
+
+def test_bools_are_zero_and_one():
+    reader, matrix = read(pd.DataFrame({"a": [True, False, None]}))
+    for values in ([1, 0, NAN], [1.0, False, None], [np.True_, Decimal(0), None]):
+        other = pd.DataFrame({"a": pd.Series(values, dtype=object)})
+        assert_array_equal(reader.read(Table.of(other)), matrix)
+    for value in (0.5, 2, -1):
+        with pytest.raises(ValueError, match=rf"'a' of X holds .* {value}, .* numbers but bools"):
+            reader.read(Table.of(pd.DataFrame({"a": [1, value]})))
+    reader, matrix = read(pd.DataFrame({"a": pd.Categorical([1, 0, None])}))
+    assert_array_equal(reader.read(Table.of(pd.DataFrame({"a": [True, False, None]}))), matrix)
+
+
+def test_names_that_are_no_text_in_another_order():
+    X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[0, 1])
+    reader, matrix = read(X)
+    with pytest.raises(ValueError, match=r"Columns of X must be in the order of fit.* 0 .* 1"):
+        reader.read(Table.of(X[[1, 0]]))
+    assert_array_equal(reader.read(Table.of(X.to_numpy())), matrix)
+    assert_array_equal(reader.read(Table.of(X.set_axis([5, 7], axis=1))), matrix)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_wrapped_frames(frame):
+    X = frame({"b": [1.5], "a": ["x"]})
+    assert unwrap(nw.from_native(X)) is unwrap(X) is X
+    with pytest.raises(TypeError, match="X is a LazyFrame: collect it first"):
+        unwrap(nw.from_native(pl.LazyFrame({"a": [1]})))
+
+
+def test_masked_values_are_gaps():
+    floats = np.ma.array([[1.5, 2], [3, 4]], mask=[[0, 1], [0, 0]])
+    assert_array_equal(read(unwrap(floats))[1], [[1.5, NAN], [3, 4]])
+    days = np.ma.array(np.array([["2020-01-01"], ["1970-01-02"]], "M8[ns]"), mask=[[1], [0]])
+    assert_array_equal(read(unwrap(days))[1], [[NAN], [1]])
+
+
+def test_batches_of_arrow_are_frames():
+    batch = pa.record_batch({"b": [1.5, 2], "a": ["x", None]})
+    assert unwrap(batch).column_names == ["b", "a"]
+    assert_array_equal(read(unwrap(batch))[1], [[0, 1.5], [NAN, 2]])
+
+
+CELLS = {
+    "arrays": np.ones(10**6),
+    "frames": pd.DataFrame({"b": [1]}),
+    "dicts": {"a": "b" * 10**6},
+    "lists": [[1.0] * 10**5],
+    "bytes": b"a" * 10**6,
+    "complex": 1j,
+    "times of day": datetime.time(1),
+    "large": 10**5000,
+}
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+def test_what_cells_should_not_hold(cell):
+    for values in ([cell] * 3, [1, None, cell], ["a" * 10**6, cell, None], [cell, 2.5, NAN]):
+        column = pd.Series([None] * 3, dtype=object)
+        for i, value in enumerate(values):
+            column.iat[i] = value
+        reader, _ = read(pd.DataFrame({"u" * 100: ["a", "b", "c"]}))
+        X = pd.DataFrame({"u" * 100: column})
+        for ask in (read, lambda X, reader=reader: reader.read(Table.of(X))):
+            with pytest.raises(ValueError, match=r"Column 'uuu.*\.\.\. of X holds") as error:
+                ask(X)
+            assert len(str(error.value)) < 500
 
 
 def test_columns_that_share_a_name():
@@ -187,12 +388,10 @@ def test_other_values_than_in_fit(name, values, message):
 @pytest.mark.parametrize(
     "values",
     [
-        [datetime.date(2020, 1, 1)],
         [datetime.time(1)],
         [b"x"],
         [{}],
         [1j],
-        pd.period_range("2020", periods=1),
         pd.interval_range(0, 1).astype(object),
         pl.Series([[1]]),
         pl.Series([datetime.time(1)]),

@@ -184,7 +184,8 @@ def test_leaves_the_network_it_was_given_alone():
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
 
-TENSORS = ("z_n", "targets", "values", "sample_weight", "member_weight", "blended", "group")
+TENSORS = ("z_n", "targets", "values", "sample_weight", "member_weight", "group")
+TENSORS += ("blended", "left_out_blended")
 
 
 def assert_same(bank, other):
@@ -206,7 +207,7 @@ def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries
     weights, blended = torch.cat([bank.sample_weight, weight]), torch.cat([bank.blended, y])
     group = torch.cat([bank.group, 100 + torch.arange(40)])
     expected = NeighborBank.build(bank.network, *whole, weights, SHARES, blended, 0.25, group)
-    longer = bank.extend(more, y, weight, y)
+    longer = bank.extend(bank.embed(more), y, y, weights)
     assert_same(longer, expected)
     assert_allclose(longer.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
     assert_same(bank, before)
@@ -230,8 +231,10 @@ def test_weights_of_one_are_none():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
     bank = NeighborBank.build(network, features(), labels(), None, torch.ones(1).double())
     more = features(2, seed=2), labels()[:2]
-    assert bank.extend(*more, torch.ones(2).double(), nothing(more[0])).sample_weight is None
-    weighted = bank.extend(*more, torch.tensor([1.0, 2.0]).double(), nothing(more[0]))
+    more, weight = (bank.embed(more[0]), more[1], nothing(more[0])), torch.ones(302).double()
+    assert bank.extend(*more, weight).sample_weight is None
+    weight[-1] = 2.0
+    weighted = bank.extend(*more, weight)
     assert_allclose(weighted.sample_weight, [*np.ones(301), 2])
     keep = torch.arange(302) < 301
     assert weighted.select(keep, torch.ones(301).double()).sample_weight is None
@@ -241,7 +244,8 @@ def test_weights_of_one_are_none():
 
 def test_engines_are_of_their_bank_alone(bank_and_queries):
     bank, _ = bank_and_queries
-    longer = bank.extend(features(1), labels()[:1], torch.ones(1).double(), labels()[:1])
+    weight = torch.cat([bank.sample_weight, torch.ones(1)])
+    longer = bank.extend(bank.embed(features(1)), labels()[:1], labels()[:1], weight)
     shorter = bank.select(torch.arange(300) > 0, bank.sample_weight[1:])
     caches = [bank.engines, longer.engines, shorter.engines, copy.deepcopy(bank).engines]
     assert len({id(cache) for cache in caches}) == 4

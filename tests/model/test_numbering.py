@@ -24,11 +24,21 @@ class Model:
         ]
         self.weight = list(weight)
 
-    def append(self, weight):
-        for own in weight:
-            if own > 0:
-                self.rows.append([len(self.weight)])
+    def append(self, weight, row_of):
+        for own, row in zip(weight, row_of, strict=True):
+            if row == len(self.rows):
+                self.rows.append([])
+            if row >= 0:
+                self.rows[row].append(len(self.weight))
             self.weight.append(own)
+
+    def draw_rows(self, data, weight):
+        """Rows for further samples: there are, or new; none for those without weight."""
+        row_of, n_rows = [], len(self.rows)
+        for own in weight:
+            row_of.append(data.draw(st.integers(0, n_rows)) if own > 0 else -1)
+            n_rows = max(n_rows, row_of[-1] + 1)
+        return np.array(row_of, dtype=int)
 
     def forget(self, indices):
         left = [[sample for sample in row if sample not in indices] for row in self.rows]
@@ -72,18 +82,19 @@ def test_samples_come_and_go_as_in_a_list(data, fitted, steps):
         before = numbering, numbering.row_of.copy(), numbering.weight_of.copy()
         if appends:
             weight = data.draw(st.lists(WEIGHTS, max_size=5))
-            numbering = numbering.append(np.array(weight, dtype=float), n_rows)
-            model.append(weight)
+            row_of = model.draw_rows(data, weight)
+            numbering = numbering.append(np.array(weight, dtype=float), row_of)
+            model.append(weight, row_of)
         else:
             known = np.flatnonzero(~np.isnan(model.weight)).tolist()
             indices = data.draw(st.lists(st.sampled_from(known), unique=True))
             checked = numbering.check_indices(indices)
             assert_array_equal(checked, indices)
-            numbering, keep, weight = numbering.forget(checked, n_rows)
+            numbering, keep = numbering.forget(checked, n_rows)
             expected_keep, expected_weight = model.forget(indices)
             assert keep.dtype == bool
             assert_array_equal(keep, expected_keep)
-            assert_allclose(weight, expected_weight)
+            assert_allclose(numbering.row_weights(), expected_weight)
             if not model.rows:  # refused by the estimators
                 return
         model.check(numbering)
@@ -94,8 +105,9 @@ def test_samples_come_and_go_as_in_a_list(data, fitted, steps):
 def append_and_forget(data, fitted, appended):
     """A numbering, and its model, of samples that joined and of which some left."""
     numbering, model = SampleNumbering(*fitted), Model(*fitted)
-    numbering = numbering.append(np.array(appended, dtype=float), len(model.rows))
-    model.append(appended)
+    row_of = model.draw_rows(data, appended)
+    numbering = numbering.append(np.array(appended, dtype=float), row_of)
+    model.append(appended, row_of)
     gone = data.draw(st.lists(st.sampled_from(range(len(numbering))), unique=True))
     numbering = numbering.forget(np.array(gone, dtype=int), len(model.rows))[0]
     model.forget(gone)
@@ -213,17 +225,17 @@ def test_numbers_that_cannot_be_forgotten(numbering, given, message):
 
 
 def test_a_sample_of_weight_zero_may_be_forgotten_once(numbering):
-    forgetful, keep, weight = numbering.forget(numbering.check_indices([4]), 3)
+    forgetful, keep = numbering.forget(numbering.check_indices([4]), 3)
     assert keep.all()
-    assert_array_equal(weight, [2, 2, 1])
+    assert_array_equal(forgetful.row_weights(), [2, 2, 1])
     with pytest.raises(ValueError, match="holds 4, which is forgotten already"):
         forgetful.check_indices([4])
 
 
 def test_all_may_be_asked_to_go(numbering):
-    left, keep, weight = numbering.forget(np.arange(5), 3)
+    left, keep = numbering.forget(np.arange(5), 3)
     assert_array_equal(keep, [False] * 3)
-    assert weight.shape == (0,)
+    assert left.row_weights().shape == (0,)
     assert left.first_samples(0).shape == (0,)
 
 

@@ -7,7 +7,8 @@ import pickle
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,12 +16,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn import config_context
 
 from skneighbors._model import residuals
 from skneighbors._model.bank import Derived, NeighborBank
 from skneighbors._model.held_out import HeldOutQueries, HeldOutRows
-from skneighbors._model.residuals import ResidualDistribution, _median
+from skneighbors._model.residuals import (
+    ResidualDistribution,
+    _by_group,
+    _median,
+    conformal_score,
+)
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
@@ -53,6 +60,11 @@ def bank(request, network):
     return NeighborBank.build(network, X, y, weight if request.param else None, SHARES)
 
 
+def extend(bank, X, y, weight):
+    """Bank with further rows."""
+    return bank.extend(bank.embed(X), y, nothing(X), torch.cat([bank.weights(), weight]))
+
+
 def hold_out(bank, n=40, scale=1.0, k=K):
     """Bank with samples that are not among its rows, whose residuals are given."""
     X, residuals, weight = make_rows(n, seed=1)
@@ -77,61 +89,47 @@ def assert_alike(pairs, rtol=1e-9):
 
 @st.composite
 def members(draw):
-    """Rows that each of some members held out, of a bank of 9, and their weights."""
+    """Rows that each of some members held out, of a bank of 9."""
     m, n = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-    rows = [draw(st.permutations(range(9)))[:n] for _ in range(m)]
-    weight = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0]), min_size=9, max_size=9))
-    return np.array(rows), np.array(weight), draw(st.booleans())
+    return np.array([draw(st.permutations(range(9)))[:n] for _ in range(m)])
 
 
 @given(members())
-def test_residuals_are_means_over_the_members_that_held_a_row_out(members):
-    rows, weight, weighted = members
+def test_residuals_are_means_over_the_members_that_held_a_row_out(rows):
     residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
-    own_weight = torch.from_numpy(weight[rows]).float() if weighted else None
-    held_out = HeldOutRows.of_members(
-        torch.from_numpy(residuals), own_weight, torch.from_numpy(rows), K
-    )
+    held_out = HeldOutRows.of_members(torch.from_numpy(residuals), torch.from_numpy(rows), K)
     assert_array_equal(held_out.rows, np.unique(rows))
-    assert held_out.residuals.dtype == held_out.weight.dtype == torch.float64
-    for row, own, own_weight in zip(
-        *map(np.asarray, (held_out.rows, *_parts(held_out))), strict=True
-    ):
+    assert held_out.residuals.dtype == torch.float64
+    for row, own in zip(held_out.rows.numpy(), held_out.residuals.numpy(), strict=True):
         assert_allclose(own, residuals[rows == row].mean(0))
-        assert own_weight == (weight[row] if weighted else 1)
-
-
-def _parts(held_out):
-    return held_out.residuals, held_out.weight
 
 
 @pytest.mark.parametrize("kept", [[0, 3, 4, 7], [1, 2, 3], [5], [4, 8]])
 def test_those_stay_whose_rows_do(bank, kept):
     rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
     keep[kept] = True
-    held_out = HeldOutRows(torch.randn(4, 2).double(), bank.weights()[rows], rows, K)
+    held_out = HeldOutRows(torch.randn(4, 2).double(), rows, K)
     shorter = replace(bank, held_out=held_out).select(keep, torch.arange(1, 1 + len(kept)).double())
     stays = np.isin(rows, kept)
     assert shorter.has_held_out == stays.any()
     left = shorter.held_out
     assert_array_equal(np.array(kept)[left.rows], rows[stays])
     assert_array_equal(left.residuals, held_out.residuals[stays])
-    # Of what a row stands for a part may go.
-    assert_array_equal(left.weight, shorter.weights()[left.rows])
+    if shorter.has_held_out:  # of what a row stands for a part may go
+        assert_array_equal(left.look_up(shorter, K)[3], shorter.weights()[left.rows])
     assert_array_equal(held_out.rows, [1, 3, 4, 8])
 
 
 def test_a_bank_keeps_what_is_held_out(bank):
     X, y, weight = make_rows(20, seed=2)
     rows = torch.arange(0, 60, 2)
-    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows, K)
-    longer = replace(bank, held_out=held_out).extend(X, y, weight, nothing(X))
+    held_out = HeldOutRows(make_rows()[1][rows], rows, K)
+    longer = extend(replace(bank, held_out=held_out), X, y, weight)
     assert longer.held_out is held_out
     keep = torch.arange(80) >= 20
     shorter = longer.select(keep, longer.weights()[keep])
     assert_array_equal(shorter.held_out.rows, np.arange(0, 40, 2))
     assert_array_equal(shorter.held_out.residuals, held_out.residuals[10:])
-    assert_array_equal(shorter.held_out.weight, held_out.weight[10:])
     beside = hold_out(bank)  # rows that are none of its own
     shorter = beside.select(keep[:60], bank.weights()[20:])
     assert_array_equal(shorter.held_out.y, beside.held_out.y)
@@ -144,7 +142,7 @@ def test_what_is_held_out_is_left_out_once_it_joins(bank):
     held_out = HeldOutQueries(z, y, nothing(z), weight, torch.full((20,), -1))
     beside = replace(bank, held_out=held_out, derived=Derived())
     before = ResidualDistribution.of(beside, K)
-    longer = beside.extend(X[:5], y[:5], weight[:5], nothing(X[:5]))
+    longer = extend(beside, X[:5], y[:5], weight[:5])
     assert_array_equal(longer.held_out.rows, [*range(60, 65), *[-1] * 15])
     # Each is predicted by the others that are there now.
     expected = y - longer.predict(z, nothing(z), K, own=longer.held_out.rows)
@@ -168,7 +166,7 @@ def test_rows_of_a_group_are_left_out_together(network, k):
         z = bank.z_n[[row]]
         assert_allclose(own.residuals[row], y[row] - rest.predict(z, nothing(z), k)[0], atol=1e-9)
     more = make_rows(5, seed=1)[:2]
-    longer = bank.extend(*more, torch.ones(5).double(), nothing(more[0]))
+    longer = extend(bank, *more, torch.ones(5).double())
     assert_array_equal(longer.group[60:], 10 + np.arange(5))  # each a group of its own
     assert_array_equal(
         longer.select(torch.arange(65) >= 30, longer.weights()[30:]).group[:30], group[30:] - 5
@@ -193,18 +191,64 @@ def test_medians_of_rows_as_often_as_they_weigh(rows):
 
 @given(WEIGHTED, st.integers(1, 99))
 def test_half_widths_are_those_of_split_conformal_prediction(rows, percent):
-    scores, weight = rows[np.argsort(rows[:, 0])].T
-    scores, weight = torch.from_numpy(scores)[:, None].double(), torch.from_numpy(weight).double()
-    parts = dict.fromkeys(field.name for field in fields(ResidualDistribution))
-    parts |= dict(scores=scores, cumulative=weight[:, None].cumsum(0))
-    own = ResidualDistribution(**parts)
-    repeated = np.repeat(scores[:, 0].numpy(), weight.int().numpy())
-    place = -(-percent * (len(repeated) + 1) // 100)  # rounded up, exactly
-    if place <= len(repeated):
-        assert own._factor(percent / 100) == repeated[place - 1]
-    else:
-        with pytest.raises(ValueError, match=r"confidence_level=0\.\d+ needs held-out rows"):
-            own._factor(percent / 100)
+    scores, weight = map(torch.from_numpy, rows[np.argsort(rows[:, 0])].T.astype(float))
+    # The row to come may be any of those there, by weight, and is worse than all.
+    own, places = rows[np.argsort(rows[:, 0])], Fraction(0)
+    total = sum(Fraction(int(w)) for w in own[:, 1])
+    to_come = sum(Fraction(int(w)) ** 2 for w in own[:, 1]) / total
+    expected = np.inf
+    for score, own_weight in own:
+        places += Fraction(int(own_weight))
+        if places * 100 >= percent * (total + to_come):
+            expected = score
+            break
+    group = torch.arange(len(rows))
+    assert conformal_score(scores, weight, group, percent / 100) == expected
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=12), st.integers(1, 99), st.integers(0, 5))
+def test_half_widths_with_groups(sizes, percent, seed):
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    scores = np.random.RandomState(seed).permutation(len(group)).astype(float)
+    order = scores.argsort()
+    group, k = group[order], len(sizes)
+    # Each group is as likely as the one to come, and each row of it.
+    mass = np.array([Fraction(1, k * sizes[own]) for own in group]).cumsum()
+    enough = mass * k / (k + 1) * 100 >= percent
+    expected = np.inf
+    if enough.any():
+        hierarchical = enough.argmax()
+        inside = np.bincount(group[: hierarchical + 1], minlength=k) / sizes
+        share = inside.mean()
+        variance = np.sum((inside - share) ** 2) / k**2
+        n_rows = float(1 / np.sum([Fraction(1, k * sizes[own]) ** 2 for own in group]))
+        n_draws = share * (1 - share) / variance if variance > 1e-15 else np.inf
+        n_draws = min(max(n_draws, k), n_rows)
+        expected = (mass >= percent / 100 * (1 + 1 / n_draws) - 1e-9).argmax()
+        assert expected <= hierarchical
+    for each in (1.0, 6.0):
+        weight = _by_group(torch.full((len(group),), each).double(), torch.from_numpy(group))
+        parts = torch.from_numpy(scores[order]), weight, torch.from_numpy(group)
+        found = conformal_score(*parts, percent / 100)
+        assert found == (scores[order][expected] if enough.any() else np.inf)
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n_groups", [9, 24, 60])
+def test_rows_of_new_groups_are_held_as_often_as_they_should(n_groups, alike):
+    """Over draws of groups of unequal size, whose rows' scores are more or less alike."""
+    rng, confidence, held = np.random.RandomState(0), 0.8, []
+    for _ in range(600):
+        sizes = rng.randint(1, 12, size=n_groups)
+        group = np.repeat(np.arange(n_groups), sizes)
+        effect, own = rng.normal(size=n_groups), rng.normal(size=len(group))
+        scores = np.abs(math.sqrt(alike) * effect[group] + math.sqrt(1 - alike) * own)
+        order = np.argsort(scores)
+        group = torch.from_numpy(group[order])
+        weight = _by_group(torch.ones(len(group)).double(), group)
+        found = conformal_score(torch.from_numpy(scores[order]), weight, group, confidence)
+        held.append(2 * stats.norm.cdf(float(found)) - 1)  # of any new row
+    assert confidence - 0.01 < np.mean(held) < confidence + max(0.02, 0.5 / n_groups)
 
 
 def without(bank, row):
@@ -235,13 +279,14 @@ def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank,
         (near,) = rest.attend(bank.z_n[[row]], lambda near: near, k)
         rows = torch.arange(59) if near.rows is None else near.rows[0]
         mean = near.total_weights[0]
-        n_local = 1 / (mean**2 / rest.weights()[rows]).sum()
+        n_local = 1 / (mean**2).sum()
         any_row = (weight[:, None] * size).sum(0) / weight.sum()
         expected = n_local * (mean @ size[others][rows])
         sizes.append((expected + 10 * any_row) / (n_local + 10))
     scores, order = (size / torch.stack(sizes)).sort(0)
     assert_allclose(own.scores, scores, rtol=1e-9)
-    assert_allclose(own.cumulative, weight[order].cumsum(0))
+    assert_array_equal(own.weight, weight[order])
+    assert_array_equal(own.group, bank.group[order])
 
 
 @pytest.mark.parametrize("k", [K, None])
@@ -313,7 +358,7 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
     if near.rows is not None:
         share = torch.zeros(30, 25).double().scatter(1, near.rows, share)
     share, weight = share.numpy(), known.weights().numpy()
-    n_near = 1 / (share**2 / weight).sum(1, keepdims=True)
+    n_near = 1 / (share**2).sum(1, keepdims=True)
     share = (n_near * share + 10 * weight / weight.sum()) / (n_near + 10)
     quantiles, std, _ = all_of(bank, X, k=k)
     assert_allclose(std, np.sqrt(share @ own.residuals.numpy() ** 2))
@@ -331,8 +376,8 @@ def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_mos
     monkeypatch.setattr(residuals, "_MAX_ROWS", n_most)
     ResidualDistribution.of(bank, k)
     X, y, weight = make_rows(4, seed=5)
-    longer = bank.extend(X, y, weight, nothing(X))
-    longer = longer.extend(X + 0.1, y, weight, nothing(X))  # of which nothing was asked between
+    longer = extend(bank, X, y, weight)
+    longer = extend(longer, X + 0.1, y, weight)  # of which nothing was asked between
     asked, attend = [], type(bank).attend
 
     def count(self, z, *arguments, own=None, **keywords):
@@ -357,14 +402,15 @@ def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_mos
 def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     """As predictions of these rows, left out, do."""
     rows = torch.arange(0, 60, 2)
-    held_out = HeldOutRows(make_rows()[1][rows], bank.weights()[rows], rows, K)
-    z, own, residuals, weight = held_out.look_up(bank, k)
+    held_out = HeldOutRows(make_rows()[1][rows], rows, K)
+    z, own, residuals, weight, group = held_out.look_up(bank, k)
     missing = nothing(z)
     y_hat = [bank.predict(bank.z_n[rows], missing, n, own=rows) for n in (K, k)]
     assert_allclose(residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
     assert_array_equal(own, rows)
     assert_array_equal(z, bank.z_n[rows])
-    assert_array_equal(weight, held_out.weight)
+    assert_array_equal(weight, bank.weights()[rows])
+    assert_array_equal(group, bank.group[rows])
 
 
 def test_a_bank_is_freed_with_its_last_reference(network):
@@ -425,7 +471,7 @@ def test_computed_once_for_each_bank(bank):
     assert bank.to(torch.device("meta")).derived is bank.derived
     keep = torch.arange(60) > 0
     X, y, weight = make_rows(1)
-    others = [bank.extend(X, y, weight, nothing(X)), bank.select(keep, bank.weights()[keep])]
+    others = [extend(bank, X, y, weight), bank.select(keep, bank.weights()[keep])]
     for other in others:
         assert ResidualDistribution.of(other, K) is not own
         assert len(ResidualDistribution.of(other, K).residuals) == len(other)

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from torch.autograd import gradcheck
 
 from skneighbors.nn import _softrank, hard_rank, soft_rank
-from skneighbors.nn._scaling import absent, minmax_scale_present
+from skneighbors.nn._scaling import MinMaxScale, absent
 from skneighbors.nn._softrank import descending, sorted_soft_rank
 
 
@@ -100,7 +100,7 @@ def test_ranks_of_a_range(each_once):
     if not each_once:
         weight = weight * torch.tensor([1.0, 2.0, 0.5, 0.0, 1.0, 3.0, 1.0])
     absence = (weight == 0).double() * absent(torch.float64)
-    expected = soft_rank(minmax_scale_present(s, absence) * rate, 1.0, weight)
+    expected = soft_rank(MinMaxScale.apply(s, absence) * rate, 1.0, weight)
     present = (weight > 0).double()
 
     def rank(s, rate):

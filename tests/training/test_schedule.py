@@ -11,22 +11,24 @@ from numpy.testing import assert_allclose
 from skneighbors import Recipe
 from skneighbors._training.schedule import cycle_ends, learning_rate_factor, validates
 
+N_CYCLES = 6
 
-def test_four_cycles_of_growing_length():
+
+def test_six_cycles_of_growing_length():
     progress = np.linspace(0, 1, 16 * 1000 + 1)
-    factor = np.array([learning_rate_factor("cycles", u) for u in progress])
-    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 15 * progress))), atol=1e-12)
-    for cycle in range(4):
-        low, high, end = ((2 ** (cycle + part) - 1) / 15 for part in (0, 0.5, 1))
-        assert learning_rate_factor("cycles", low) == pytest.approx(0)
-        assert learning_rate_factor("cycles", high) == pytest.approx(1)
-        assert learning_rate_factor("cycles", end) == pytest.approx(0)
-    assert learning_rate_factor("constant", 0.3) == 1
+    factor = np.array([learning_rate_factor("cycles", u, N_CYCLES) for u in progress])
+    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 63 * progress))), atol=1e-12)
+    for cycle in range(6):
+        low, high, end = ((2 ** (cycle + part) - 1) / 63 for part in (0, 0.5, 1))
+        assert learning_rate_factor("cycles", low, N_CYCLES) == pytest.approx(0)
+        assert learning_rate_factor("cycles", high, N_CYCLES) == pytest.approx(1)
+        assert learning_rate_factor("cycles", end, N_CYCLES) == pytest.approx(0)
+    assert learning_rate_factor("constant", 0.3, N_CYCLES) == 1
 
 
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
     recipe = Recipe(learning_rate=learning_rate, n_iter_no_change=n_iter_no_change)
-    plan = SimpleNamespace(recipe=recipe, max_iter=max_iter, review=True)
+    plan = SimpleNamespace(recipe=recipe, max_iter=max_iter, review=True, n_cycles=N_CYCLES)
     return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, plan)]
 
 
@@ -35,7 +37,7 @@ def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
 def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
     everything = list(range(1, max_iter + 1))
     validated = validated_epochs(max_iter, learning_rate)
-    assert {1, max_iter, *cycle_ends(max_iter)} <= set(validated)
+    assert {1, max_iter, *cycle_ends(max_iter, N_CYCLES)} <= set(validated)
     assert min(max_iter, 32 if learning_rate == "constant" else 16) <= len(validated) <= 130
     if max_iter < 32 or (max_iter == 32 and learning_rate == "constant"):
         assert validated == everything
@@ -45,7 +47,8 @@ def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
     eligible = {
         epoch
         for epoch in everything
-        if learning_rate == "constant" or learning_rate_factor("cycles", epoch / max_iter) <= 0.5
+        if learning_rate == "constant"
+        or learning_rate_factor("cycles", epoch / max_iter, N_CYCLES) <= 0.5
     }
     for previous, epoch in itertools.pairwise(validated):
         if eligible.issuperset(range(previous, epoch + 1)):
@@ -57,7 +60,8 @@ def test_weights_of_a_high_learning_rate_are_not_validated():
     for max_iter in (32, 64, 640):
         first, *validated = validated_epochs(max_iter, "cycles")
         assert first == 1
-        rates = [learning_rate_factor("cycles", epoch / max_iter) for epoch in validated]
+        others = set(validated) - set(cycle_ends(max_iter, N_CYCLES))
+        rates = [learning_rate_factor("cycles", epoch / max_iter, N_CYCLES) for epoch in others]
         assert max(rates) <= 0.5
         always = validated_epochs(max_iter, "constant")
         assert 0.4 < (1 + len(validated)) / len(always) < 0.6
@@ -65,7 +69,8 @@ def test_weights_of_a_high_learning_rate_are_not_validated():
 
 @pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
 def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
-    for end, exact in zip(cycle_ends(max_iter), (3 / 15, 7 / 15), strict=True):
+    ends = [share / 63 for share in (3, 7, 15, 31)]
+    for end, exact in zip(cycle_ends(max_iter, N_CYCLES), ends, strict=True):
         assert 1 <= end <= max_iter
         assert end == max(1, round(exact * max_iter))
-        assert learning_rate_factor("cycles", exact) == pytest.approx(0)
+        assert learning_rate_factor("cycles", exact, N_CYCLES) == pytest.approx(0)

@@ -25,11 +25,11 @@ def interrupted_epochs(monkeypatch):
     """Epochs, counted over all fits, in which the user interrupts."""
     numbers, count, epoch = set(), [0], Trainer.epoch
 
-    def interrupted(self, validated):
+    def interrupted(self, *args):
         count[0] += 1
         if count[0] in numbers:
             raise KeyboardInterrupt
-        return epoch(self, validated)
+        return epoch(self, *args)
 
     monkeypatch.setattr(Trainer, "epoch", interrupted)
     return numbers

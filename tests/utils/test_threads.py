@@ -2,13 +2,17 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from threading import Event
 
 import pytest
+import sklearn.ensemble  # loads a library of OpenMP  # noqa: F401
 import torch
 from sklearn import config_context, get_config
+from threadpoolctl import ThreadpoolController
 
-from skneighbors._utils.threads import map_batches, single_threaded
+from skneighbors._utils.threads import at_most, map_batches, single_threaded
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -32,27 +36,33 @@ def test_an_exception_ends_a_block(thread_count):
     assert torch.get_num_threads() == 2
 
 
-@pytest.mark.parametrize("first_out", [0, 1])
-def test_blocks_of_two_threads_overlap(thread_count, first_out):
-    thread_count(3)
+def counts_of_overlapping(pool, blocks, first_out):
+    """Threads within and after each of two blocks that two threads enter in turn."""
     inside, leave = [Event(), Event()], [Event(), Event()]
     counts = {}
 
     def enter(i):
-        with single_threaded():
+        with blocks[i]():
             inside[i].set()
             assert leave[i].wait(20)
             counts[i] = [torch.get_num_threads()]
         counts[i].append(torch.get_num_threads())
 
+    jobs = []
+    for i in range(2):
+        jobs.append(pool.submit(enter, i))
+        assert inside[i].wait(20)
+    for i in (first_out, 1 - first_out):
+        leave[i].set()
+        jobs[i].result()
+    return counts
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_blocks_of_two_threads_overlap(thread_count, first_out):
+    thread_count(3)
     with ThreadPoolExecutor(2) as pool:
-        jobs = []
-        for i in range(2):
-            jobs.append(pool.submit(enter, i))
-            assert inside[i].wait(20)
-        for i in (first_out, 1 - first_out):
-            leave[i].set()
-            jobs[i].result()
+        counts = counts_of_overlapping(pool, [single_threaded, single_threaded], first_out)
     assert counts == {0: [1, 3], 1: [1, 3]}
 
 
@@ -109,3 +119,57 @@ def test_threads_see_the_callers_configuration(thread_count, n_threads):
     with config_context(working_memory=17):
         seen = map_batches(lambda _: get_config()["working_memory"], range(4))
     assert seen == 4 * [17]
+
+
+def openmp_threads():
+    libraries = ThreadpoolController().lib_controllers
+    return [own.get_num_threads() for own in libraries if own.user_api == "openmp"]
+
+
+@pytest.fixture
+def four_threads(thread_count):
+    thread_count(4)
+    with ThreadpoolController().limit(limits=4, user_api="openmp"):
+        yield
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 9, None])
+def test_a_limit_holds_inside_its_block(four_threads, n_jobs):
+    allowed, before = min(n_jobs or 4, 4), openmp_threads()
+    assert 4 in before
+    with at_most(n_jobs):
+        assert torch.get_num_threads() == allowed
+        assert openmp_threads() == [min(allowed, own) for own in before]
+        with single_threaded() as usual:
+            assert (usual, torch.get_num_threads()) == (allowed, 1)
+        assert torch.get_num_threads() == allowed
+        seen = set(map_batches(lambda _: threading.get_ident(), range(50)))
+        assert len(seen) <= allowed
+    assert (torch.get_num_threads(), openmp_threads()) == (4, before)
+
+
+def test_limits_below_0_count_from_the_cores(four_threads, monkeypatch):
+    monkeypatch.setattr("skneighbors._utils.threads.cpu_count", lambda: 3)
+    for n_jobs, allowed in {-1: 3, -2: 2, -3: 1, -9: 1}.items():
+        with at_most(n_jobs):
+            assert torch.get_num_threads() == max(openmp_threads()) == allowed
+
+
+def test_an_exception_ends_a_limit(four_threads):
+    before = openmp_threads()
+    with pytest.raises(KeyError), at_most(2), single_threaded():
+        raise KeyError
+    assert (torch.get_num_threads(), openmp_threads()) == (4, before)
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_limits_of_two_threads_overlap(four_threads, first_out):
+    @contextmanager
+    def within(n_jobs):
+        with at_most(n_jobs), single_threaded():
+            yield
+
+    with ThreadPoolExecutor(2) as pool:
+        counts = counts_of_overlapping(pool, [partial(within, 1), partial(within, 2)], first_out)
+        assert pool.submit(torch.get_num_threads).result() == 4
+    assert {i: after for i, (_, after) in counts.items()} == {0: 4, 1: 4}

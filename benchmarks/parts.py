@@ -1,0 +1,176 @@
+"""What each part of the default brings: networks, second model, blend, and being told.
+
+Usage: python benchmarks/parts.py [--rows 10000] [--seeds 0 1] [--jobs 2] [--members N]
+    [--only NAME ...] [--report]
+
+The real tables and the numeric sets of the folder that `SKNEIGHBORS_DATA` names. One fit of NONA
+by its defaults gives three predictions: the networks' alone, the boosted trees' alone, and the
+default's, which blends both. Where rows are of groups, or the test rows come later, it is fitted
+once more and told so, by `groups` or `order`. CatBoost at its defaults stands beside it, with the
+columns of categories named. What the splits are is said in _tables.py and _data.py. Appends to
+benchmarks/results/parts.jsonl what is not there yet, and writes docs/benchmark/parts.inc;
+`--report` the latter alone, and told.inc.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _data import available, load_split
+from _methods import FAST_PEERS
+from _tables import TABLE_METHODS, TIMES, available_tables, load_table
+from joblib import Parallel, delayed
+from report import rst_text_table
+from tabular import versions
+
+from skneighbors import NONARegressor
+from skneighbors._blend import BaggedBoosting
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "parts.jsonl"
+OUTPUT, TOLD_OUTPUT = (
+    HERE.parent / "docs" / "benchmark" / name for name in ("parts.inc", "told.inc")
+)
+# Tables whose test rows are later, beside those of _tables.py.
+ORDERS = {name: columns[0] for name, columns in TIMES.items()}
+ORDERS |= {"korea_tmax": "Date", "irish_power": "DateTime"}
+# Told apart from others by means of its categories alone: a leak that flatters who has them.
+APART = "medicare"
+PARTS = ["networks alone", "second model alone", "default", "default, told"]
+
+
+def rmse(y, y_hat):
+    return float(np.sqrt(np.mean((y - y_hat) ** 2)))
+
+
+def predict_parts(model, X):
+    """Predictions of the networks alone, the second model alone, and of both."""
+    fitted, queries, search = model._ask(X)
+    bank, z, second = fitted.embed(queries, search)
+    alone = replace(bank, blend_share=0.0)
+    values = alone.targets.unsqueeze(1) - alone.baselines(alone.z_n, alone.blended)
+    networks = replace(alone, values=values).predict(z, second, search.n_neighbors)
+    back = fitted.target.inverse_transform
+    return back(networks.numpy()), back(second.numpy()), model.predict(X)
+
+
+def second_alone(model, X, y, X_test, seed):
+    """Predictions of the second model where the blend has no share for it."""
+    fitted = model._model
+    rows = fitted.samples
+    trees, _ = BaggedBoosting.fit(
+        fitted.matrix,
+        fitted.target.transform(y[rows, None]),
+        np.ones(len(rows)),
+        None,
+        fitted.encoder.n_levels,
+        model.plan_.recipe.boosting_iter,
+        np.random.RandomState(seed),
+    )
+    return fitted.target.inverse_transform(trees.predict(model._ask(X_test)[1].matrix))
+
+
+def measure(name, seed, n_rows, params):
+    """Figures of one table and split."""
+    warnings.simplefilter("ignore")
+    is_table = name in available_tables()
+    if is_table:
+        X, X_test, y, y_test = load_table(name, seed)
+        groups, X, y = X.attrs.get("groups"), X.iloc[:n_rows], y[:n_rows]
+    else:
+        X, X_test, y, y_test = load_split(name, seed, n_rows)
+        groups = None
+    figures = {"name": name, "kind": "table" if is_table else "set", "seed": seed, "rows": len(y)}
+    figures |= {"params": params, "versions": versions()}
+    start = time.perf_counter()
+    model = NONARegressor(random_state=seed, **params).fit(X, y)
+    figures["fit_s"] = time.perf_counter() - start
+    networks, second, both = predict_parts(model, X_test)
+    if not model.blend_share_:
+        second = second_alone(model, X, y, X_test, seed)
+    figures["share"] = model.blend_share_
+    figures |= {
+        part: rmse(y_test, y_hat)
+        for part, y_hat in zip(PARTS[:3], (networks, second.ravel(), both), strict=True)
+    }
+    told = {} if groups is None else {"groups": groups[:n_rows]}
+    told |= {"order": ORDERS[name]} if name in ORDERS else {}
+    if told:
+        start = time.perf_counter()
+        model = NONARegressor(random_state=seed, **params).fit(X, y, **told)
+        figures["told_fit_s"] = time.perf_counter() - start
+        figures["default, told"] = rmse(y_test, model.predict(X_test))
+    peer = (TABLE_METHODS if is_table else FAST_PEERS)["CatBoost"](seed)
+    figures["CatBoost"] = rmse(y_test, peer.fit(X, y).predict(X_test))
+    return figures
+
+
+def summarise(lines):
+    """Error to CatBoost's by part: geometric mean over names, of means over seeds; the worst."""
+    lines = lines.assign(**{PARTS[3]: lines[PARTS[3]].fillna(lines["default"])})
+    logs = np.log(lines[PARTS].div(lines["CatBoost"], axis=0)).groupby(lines["name"]).mean()
+    return np.exp(logs.mean()), np.exp(logs)
+
+
+def report():
+    """Write the tables for the docs."""
+    lines = pd.DataFrame(json.loads(line) for line in RESULTS.read_text().splitlines())
+    lines = lines[lines["params"] == {}]
+    lines = lines.reindex(columns=[*dict.fromkeys([*lines, *PARTS])])
+    parts = []
+    for kind, what in (("table", f"real tables, without {APART}"), ("set", "numeric sets")):
+        own = lines[(lines["kind"] == kind) & (lines["name"] != APART)]
+        if own.empty:
+            continue
+        mean, each = summarise(own)
+        each.loc["geometric mean"] = mean
+        each.index.name = "error to CatBoost's"
+        title = f"{len(each) - 1} {what}, {own['seed'].nunique()} seeds"
+        parts.append(rst_text_table(title, each.map("{:.3f}".format)))
+    OUTPUT.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    told = lines.dropna(subset="default, told").groupby("name")[PARTS[2:]].mean()
+    told["told to untold"] = told["default, told"] / told["default"]
+    digits = {name: "{:.4g}".format if name in PARTS else "{:.3f}".format for name in told}
+    title = f"Means of {lines['seed'].nunique()} seeds"
+    told = told.apply(lambda column: column.map(digits[column.name]))
+    TOLD_OUTPUT.write_text(rst_text_table(title, told) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--members", type=int)
+    parser.add_argument("--only", nargs="+")
+    parser.add_argument("--report", action="store_true")
+    arguments = parser.parse_args()
+    if not arguments.report:
+        params = {} if arguments.members is None else {"n_estimators": arguments.members}
+        done = set()
+        if RESULTS.exists():
+            lines = map(json.loads, RESULTS.read_text().splitlines())
+            done = {(own["name"], own["seed"], json.dumps(own["params"])) for own in lines}
+        jobs = [
+            (name, seed)
+            for seed in arguments.seeds
+            for name in arguments.only or [*available_tables(), *available()]
+            if (name, seed, json.dumps(params)) not in done
+        ]
+        found = Parallel(arguments.jobs, return_as="generator_unordered")(
+            delayed(measure)(name, seed, arguments.rows, params) for name, seed in jobs
+        )
+        for figures in found:
+            print(figures, flush=True)
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(figures) + "\n")
+    report()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""The second model as a parameter: what it may be, and what it is handed of what `fit` is given."""
+
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+)
+
+from .._columns import show
+from .._utils.sklearn_private import take_samples
+
+_HOW = (
+    "With sklearn.set_config(enable_metadata_routing=True), it and what is in it get what they "
+    "request, as by set_fit_request(sample_weight=True)."
+)
+
+
+class Metadata(NamedTuple):
+    """What a regressor's `fit` is handed beside X and y, by the names of its parameters."""
+
+    by_sample: dict[str, Any]
+    others: dict[str, Any]
+
+    def take(self, samples):
+        """Select what goes with some samples."""
+        own = {name: take_samples(values, samples) for name, values in self.by_sample.items()}
+        return {**own, **self.others}
+
+
+def is_own(blend):
+    """Whether a second model is an estimator of the user's."""
+    return not (blend is None or isinstance(blend, str | type))
+
+
+def tags_of(estimator):
+    """Tags of an estimator; None if it is made without scikit-learn's base class."""
+    try:
+        return get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
+    except AttributeError:
+        return None
+
+
+def check_blend(blend, has_table):
+    """Check what needs no data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no regressor, or needs a table and there is none.
+    """
+    if isinstance(blend, type):
+        raise TypeError(f"blend must be a regressor, not a class; got {blend!r}.")
+    if isinstance(blend, str) and blend == "boosting" and not has_table:
+        raise ValueError(
+            "blend='boosting' needs a table; with a feature_extractor, use None or a regressor "
+            "of your own."
+        )
+    if is_own(blend) and not _is_regressor(blend):
+        raise ValueError(f"blend must be a regressor; got {show(blend)}.")
+
+
+def _is_regressor(value):
+    """Whether a value regresses, fitted or not."""
+    if not hasattr(value, "fit") or isinstance(value, type):
+        return False
+    kind = getattr(tags_of(value), "estimator_type", None)
+    # Some have `predict` only once they are fitted; some say nothing of what they are.
+    return kind == "regressor" or (kind is None and hasattr(value, "predict"))
+
+
+def metadata_router(estimator):
+    """Routing of what `fit` is given: the estimator takes it itself, and so may its `blend`."""
+    router = MetadataRouter(owner=type(estimator).__name__).add_self_request(estimator)
+    if is_own(estimator.blend):
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router.add(blend=estimator.blend, method_mapping=mapping)
+    return router
+
+
+def metadata_for_blend(estimator, samples, groups, order):
+    """Find what the `blend` of an estimator is handed of what its `fit` is given.
+
+    With metadata routing what it requests, else weights alone. Weights of 1 are none.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    samples : TrainingSamples
+    groups : str, array-like of shape (n_samples,) or None
+        As given.
+    order : str, array-like of shape (n_samples,) or None
+        As given.
+
+    Returns
+    -------
+    metadata : Metadata
+
+    Raises
+    ------
+    ValueError
+        If there are weights, and it takes none. Also a subclass, UnsetMetadataPassedError, of
+        what it neither requests nor declines.
+    """
+    blend, validation = estimator.blend, samples.validation
+    if not is_own(blend):
+        return Metadata({}, {})
+    counted = samples.sample_weight[samples.row_of >= 0]
+    by_sample = {
+        "sample_weight": None if (counted == 1).all() else samples.sample_weight,
+        # Splitters take no names.
+        "groups": samples.groups if isinstance(groups, str | None) else np.asarray(groups),
+    }
+    others = {}
+    if isinstance(order, str):
+        others["order"] = order
+    elif order is not None:
+        by_sample["order"] = np.asarray(order)
+    if validation is not None:
+        others = {
+            "X_val": validation.X,
+            "y_val": validation.y[:, 0] if samples.y.shape[1] == 1 else validation.y,
+            "sample_weight_val": None if (validation.weight == 1).all() else validation.weight,
+        }
+    given = {name for name, own in {**by_sample, **others}.items() if own is not None}
+    names = _route(estimator, given) if given else {}  # what routes nothing need not know how
+    if "sample_weight" in given and not _takes_weights(blend, names):
+        how = _HOW
+        if routing_is_enabled():
+            how = (
+                "A regressor requests it by set_fit_request(sample_weight=True) and declines it by "
+                "False; one whose fit has no sample_weight can do neither."
+            )
+        raise ValueError(
+            f"blend must take sample_weight in fit, as it is given; {show(blend)} does not. {how}"
+        )
+    parts = (
+        {name: part[own] for name, own in names.items() if own in part}
+        for part in (by_sample, others)
+    )
+    return Metadata(*parts)
+
+
+def routing_is_enabled():
+    """Whether scikit-learn routes metadata to those who request it."""
+    return get_config()["enable_metadata_routing"]
+
+
+def _route(estimator, given):
+    """Which of what is given each parameter of the blend's `fit` gets, by name."""
+    if routing_is_enabled():
+        router = get_routing_for_object(estimator)
+        return router.route_params(caller="fit", params={name: name for name in given}).blend.fit
+    parameters = signature(estimator.blend.fit).parameters.values()
+    takes_any = any(own.kind is Parameter.VAR_KEYWORD for own in parameters)
+    takes_weights = takes_any or any(own.name == "sample_weight" for own in parameters)
+    return {name: name for name in given & {"sample_weight"} if takes_weights}
+
+
+def _takes_weights(blend, names):
+    """Whether it gets them; with routing, a regressor in it does, or is told to do without."""
+    if routing_is_enabled():
+        return any(map(_names_weights, _innermost(blend)))
+    return "sample_weight" in names
+
+
+def _innermost(regressor):
+    """Regressors in a regressor that have none in them; or itself."""
+    inner = [own for own in regressor.get_params().values() if _is_regressor(own)]
+    return [own for part in inner for own in _innermost(part)] or [regressor]
+
+
+def _names_weights(regressor):
+    routing = get_routing_for_object(regressor)
+    if isinstance(routing, MetadataRouter):
+        return True  # it makes those that it needs, or is of our kind
+    # An alias asks for what `fit` is not given.
+    return any(
+        alias == "sample_weight" or (name == "sample_weight" and not isinstance(alias, str))
+        for name, alias in routing.fit.requests.items()
+    )
+
+
+def name_origin(error, blend, samples, metadata):
+    """Let what a regressor raises say where it comes from, and what may help.
+
+    Parameters
+    ----------
+    error : Exception
+    blend : estimator
+    samples : TrainingSamples
+    metadata : Metadata
+
+    Returns
+    -------
+    error : Exception
+        The same, with a note, shown from Python 3.11 on. Where weights are what it cannot be
+        handed, a ValueError that says how they can.
+    """
+    name, text, routed = show(blend), str(error).replace("_", " "), routing_is_enabled()
+    is_refusal = isinstance(error, ValueError | TypeError) and "sample weight" in text
+    if is_refusal and not routed and "sample_weight" in metadata.by_sample:
+        first_line = str(error).strip().partition("\n")[0]
+        return ValueError(
+            f"blend must take sample_weight in fit; {name} raised: {first_line}\n{_HOW}"
+        )
+    note = f"blend={name} failed on X and y as given."
+    if np.isnan(samples.matrix).any() or (samples.reader and samples.reader.n_levels.any()):
+        note += " What it does not take, such as text or gaps, must be encoded in a pipeline."
+    if not routed and samples.groups is not None and "groups" in text:
+        note += f" It was not handed groups. {_HOW}"
+    error.__notes__ = [*getattr(error, "__notes__", []), note]
+    return error

@@ -1,0 +1,135 @@
+"""Categories as numbers for trees: their codes, their targets' means and how often they occur."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._columns import number_groups
+
+# How many levels of a column histogram boosting can tell apart.
+_MAX_LEVELS = 254
+# Rows of the overall mean that a level's mean counts beside its own.
+_N_PRIOR = 10
+_N_FOLDS = 10
+
+
+def draw_folds(groups, n_folds, random_state):
+    """Share groups among folds at random, whatever their names; as many folds as groups at most.
+
+    Parameters
+    ----------
+    groups : int ndarray of shape (n_samples,)
+    n_folds : int
+    random_state : RandomState
+
+    Returns
+    -------
+    folds : int ndarray of shape (n_samples,)
+    """
+    groups = number_groups(groups)
+    return (random_state.permutation(groups.max() + 1) % n_folds)[groups]
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEncoder:
+    """Makes of each column of categories three: codes, means of a target, and counts.
+
+    Means are shrunk towards that of all rows, and those of training rows are of other rows: of
+    folds that a row is not in. Counts are logarithms of 1 + the levels' weight. Gaps and levels
+    that are unknown are one level.
+
+    Attributes
+    ----------
+    n_levels : int ndarray of shape (n_features,)
+        0 for a column of numbers.
+    codes, means, counts : ndarray of shape (sum of n_levels + 1,)
+        Of the levels of all columns of categories, gaps last in each. A code is NaN for gaps,
+        and for all but the 254 heaviest levels of a column. Of levels of the same weight all or
+        none have one: the reader numbers these by their targets, which a choice would tell.
+    """
+
+    n_levels: np.ndarray
+    codes: np.ndarray
+    means: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def fit_transform(cls, X, y, weight, groups, n_levels, random_state):
+        """Fit, and encode the same rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            As a :class:`TableReader` reads it.
+        y : ndarray of shape (n_samples,)
+        weight : ndarray of shape (n_samples,)
+        groups : int ndarray of shape (n_samples,)
+            Rows of one group are in one fold.
+        n_levels : int ndarray of shape (n_features,)
+        random_state : RandomState
+
+        Returns
+        -------
+        encoder : CategoryEncoder
+        encoded : ndarray of shape (n_samples, n_encoded)
+            Codes, numbers, means, counts.
+        """
+        place, size = _find_levels(X, n_levels), int((n_levels[n_levels > 0] + 1).sum())
+        folds = draw_folds(groups, _N_FOLDS, random_state)
+        n_folds = folds.max() + 1
+        prior = np.average(y, weights=weight)
+        totals, sums = (np.zeros((n_folds, size)) for _ in range(2))
+        for own in place.T:
+            np.add.at(totals, (folds, own), weight)
+            np.add.at(sums, (folds, own), weight * y)
+        total, total_sum = totals.sum(0), sums.sum(0)
+        others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
+        means = others[folds[:, None], place]
+        starts = np.cumsum(n_levels[n_levels > 0] + 1)[:-1]
+        codes = [_keep_heaviest(own) for own in np.split(total, starts)] if size else [total]
+        encoder = cls(
+            n_levels,
+            np.concatenate(codes),
+            (total_sum + _N_PRIOR * prior) / (total + _N_PRIOR),
+            np.log1p(total),
+        )
+        return encoder, encoder._arrange(X, place, means)
+
+    @property
+    def n_outputs(self):
+        """Number of columns of what it makes."""
+        return len(self.n_levels) + 2 * int((self.n_levels > 0).sum())
+
+    def transform(self, X):
+        """Encode, to (n_samples, n_encoded).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        encoded : ndarray of shape (n_samples, n_encoded)
+        """
+        place = _find_levels(X, self.n_levels)
+        return self._arrange(X, place, self.means[place])
+
+    def _arrange(self, X, place, means):
+        parts = self.codes[place], X[:, self.n_levels == 0], means, self.counts[place]
+        return np.concatenate(parts, axis=1)
+
+
+def _find_levels(X, n_levels):
+    """Places of levels among those of all columns, to (n_samples, n_categories)."""
+    n_levels, X = n_levels[n_levels > 0], X[:, n_levels > 0]
+    starts = np.cumsum(n_levels + 1) - n_levels - 1
+    return np.where(np.isnan(X), n_levels, X).astype(np.int64) + starts
+
+
+def _keep_heaviest(totals):
+    """Codes of the levels that boosting can tell apart, NaN for others; gaps are the last."""
+    kept = totals > 0
+    kept[-1] = False
+    if kept.sum() > _MAX_LEVELS:
+        kept &= totals > np.sort(totals[:-1])[-_MAX_LEVELS - 1]
+    return np.where(kept, np.cumsum(kept) - 1.0, np.nan)

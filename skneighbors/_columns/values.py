@@ -1,0 +1,196 @@
+"""Single values of any library: what they are, which are the same, how messages show them."""
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from numbers import Integral, Real
+
+import numpy as np
+
+NUMBERS = "numbers"
+TEXT = "text"
+BOOLS = "bools"
+TIMES = "dates"
+DURATIONS = "durations"
+CLOCK_TIMES = "times of day"
+OTHERS = "others"
+
+# Types of values that stand for none: Python's, and those of pandas, which need not be there.
+_GAPS = ("NoneType", "NAType", "NaTType")
+_MAY_BE_NAN = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
+_PLAIN = (datetime, timedelta)
+_LONGEST = 60
+_EPOCH = datetime(1970, 1, 1)
+_A_DAY = {"D": 1, "h": 24, "m": 1440}
+_A_DAY |= {unit: 86_400 * 1000**i for i, unit in enumerate(["s", "ms", "us", "ns", "ps"])}
+
+
+def is_missing(value):
+    """Whether a value is None, NaN, NaT or NA."""
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling one does not compare
+    if isinstance(value, _MAY_BE_NAN):
+        return bool(value != value)
+    return type(value).__name__ in _GAPS
+
+
+def show(value):
+    """Show a value in a message, in at most 60 characters."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # the value's own, or an integer of too many digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def sorts_of(values):
+    """Find the sorts of values that are not missing.
+
+    Returns
+    -------
+    sorts : dict
+        NUMBERS, TEXT and so on, each with the first value of a type of that sort.
+    """
+    sorts = {}
+    for own in dict.fromkeys(map(type, values)):
+        if own.__name__ not in _GAPS:
+            may_be_nan = issubclass(own, _MAY_BE_NAN)
+            for value in values:
+                if type(value) is own and not (may_be_nan and is_missing(value)):
+                    sorts.setdefault(_sort_of(own), value)
+                    break
+    return sorts
+
+
+def _sort_of(own):
+    if issubclass(own, str):
+        return TEXT
+    if issubclass(own, bool | np.bool_):
+        return BOOLS
+    if issubclass(own, timedelta | np.timedelta64):
+        return DURATIONS
+    if issubclass(own, Real | Decimal):
+        return NUMBERS
+    if issubclass(own, date | np.datetime64) or own.__name__ == "Period":
+        return TIMES
+    return CLOCK_TIMES if issubclass(own, time) else OTHERS
+
+
+def as_levels(values):
+    """Make levels of values: the same for the same value of any type, None for a gap.
+
+    Raises
+    ------
+    TypeError
+        If a value has no hash.
+    """
+    if set(map(type, values)) <= {str, bool, int, type(None)}:
+        return values
+    known = {}
+
+    def find(value):
+        key = type(value), value  # not all types compare with each other
+        level = known.get(key, known)
+        if level is known:
+            level = known[key] = _level_of(value)
+        return level
+
+    return [
+        value if type(value) is str else None if is_missing(value) else find(value)
+        for value in values
+    ]
+
+
+def _level_of(value):
+    sort = _sort_of(type(value))
+    if isinstance(value, np.str_ | np.bool_):
+        return value.item()
+    if sort == NUMBERS:
+        return _level_of_number(value)
+    return _level_of_time(value) if sort in (TIMES, DURATIONS) else value
+
+
+def _level_of_number(value):
+    """Make an int or a float: of what single precision holds, the shortest, as 0.1."""
+    if isinstance(value, Integral):
+        return int(value)
+    if not np.isfinite(float(value)):
+        return float(value)
+    if value == int(value):
+        return int(value)
+    value = float(value)
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    return float(str(single)) if float(single) == value else value
+
+
+def _level_of_time(value):
+    """Make a datetime in UTC or a timedelta; a value finer or beyond these stays as it is."""
+    moment = _as_numpys(value)
+    if isinstance(moment, np.generic):
+        with np.errstate(over="ignore"):
+            level = moment.astype(f"{moment.dtype.kind}8[us]")
+        return level.item() if level == moment and isinstance(level.item(), _PLAIN) else value
+    if isinstance(value, datetime):
+        try:
+            return value.replace(tzinfo=None) - (value.utcoffset() or timedelta())
+        except OverflowError:
+            return value
+    return datetime.combine(value, time()) if isinstance(value, date) else value
+
+
+def days(times):
+    """Days of an array of times, since 1970, or of durations; gaps are NaN.
+
+    Whole days and the rest of a day are divided apart, so that rounding does not depend on
+    the unit.
+
+    Raises
+    ------
+    ValueError
+        If they are months or years, whose lengths differ.
+    """
+    kind, (unit, _) = times.dtype.kind, np.datetime_data(times.dtype)
+    if kind == "m" and unit in ("Y", "M", "generic"):
+        raise ValueError(f"units of {unit!r} have no fixed length")
+    unit = unit if unit in _A_DAY else "ps" if unit in ("fs", "as") else "D"
+    counts = times.astype(f"{kind}8[{unit}]").astype(np.int64)
+    whole, rest = np.divmod(counts, _A_DAY[unit])
+    return np.where(np.isnat(times), np.nan, whole + rest / _A_DAY[unit])
+
+
+def days_of_objects(values):
+    """Days of times or durations as objects; a time without a zone counts as UTC.
+
+    Raises
+    ------
+    ValueError
+        If one has no number of days.
+    """
+    out, by_dtype = np.full(len(values), np.nan), {}
+    for i, value in enumerate(values):
+        if is_missing(value):
+            continue
+        value = _as_numpys(value)
+        if isinstance(value, np.generic):
+            by_dtype.setdefault(value.dtype, []).append((i, value))
+        else:
+            out[i] = _days_of(value)
+    for dtype, found in by_dtype.items():
+        rows, times = zip(*found, strict=True)
+        out[list(rows)] = days(np.array(times, dtype=dtype))
+    return out
+
+
+def _as_numpys(value):
+    """NumPy's time, in UTC, for one of pandas; a period is its start."""
+    value = value.start_time if type(value).__name__ == "Period" else value
+    return getattr(value, "asm8", value)
+
+
+def _days_of(value):
+    """Days of a time or duration of the standard library."""
+    if isinstance(value, datetime):
+        value = value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta())
+    elif isinstance(value, date):
+        value = datetime.combine(value, time()) - _EPOCH
+    return value.days + (value.seconds * 10**6 + value.microseconds) / _A_DAY["us"]

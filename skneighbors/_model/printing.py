@@ -1,0 +1,49 @@
+"""Tables of answers, as text and as HTML."""
+
+import html
+import math
+
+import numpy as np
+
+
+def text_table(title, cells):
+    """Lines of a table, the first of whose columns is to the left."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in cells
+    ]
+    return "\n".join([title, *lines])
+
+
+def html_table(title, cells):
+    """Write a table, the first of whose rows is its head, for a notebook."""
+    rows = [[html.escape(cell) for cell in row] for row in cells]
+    head, *body = ["<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows]
+    head = head.replace("td>", "th>")
+    return f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(body)}</table>"
+
+
+def html_note(text):
+    """Write a paragraph for a notebook."""
+    return f"<p>{html.escape(text)}</p>"
+
+
+def by_target(values):
+    """Index of each target in values (n,) or (n, n_targets), and a suffix for names of columns."""
+    if values.ndim == 1:
+        return [(..., "")]
+    return [((..., k), f"_{k}") for k in range(values.shape[1])]
+
+
+def same_decimals(*values):
+    """Make a function that writes numbers so that the largest of the values has five digits."""
+    largest = max(np.abs(value).max() for value in values)
+    digits = 4 - math.floor(math.log10(largest)) if largest > 0 else 0
+    style = f",.{max(0, digits)}f" if -11 < digits < 11 else ".4e"
+
+    def write(value, sign=""):
+        rounded = np.round(np.atleast_1d(value), max(0, digits)) + 0.0  # no -0
+        return ", ".join(f"{number:{sign}{style}}" for number in rounded)
+
+    return write

@@ -1,0 +1,67 @@
+"""Callbacks, as scikit-learn's own estimators call them from its version 1.9 on."""
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: this version of scikit-learn knows no callbacks."""
+
+
+__all__ = ["CallbackSupportMixin", "FitCallbacks"]
+
+
+class FitCallbacks:
+    """An estimator's callbacks in one fit: a task, whose subtasks are the epochs.
+
+    Does nothing for an estimator without any. An epoch that fails has no end.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator or None, default=None
+    X, y, sample_weight : array-like, default=None
+        As given to its ``fit``.
+    """
+
+    def __init__(self, estimator=None, X=None, y=None, sample_weight=None):
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self._told = dict(estimator=estimator, X=X, y=y, metadata=metadata)
+        self._estimator = estimator
+        self._fit = self._epoch = None
+
+    def begin(self, n_epochs):
+        """Begin the fit, of at most so many epochs."""
+        if hasattr(self._estimator, "_skl_callbacks"):
+            self._fit = self._estimator._init_callback_context(max_subtasks=n_epochs)
+            self._fit.call_on_fit_task_begin(**self._told)
+
+    def begin_epoch(self, name):
+        """Begin a task of this name."""
+        if self._fit is not None:
+            self._epoch = self._fit.subcontext(task_name=name)
+            self._epoch.call_on_fit_task_begin(**self._told)
+
+    def end_epoch(self, curves, fitted):
+        """End the task.
+
+        Parameters
+        ----------
+        curves : dict
+            Attributes that tell of all epochs so far; the estimator gets them at once.
+        fitted : callable
+            Returns all attributes that the fit would leave if it ended here.
+
+        Returns
+        -------
+        stop : bool
+            Whether a callback wants it to.
+        """
+        if self._fit is None:
+            return False
+        vars(self._estimator).update(curves)
+        return self._epoch.call_on_fit_task_end(**self._told, reconstruction_attributes=fitted)
+
+    def end(self):
+        """End the fit, all attributes of which are there."""
+        if self._fit is not None:
+            self._fit.call_on_fit_task_end(**self._told, reconstruction_attributes={})

@@ -1,0 +1,42 @@
+"""The time that a fit may take."""
+
+import math
+import time
+from contextlib import contextmanager
+
+
+class Clock:
+    """Tells how many seconds of a fit are left.
+
+    Parameters
+    ----------
+    max_time : float or None, default=None
+        Seconds from now on; None: endless.
+    """
+
+    def __init__(self, max_time=None):
+        self.is_limited = max_time is not None
+        self._end = time.monotonic() + max_time if self.is_limited else math.inf
+
+    def left(self):
+        """Seconds left; below 0 if more have passed."""
+        return self._end - time.monotonic()
+
+    def is_over(self):
+        """Whether none are left."""
+        return self.left() <= 0
+
+    def set_aside(self, seconds):
+        """Make a clock that is over so much earlier."""
+        earlier = Clock()
+        earlier.is_limited, earlier._end = self.is_limited, self._end - seconds
+        return earlier
+
+    @contextmanager
+    def stopped(self):
+        """Open a block whose time does not count."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._end += time.monotonic() - start

@@ -1,0 +1,128 @@
+"""Text that was hardly meant as categories: one warning a fit, of all such columns."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skneighbors import ColumnWarning, NONARegressor
+
+N = 40
+rng = np.random.RandomState(0)
+NUMBERS = rng.normal(size=N)
+CITIES = rng.choice(["Graz", "Linz", "Wien", "12 b"], N)
+DAYS = pd.date_range("2021-01-01", periods=N, freq="37D")
+
+DOUBTFUL = {
+    "numbers": [f"{value:.3f}" for value in NUMBERS],
+    "few numbers": [str(i % 3) for i in range(N)],
+    "numbers and gaps": [None if i == 3 else "?" if i % 7 == 0 else f" {i} " for i in range(N)],
+    "thousands": [f"{i * 1234.5:,.2f}" for i in range(N)],
+    "in dollars": [f"${i}" for i in range(N)],
+    "shares": [f"{i} %" for i in range(N)],
+    "commas": [f"{i},5" for i in range(N)],
+    "exponents": [f"{value:e}" for value in NUMBERS],
+    "days": DAYS.strftime("%Y-%m-%d"),
+    "German days": DAYS.strftime("%d.%m.%Y"),
+    "American days": DAYS.strftime("%m/%d/%y"),
+    "English days": DAYS.strftime("%d %B %Y"),
+    "short days": DAYS.strftime("%d-%b-%y"),
+    "months": DAYS.strftime("%Y-%m"),
+    "named months": DAYS.strftime("%b %Y"),
+    "moments": DAYS.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    "clock times": [f"{i % 24}:{i:02d}" for i in range(N)],
+    "names of rows": [f"id {i}" for i in range(N)],
+    "nearly names of rows": [f"id {max(i, 2)}" for i in range(N)],
+}
+CLEAR = {
+    "text": CITIES,
+    "gaps": [None if i % 3 else "Graz" for i in range(N)],
+    "words for gaps": ["n/a" if i % 3 else "?" for i in range(N)],
+    "versions": [f"{i % 4}.{i % 3}.1" for i in range(N)],
+    "ranges": [f"{i % 5}-{i % 5 + 1}" for i in range(N)],
+    "numbers, but one": ["a lot", *[str(i % 5) for i in range(N - 1)]],
+    "bools": NUMBERS > 0,
+    "numbers themselves": NUMBERS,
+    "days themselves": DAYS,
+    "many levels": [f"id {i % 30}" for i in range(N)],
+}
+
+
+def fit(X, y=NUMBERS, categorical_features="from_dtype", **fit_params):
+    model = NONARegressor(
+        max_iter=1,
+        hidden_layer_sizes=4,
+        n_estimators=1,
+        random_state=0,
+        categorical_features=categorical_features,
+    )
+    return model.fit(X, y, **fit_params)
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_a_doubtful_column_is_named(name):
+    frame = pd.DataFrame({"x": NUMBERS, name: DOUBTFUL[name]})
+    for X in (frame, frame.astype({name: object}), pl.from_pandas(frame)):
+        with pytest.warns(ColumnWarning, match=f"Column '{name}' of X holds") as caught:
+            fit(X)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+    array = frame.to_numpy(dtype=object)
+    with pytest.warns(ColumnWarning, match="Column 1 of X holds"):
+        fit(array)
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_what_is_said_is_no_doubt(name):
+    X = pd.DataFrame({"x": NUMBERS, "a": DOUBTFUL[name]})
+    fit(X.astype({"a": "category"}))
+    fit(X, categorical_features=["a"])
+    fit(pl.from_pandas(X).with_columns(pl.col("a").cast(pl.Categorical)))
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_a_column_without_doubt(name):
+    fit(pd.DataFrame({"x": NUMBERS, "a": CLEAR[name]}))
+
+
+def test_all_columns_are_in_one_warning():
+    X = pd.DataFrame(DOUBTFUL | CLEAR)
+    with pytest.warns(ColumnWarning) as caught:
+        model = fit(X)
+    assert len(caught) == 1
+    for name in X:
+        assert (f"Column {name!r} of X" in str(caught[0].message)) == (name in DOUBTFUL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+
+
+def test_it_is_a_user_warning_and_may_be_an_error():
+    assert issubclass(ColumnWarning, UserWarning)
+    model = NONARegressor(max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnWarning)
+        with pytest.raises(ColumnWarning):
+            model.fit(pd.DataFrame({"a": DOUBTFUL["days"]}), NUMBERS)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_rows_without_weight_raise_no_doubt():
+    X = pd.DataFrame(
+        {"x": NUMBERS, "a": np.where(NUMBERS > 0, CITIES, [f"id {i}" for i in range(N)])}
+    )
+    fit(X, sample_weight=(NUMBERS > 0).astype(float))
+    with pytest.warns(ColumnWarning):
+        fit(
+            X.assign(a=np.where(NUMBERS > 0, "5", CITIES)),
+            sample_weight=(NUMBERS > 0).astype(float),
+        )
+
+
+def test_long_names_and_values_are_cut():
+    X = pd.DataFrame({"x": NUMBERS, "a" * 10**5: [f"{i}" * 10**5 for i in range(N)]})
+    with pytest.warns(ColumnWarning) as caught:
+        fit(X)
+    assert len(str(caught[0].message)) < 1000

@@ -1,0 +1,173 @@
+"""What writes into what it is handed, such as a feature extractor, changes its own copy alone."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+N = 120
+QUICK = dict(
+    max_iter=3, n_estimators=3, hidden_layer_sizes=(8,), embedding_dim=4, random_state=0, blend=None
+)
+
+
+class _Writes(nn.Module):
+    """Doubles its input, cuts it off at 0 and takes a linear function of it: in place, or not."""
+
+    in_place = True
+
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU(inplace=self.in_place)
+        self.linear = nn.Linear(3, 5)
+
+    def forward(self, x):
+        x = x.mul_(2) if self.in_place else x * 2
+        return self.linear(self.relu(x))
+
+
+class _Reads(_Writes):
+    in_place = False
+
+
+class _Overwrites(nn.Module):
+    """Returns the very tensor that it was handed, changed."""
+
+    def forward(self, x):
+        return x.add_(1)
+
+
+class _Adds(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+def make_data():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(N, 3))
+    return X, X[:, 0] + 0.1 * rng.normal(size=N), rng.randint(1, 3, N).astype(float)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def mapped(array, path):
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+QUESTIONS = {
+    "predict": lambda model, X: model.predict(X),
+    "predict_quantiles": lambda model, X: model.predict_quantiles(X),
+    "predict_interval": lambda model, X: model.predict_interval(X),
+    "transform": lambda model, X: model.transform(X),
+    "novelty": lambda model, X: model.novelty(X),
+    "suspects": lambda model, X: model.suspects().scores,
+    "kneighbors": lambda model, X: model.kneighbors(X)[1],
+    "neighbor_weights": lambda model, X: model.neighbor_weights(X).toarray(),
+    "effective_n_neighbors": lambda model, X: model.effective_n_neighbors(X),
+    "explain": lambda model, X: model.explain(X).weights,
+    "append": lambda model, X: model.append(X, X[:, 0]).predict(X),
+}
+
+
+@pytest.mark.parametrize(("writes", "reads"), [(_Writes, _Reads), (_Overwrites, _Adds)])
+@pytest.mark.parametrize("batch_size", [32, 256])
+@pytest.mark.parametrize("n_validation", [0, 20])
+def test_writing_is_as_good_as_reading(estimator_class, writes, reads, batch_size, n_validation):
+    X, y, weight = make_data()
+    given = X.copy()
+    params = QUICK | dict(batch_size=batch_size, early_stopping=True)
+    validation = {}
+    if n_validation:
+        validation = dict(X_val=given[:n_validation], y_val=y[:n_validation])
+    model = estimator_class(feature_extractor=writes, **params)
+    model.fit(given, y, sample_weight=weight, **validation)
+    other = estimator_class(feature_extractor=reads, **params)
+    other.fit(X, y, sample_weight=weight, **validation)
+    assert_array_equal(given, X)
+    for name, ask in QUESTIONS.items():
+        assert_allclose(ask(model, given), ask(other, X), rtol=1e-12, err_msg=name)
+        assert_array_equal(given, X, err_msg=name)
+
+
+@pytest.mark.parametrize("extractor", [_Writes, _Overwrites])
+def test_prepared_rows_are_a_copy(estimator_class, extractor):
+    X, y, _ = make_data()
+    given = X.copy()
+    model = estimator_class(feature_extractor=extractor, **QUICK).fit(given, y)
+    network, prepared = model.network_, model.prepare(given)
+    first, second = network(prepared), network(prepared)
+    assert_array_equal(prepared, X)
+    for own, again in zip(first, second, strict=True):
+        assert_array_equal(own.detach(), again.detach())
+    network(prepared.requires_grad_())[1].square().mean().backward()
+    assert prepared.grad.abs().max() > 0
+    prepared.detach().zero_()
+    assert_array_equal(given, X)
+
+
+@pytest.mark.parametrize("extractor", [None, _Writes, _Overwrites])
+@pytest.mark.parametrize("blend", [None, Ridge()])
+def test_nothing_read_only_is_handed_over(estimator_class, extractor, blend):
+    X, y, weight = make_data()
+    model = estimator_class(feature_extractor=extractor, **QUICK | dict(blend=blend))
+    parts = [read_only(part) for part in (X, y, weight)]
+    given = dict(X_val=parts[0][:30], y_val=parts[1][:30], sample_weight_val=parts[2][:30])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # torch warns of arrays that may not be written
+        model.fit(parts[0], parts[1], parts[2], **given)
+        for ask in QUESTIONS.values():
+            ask(model, parts[0])
+        model.prepare(parts[0]).zero_()
+    for part, before in zip(parts, make_data(), strict=True):
+        assert_array_equal(part, before)
+
+
+def test_a_second_model_that_writes(estimator_class):
+    X, y, _ = make_data()
+    given = X.copy()
+    models = [
+        estimator_class(**QUICK | dict(blend=make_pipeline(StandardScaler(copy=copy), Ridge())))
+        for copy in (False, True)
+    ]
+    writes, reads = models[0].fit(given, y), models[1].fit(X, y)
+    assert writes.blend_share_ > 0
+    for name, ask in QUESTIONS.items():
+        assert_allclose(ask(writes, given), ask(reads, X), rtol=1e-12, err_msg=name)
+        assert_array_equal(given, X, err_msg=name)
+    writes.predict(read_only(X))
+
+
+@pytest.mark.parametrize("change", [np.asfortranarray, lambda X: X[::-1], lambda X: X[:, ::-1]])
+def test_any_order_in_memory(estimator_class, change):
+    X, y, _ = make_data()
+    given = change(read_only(X))
+    model = estimator_class(feature_extractor=_Writes, **QUICK).fit(given, y)
+    expected = estimator_class(feature_extractor=_Reads, **QUICK).fit(given.copy("C"), y)
+    assert_allclose(model.predict(given), expected.predict(given.copy("C")), rtol=1e-12)
+
+
+def test_memory_maps(estimator_class, tmp_path, in_a_child):
+    X, y, _ = make_data()
+    paths = [tmp_path / name for name in ("X.npy", "y.npy")]
+    given = [mapped(part, path) for part, path in zip((X, y), paths, strict=True)]
+    model = estimator_class(feature_extractor=_Writes, **QUICK)
+
+    def ask():  # where a write would kill the process
+        torch.set_num_threads(1)
+        model.fit(*given)
+        for own in QUESTIONS.values():
+            own(model, given[0])
+
+    assert in_a_child(ask)
+    assert_array_equal(np.load(paths[0]), X)

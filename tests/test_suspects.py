@@ -1,0 +1,398 @@
+"""Rows whose targets look wrong."""
+
+import copy
+import pickle
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score
+
+from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors._model import residuals
+from skneighbors.inspection import Suspects
+
+# What it warns of where none are held out has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
+
+K, N = 7, 60
+TRENDS = {"no trend": None, "linear": "linear"}
+QUICK = dict(n_neighbors=K, blend=None, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
+EQUAL, FORGOTTEN = [7, 40, 41], [3, 41, N + 2]
+# Numbers of targets, whether weighted and whether rows have come and gone.
+CASES = [(1, False, False), (2, True, False), (2, True, True)]
+
+
+def make_data(n_targets=1, seed=0):
+    """Partly linear targets; some rows are equal, one weighs nothing."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(N, 3))
+    y = 20 + 3 * X[:, [0]] + np.sin(3 * X[:, [1]]) + 0.3 * rng.normal(size=(N, n_targets))
+    y = y * [1, -100][:n_targets]
+    X[EQUAL], y[EQUAL] = X[7], y[7]
+    weight = rng.randint(1, 4, size=N).astype(float)
+    weight[5] = 0
+    return X, y[:, 0] if n_targets == 1 else y, weight
+
+
+@cache
+def fit(estimator_class, trend="linear", n_targets=1, weighted=False, changed=False, **params):
+    """Fitted estimator of two networks."""
+    X, y, weight = make_data(n_targets)
+    model = estimator_class(trend=TRENDS[trend], n_estimators=2, **QUICK | params)
+    model.fit(X, y, sample_weight=weight if weighted else None)
+    if changed:
+        model.append(*make_data(n_targets, seed=1)).forget(FORGOTTEN)
+    return model
+
+
+def all_rows(n_targets, changed):
+    """Everything that such an estimator has been given."""
+    parts = [make_data(n_targets, seed)[:2] for seed in range(1 + changed)]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def without(model, sample):
+    """Copy of an estimator that has forgotten a row, with all samples that are part of it."""
+    row_of = model._model.numbering.row_of
+    return pickle.loads(pickle.dumps(model)).forget(np.flatnonzero(row_of == row_of[sample]))
+
+
+@pytest.fixture(params=CASES, ids=["one target", "two, weighted", "two, weighted, changed"])
+def case(request):
+    return request.param
+
+
+@pytest.mark.parametrize("trend", TRENDS)
+@pytest.mark.parametrize("k", [K, None])
+def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class, case, trend, k):
+    model = copy.deepcopy(fit(estimator_class, trend, *case)).set_params(n_neighbors=k)
+    X, y = all_rows(case[0], case[2])
+    suspects = model.suspects(len(X))
+    assert_allclose(suspects.targets, y[suspects.samples], rtol=1e-12)
+    for place in range(0, len(suspects), 5):
+        sample = suspects.samples[place]
+        alone = without(model, sample)
+        expected = alone.predict(X[[sample]])[0]
+        assert_allclose(suspects.expected[place], expected, rtol=1e-9)
+        comparables = suspects.comparables[place]
+        weights = alone.explain(X[[sample]])
+        n = min(5, np.count_nonzero(weights.weights[0]))
+        assert_array_equal(comparables, weights.samples[0, :n])
+
+
+def test_scores_are_in_units_of_the_comparables_residuals(estimator_class, case):
+    model = fit(estimator_class, "no trend", *case)
+    X, y = all_rows(case[0], case[2])
+    y = y.reshape(len(y), -1)
+    row_of, weight_of = model._model.numbering.row_of, model._model.numbering.weight_of
+    rows = [np.flatnonzero(row_of == row) for row in range(row_of.max() + 1)]
+    size = np.array([weight_of[own].sum() for own in rows])
+    residuals, near = np.empty((len(rows), y.shape[1])), np.empty((len(rows), len(rows)))
+    for i, own in enumerate(rows):
+        alone, query = without(model, own[0]), X[own[:1]]
+        residuals[i] = np.abs(y[own[0]] - alone.predict(query))
+        weights = alone.neighbor_weights(query).toarray()[0]
+        near[i] = [weights[other].sum() for other in rows]
+    n_near = 1 / np.square(near).sum(axis=1, keepdims=True)
+    # Of any rows as many as ten count, too.
+    spread = (n_near * near @ residuals + 10 * size @ residuals / size.sum()) / (n_near + 10)
+    expected = (residuals / spread).max(axis=1)
+    suspects = model.suspects(len(X))
+    assert len(suspects) == len(rows)
+    assert (np.diff(suspects.scores) <= 0).all()
+    assert_allclose(suspects.scores, expected[row_of[suspects.samples]], rtol=1e-8)
+
+
+@pytest.mark.parametrize("blend", [None, "boosting"])
+def test_swapped_targets_are_found(estimator_class, friedman, blend):
+    X, _, y, _ = friedman
+    y, wrong = y.copy(), np.random.RandomState(0).permutation(len(y))[:8]
+    y[wrong] = y[np.roll(wrong, 1)]
+    model = estimator_class(blend=blend, max_iter=40, random_state=0).fit(X, y)
+    suspects = model.suspects(len(y))
+    is_wrong = np.isin(suspects.samples, wrong)
+    assert average_precision_score(is_wrong, suspects.scores) > 0.4  # by chance 0.04
+
+
+def test_in_a_group_whose_targets_are_quiet_a_small_error_is_large():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame({"kind": np.repeat(["quiet", "loud"], 100), "size": rng.uniform(size=200)})
+    y = 3 * X["size"].to_numpy() + np.where(X["kind"] == "quiet", 0.02, 2.0) * rng.normal(size=200)
+    y[17] += 3
+    suspects = NONARegressor(max_iter=30, random_state=0).fit(X, y).suspects(200)
+    assert suspects.samples[0] == 17
+    errors = np.abs(suspects.targets - suspects.expected)
+    assert errors.argmax() != 0  # as loud rows are farther off
+
+
+def test_one_wrong_target_of_two_will_do(estimator_class, friedman):
+    X, _, y, _ = friedman
+    Y = np.column_stack([y, 100 * y])
+    Y[11, 1] += 3000
+    suspects = estimator_class(max_iter=40, random_state=0).fit(X, Y).suspects(3)
+    assert suspects.samples[0] == 11
+    assert suspects.targets.shape == suspects.expected.shape == (3, 2)
+    assert suspects.interval.shape == (3, 2, 2)
+
+
+def test_rows_of_a_group_say_nothing_of_each_other(estimator_class):
+    X, y, _ = make_data()
+    groups = np.arange(N) // 4
+    model = estimator_class(**QUICK).fit(X, y, groups=groups)
+    suspects = model.suspects(N)
+    for sample, expected, comparables in zip(
+        suspects.samples, suspects.expected, suspects.comparables, strict=True
+    ):
+        assert groups[sample] not in groups[comparables]
+        if sample % 7 == 0 and not set(EQUAL) & {*np.flatnonzero(groups == groups[sample])}:
+            others = copy.deepcopy(model).forget(groups == groups[sample])
+            assert_allclose(expected, others.predict(X[[sample]])[0], rtol=1e-9)
+
+
+def test_equal_rows_are_one_and_twins_with_other_targets_are_two(estimator_class):
+    X, y, _ = make_data()
+    X[20] = X[21]
+    suspects = estimator_class(**QUICK).fit(X, y).suspects(N)
+    assert sorted(suspects.samples) == sorted({*range(N)} - {*EQUAL[1:]})
+    for sample, twin in ((20, 21), (21, 20)):
+        assert twin in suspects.comparables[list(suspects.samples).index(sample)]
+
+
+def test_appended_rows_are_judged_and_forgotten_ones_are_not(estimator_class, friedman):
+    X, X_new, y, y_new = friedman
+    model = estimator_class(max_iter=40, random_state=0).fit(X, y)
+    y_new = y_new.copy()
+    y_new[3] += 40
+    model.append(X_new, y_new)
+    assert model.suspects(1).samples == [203]
+    model.forget([203])
+    suspects = model.suspects(10**6)
+    assert len(suspects) == 299
+    assert 203 not in np.concatenate([suspects.samples, *suspects.comparables])
+
+
+def test_a_target_typed_wrong_moves_no_limit(estimator_class):
+    X, y, _ = make_data()
+    y[30] = 1e6
+    suspects = estimator_class(trend="linear", **QUICK).fit(X, y).suspects(1)
+    others = np.delete(y, 30)
+    assert suspects.samples == [30]
+    middle, half = (others.max() + others.min()) / 2, np.ptp(others) / 2
+    assert abs(suspects.expected[0] - middle) <= 1.2 * half + 1e-6
+
+
+def test_limits_of_rows_left_out_are_of_the_other_groups():
+    X, y, _ = make_data(2)
+    groups = np.random.RandomState(0).randint(5, size=N)
+    model = NONARegressor(**QUICK).fit(X, y, groups=groups)
+    bank = model._model.bank
+    targets, group = bank.targets.numpy(), bank.group.numpy()
+    for own, low, high in zip(group, *bank.limits_left_out().numpy(), strict=True):
+        others = targets[group != own]
+        margin = np.ptp(others, axis=0) / 10
+        assert_allclose(low, others.min(axis=0) - margin)
+        assert_allclose(high, others.max(axis=0) + margin)
+
+
+def test_what_the_second_model_says_of_a_row_is_left_out(friedman):
+    X, _, y, _ = friedman
+    model = NONARegressor(max_iter=10, random_state=0, blend="boosting").fit(X, y)
+    before, share = model.suspects(len(y)), model.blend_share_
+    assert share > 0
+    bank = pickle.loads(pickle.dumps(model))._model.bank  # of which nothing is kept
+    moved = replace(bank, left_out_blended=bank.left_out_blended + 0.01)
+    model._model = replace(model._model, bank=moved)
+    now = model.suspects(len(y))
+    order, other = before.samples.argsort(), now.samples.argsort()
+    change = (now.expected[other] - before.expected[order]) / model._model.target.scale
+    assert_allclose(np.median(change), 0.01 * share)
+
+
+def test_groups_are_left_out_whole_where_some_residuals_are_known(estimator_class, monkeypatch):
+    X, y, _ = make_data()
+    groups = np.arange(N) // 4
+    y = y + 30 * (groups == 3)  # wrong alike
+    scores = []
+    for most in (10_000, N // 2):
+        monkeypatch.setattr(residuals, "_MAX_ROWS", most)
+        model = estimator_class(**QUICK).fit(X, y, groups=groups)
+        suspects = model.suspects(N)
+        scores.append(suspects.scores[np.isin(suspects.samples, np.flatnonzero(groups == 3))])
+    assert len(scores[0]) == len(scores[1]) == 4
+    assert scores[1].min() > 0.5 * scores[0].min()
+
+
+def test_where_some_residuals_are_known_no_row_counts_its_own(estimator_class, monkeypatch):
+    monkeypatch.setattr(residuals, "_MAX_ROWS", 30)
+    X, y, _ = make_data()
+    model = estimator_class(**QUICK).fit(X, y)
+    far = X[:1] + 50  # its own residual would be most of its spread
+    model.append(far, [1000.0])
+    last = len(model._model.bank) - 1
+    assert last in residuals.sample_rows(last + 1, 30)
+    suspects = model.suspects(1)
+    assert suspects.samples == [N]
+    assert suspects.scores > 20
+    assert_allclose(suspects.expected, without(model, N).predict(far))
+
+
+def test_intervals_are_as_wide_as_scores_say(friedman, estimator_class):
+    X, _, y, _ = friedman
+    model = estimator_class(max_iter=10, random_state=0).fit(X, y)
+    suspects, wider = model.suspects(len(y)), model.suspects(len(y), confidence_level=0.95)
+    assert_allclose(suspects.interval.mean(axis=1), suspects.expected)
+    half = np.diff(suspects.interval)[:, 0] / 2
+    factor = half * suspects.scores / np.abs(suspects.targets - suspects.expected)
+    assert_allclose(factor, factor[0])
+    assert (np.diff(wider.interval) > np.diff(suspects.interval)).all()
+    assert_array_equal(wider.samples, suspects.samples)
+
+
+def test_of_equal_scores_the_first_row_comes_first():
+    X = np.random.RandomState(0).normal(size=(40, 2))
+    suspects = NONARegressor(**QUICK).fit(X, np.full(40, 3.0)).suspects(5)
+    assert_array_equal(suspects.samples, range(5))
+    assert_array_equal(suspects.scores, 0)
+
+
+def test_fewer_are_the_first_of_all(estimator_class):
+    model = fit(estimator_class)
+    every, few = model.suspects(10**6), model.suspects(n_rows=np.int64(4))
+    assert len(every) == N - 2
+    assert len(model.suspects()) == 20
+    assert_array_equal(few.samples, every.samples[:4])
+    assert_array_equal(few.scores, every.scores[:4])
+    assert_array_equal(few.interval, every.interval[:4])
+
+
+@pytest.mark.parametrize("n_rows", [0, -1, 2.5, "3", None])
+def test_numbers_of_rows_that_are_none(estimator_class, n_rows):
+    with pytest.raises(ValueError, match=rf"'n_rows' parameter of {estimator_class.__name__}.sus"):
+        fit(estimator_class).suspects(n_rows)
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, None])
+def test_confidences_that_are_none(estimator_class, level):
+    with pytest.raises(ValueError, match="'confidence_level' parameter of"):
+        fit(estimator_class).suspects(confidence_level=level)
+
+
+def test_not_fitted(estimator_class):
+    with pytest.raises(NotFittedError):
+        estimator_class().suspects()
+
+
+def test_one_row_has_none_to_compare_with(estimator_class):
+    X, y, _ = make_data()
+    X, y, groups = X[8:40], y[8:40], np.arange(32) // 8
+    model = copy.deepcopy(fit(estimator_class)).forget(np.arange(2, N))
+    with pytest.warns(UserWarning, match="needs at least 9 rows"):
+        assert len(model.suspects()) == 2
+    with pytest.raises(ValueError, match="a single one, or a single group, is left"):
+        model.forget([0]).suspects()
+    with pytest.raises(ValueError, match="a single one, or a single group, is left"):
+        estimator_class(**QUICK).fit(X, y, groups=groups).forget(groups > 0).suspects()
+
+
+def test_warns_where_none_or_few_were_held_out(friedman):
+    X, _, y, _ = friedman
+    with pytest.warns(UserWarning, match="No rows were held out") as caught:
+        fit(NONARegressor).suspects()
+    assert caught[0].filename == __file__
+    model = NONARegressor(max_iter=2, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="confidence_level=0.999 needs at least 999") as caught:
+        suspects = model.suspects(confidence_level=0.999)
+    assert caught[0].filename == __file__
+    assert np.isinf(suspects.interval).all()
+    assert_array_equal(suspects.scores, model.suspects().scores)
+    assert "inf" in str(suspects)
+
+
+def table(n_targets=1):
+    X, y, _ = make_data(n_targets)
+    index = [f"home <{i}>" for i in range(N)]
+    return pd.DataFrame(X, columns=["a", "b", "c"], index=index), y
+
+
+def test_rows_are_named_by_the_index(estimator_class):
+    X, y = table()
+    model = estimator_class(**QUICK).fit(X, y)
+    model.append(X[:1] + 1, [1000.0])
+    suspects = model.suspects(4)
+    assert suspects.labels[0] == "home <0>"
+    assert suspects.samples[0] == N
+    names = np.append(X.index, X.index[0])
+    assert_array_equal(suspects.labels, names[suspects.samples])
+    for labels, samples in zip(suspects.comparable_labels, suspects.comparables, strict=True):
+        assert_array_equal(labels, names[samples])
+    assert_array_equal(
+        fit(estimator_class).suspects().labels, fit(estimator_class).suspects().samples
+    )
+
+
+def test_as_a_frame(estimator_class):
+    X, y = table(2)
+    suspects = estimator_class(**QUICK).fit(X, y).suspects(4)
+    frame = suspects.to_frame()
+    names = [f"{name}_{k}" for k in (0, 1) for name in ("target", "expected", "low", "high")]
+    assert list(frame) == ["row", "score", *names, "comparables"]
+    assert_array_equal(frame["row"], suspects.labels)
+    assert_array_equal(frame["expected_1"], suspects.expected[:, 1])
+    assert_array_equal(frame[["low_1", "high_1"]], suspects.interval[:, 1])
+    assert frame["comparables"][0] == list(suspects.comparable_labels[0])
+    one = fit(estimator_class).suspects(4).to_frame()
+    assert list(one) == ["row", "score", "target", "expected", "low", "high", "comparables"]
+
+
+def test_as_text_and_html(estimator_class):
+    X, y = table()
+    model = estimator_class(**QUICK).fit(X, y)
+    suspects = model.suspects(25)
+    text = str(suspects)
+    assert repr(suspects) == text
+    title, head, *rows = text.split("\n\n")[0].splitlines()
+    assert head.split() == ["row", "score", "target", "expected", "low", "high", "comparables"]
+    assert len(rows) == 20
+    for label, score, row in zip(suspects.labels, suspects.scores, rows, strict=False):
+        assert row.startswith(label)
+        assert row.removeprefix(label).split()[0] == f"{score:.1f}"
+    assert "... and 5 more rows" in text
+    assert "more rows" not in str(model.suspects(20))
+    page = suspects._repr_html_()
+    assert page.count("<tr>") == 21
+    assert "home &lt;" in page
+    assert "home <" not in page
+    assert title in page
+
+
+def test_a_feature_extractor(estimator_class):
+    X, y, _ = make_data()
+    y[9] += 100
+    model = estimator_class(feature_extractor=torch.nn.Flatten, **QUICK).fit(X, y)
+    assert model.suspects(1).samples == [9]
+
+
+@pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
+def test_an_index_that_finds_every_row_changes_nothing(algorithm):
+    pytest.importorskip("faiss")
+    model = copy.deepcopy(fit(NONARegressor))
+    expected = model.suspects(N)
+    found = model.set_params(algorithm=algorithm).suspects(N)
+    assert isinstance(found, Suspects)
+    assert_array_equal(found.samples, expected.samples)
+    assert_allclose(found.expected, expected.expected)
+
+
+def test_softstep_names_no_row_without_weight():
+    model = fit(SoftStepKNNRegressor, "no trend", n_neighbors=K)
+    X = make_data()[0]
+    suspects = model.suspects(N)
+    for sample, comparables in zip(suspects.samples, suspects.comparables, strict=True):
+        weights = without(model, sample).neighbor_weights(X[[sample]]).toarray()[0]
+        assert (weights[comparables] > 0).all()
