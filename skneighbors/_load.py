@@ -4,6 +4,7 @@ from ._archive import ModelFileError, Plain, from_plain, naming, read_file, unpa
 from ._nona import NONARegressor
 from ._plan import Plan
 from ._softstep_knn import SoftStepKNNRegressor
+from ._utils.sklearn_private import OUTPUT_CONFIG
 from ._utils.typing import PathLike
 
 _ESTIMATORS = {kind.__name__: kind for kind in (NONARegressor, SoftStepKNNRegressor)}
@@ -68,6 +69,8 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         plan = attributes["plan_"]
         if type(plan) is not Plan:
             raise ModelFileError("plan_ is no plan")
+        output = attributes.pop(OUTPUT_CONFIG, {})
+        estimator.set_output(transform=output.get("transform"))
         for name in attributes:
             if not name.endswith("_") or hasattr(kind, name):
                 raise ModelFileError(f"{name!r} is no attribute of a fitted estimator")

@@ -146,6 +146,13 @@ def test_the_plan_comes_back(estimator_class, tmp_path):
     assert plan.trends == again.trends
 
 
+def test_the_output_that_was_set_comes_back(estimator_class, tmp_path):
+    model, X = fit(estimator_class, "table"), queries("table")
+    model = pickle.loads(pickle.dumps(model)).set_output(transform="pandas")
+    model.save(tmp_path / "model")
+    pd.testing.assert_frame_equal(load(tmp_path / "model").transform(X), model.transform(X))
+
+
 def test_the_papers_model(tmp_path):
     X, y = make_numbers(1)
     model = NONARegressor(**PAPER | dict(max_iter=2), random_state=0).fit(X, y)

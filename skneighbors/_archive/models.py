@@ -8,6 +8,7 @@ from .._fit import make_network
 from .._model import Model
 from .._utils.device import CPU
 from .._utils.random import BorrowedGenerators
+from .._utils.sklearn_private import CALLBACKS
 from .._utils.threads import torch_threads
 from .checks import check_answers, check_model, check_widths
 from .container import check_folder, write_file
@@ -76,7 +77,7 @@ def save_estimator(estimator, path):
     check_folder(path)
     model, attributes = estimator._model, dict(vars(estimator))
     params = estimator.get_params(deep=False)
-    for name in ("_model", "_skl_callbacks", *params):
+    for name in ("_model", CALLBACKS, *params):
         attributes.pop(name, None)
     packed = pack_model(model)
     rest = to_plain({"params": params, "attributes": attributes}, "estimator")

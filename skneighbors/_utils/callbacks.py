@@ -1,5 +1,7 @@
 """Callbacks, as scikit-learn's own estimators call them from its version 1.9 on."""
 
+from .sklearn_private import CALLBACKS
+
 try:
     from sklearn.callback import CallbackSupportMixin
 except ImportError:
@@ -31,7 +33,7 @@ class FitCallbacks:
 
     def begin(self, n_epochs):
         """Begin the fit, of at most so many epochs."""
-        if hasattr(self._estimator, "_skl_callbacks"):
+        if hasattr(self._estimator, CALLBACKS):
             self._fit = self._estimator._init_callback_context(max_subtasks=n_epochs)
             self._fit.call_on_fit_task_begin(**self._told)
 

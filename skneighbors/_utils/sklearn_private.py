@@ -19,6 +19,8 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
+    "CALLBACKS",
+    "OUTPUT_CONFIG",
     "HasMethods",
     "Listed",
     "Options",
@@ -33,6 +35,9 @@ __all__ = [
     "reals",
     "take_samples",
 ]
+
+# Attributes of an estimator's own: what `set_callbacks` and `set_output` leave.
+CALLBACKS, OUTPUT_CONFIG = "_skl_callbacks", "_sklearn_output_config"
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
