@@ -28,7 +28,7 @@ FAST = -m "not slow" tests
 # What depends most on which release of other libraries there is.
 BESIDE_OTHERS = -m "not slow" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
-.PHONY: demo benchmark benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-oldest-quick test-newest lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-oldest-quick test-newest lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $${DATA:+--data="$$DATA"} $${TARGET:+--target="$$TARGET"}
@@ -39,6 +39,12 @@ benchmark: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK) --jobs 1 --splits 0 --methods NONA RealMLP-TD \
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
+
+# On tables that nothing was ever chosen on.
+UNSEEN = benchmarks/results/unseen/unseen.jsonl
+benchmark-unseen: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/unseen.py --results $(UNSEEN) $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py --results $(UNSEEN) --output docs/benchmark/unseen
 
 # The same on sets that two defaults alone were chosen on: how far predictions may go and,
 # where rows are few, networks without a trend.

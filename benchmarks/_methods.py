@@ -3,11 +3,13 @@
 from _surfaces import LinearHeadRegressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch import get_num_threads
 
 import skneighbors
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
@@ -61,28 +63,33 @@ def _catboost(seed):
     return CatBoostRegressor(random_seed=seed, verbose=0, allow_writing_files=False)
 
 
+def _on_cpu():
+    """Arguments of pytabkit's: one fold, and the threads that the process may use."""
+    return {"device": "cpu", "n_cv": 1, "n_threads": get_num_threads()}
+
+
 def _realmlp(seed):
     from pytabkit import RealMLP_TD_Regressor
 
-    return RealMLP_TD_Regressor(random_state=seed, device="cpu", n_cv=1)
+    return RealMLP_TD_Regressor(random_state=seed, **_on_cpu())
 
 
 def _tabm(seed):
     from pytabkit import TabM_D_Regressor
 
-    return TabM_D_Regressor(random_state=seed, device="cpu", n_cv=1)
+    return TabM_D_Regressor(random_state=seed, **_on_cpu())
 
 
 def _xrfm(seed):
     from pytabkit import XRFM_D_Regressor
 
-    return XRFM_D_Regressor(random_state=seed, device="cpu", n_cv=1)
+    return XRFM_D_Regressor(random_state=seed, **_on_cpu())
 
 
 def _tabr(seed):
     from pytabkit import TabR_S_D_Regressor
 
-    return TabR_S_D_Regressor(random_state=seed, device="cpu", n_cv=1)
+    return TabR_S_D_Regressor(random_state=seed, **_on_cpu())
 
 
 def _ours(estimator=NONARegressor, **params):
@@ -95,6 +102,7 @@ def _networks(estimator=NONARegressor, **params):
 
 
 FAST_PEERS = {
+    "ridge": lambda seed: make_pipeline(StandardScaler(), RidgeCV()),
     "tuned k-NN": _knn,
     "MLPRegressor": _mlp,
     "random forest": lambda seed: RandomForestRegressor(random_state=seed),

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 from _data import data_folder, shuffle_and_cut
 from _methods import DEEP_PEERS, FAST_PEERS, OURS
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from skneighbors import NONARegressor
 
@@ -117,6 +119,18 @@ def _ordinal(max_levels=0):
     ).set_output(transform="pandas")
 
 
+def as_numbers():
+    """Make what turns a table into numbers: indicators of categories, medians for gaps, scaled."""
+    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5)
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    is_text = make_column_selector(dtype_include="category")
+    return make_column_transformer((categories, is_text), remainder=numbers)
+
+
+def _ridge(seed):
+    return make_pipeline(as_numbers(), RidgeCV())
+
+
 def _histogram_boosting(seed):
     return make_pipeline(_ordinal(MAX_LEVELS), FAST_PEERS["hist. boosting"](seed))
 
@@ -189,6 +203,7 @@ class Told:
 
 
 TABLE_PEERS = {
+    "ridge": _ridge,
     "random forest": _random_forest,
     "hist. boosting": _histogram_boosting,
     "LightGBM": FAST_PEERS["LightGBM"],

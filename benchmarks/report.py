@@ -5,9 +5,9 @@ Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [
 Takes the results of `tables.py`, too.
 
 `--times` names results of runs that had the machine to themselves, by default
-`times.jsonl` beside the results. Writes `tabular.inc`, the folded tables; `runs.csv`,
-every run; `errors.svg`, `ranks.svg` and `accuracy_time.svg`; and, if there are
-ablations, `ablations.inc` to the folder.
+`times.jsonl` beside the results. Writes `highlights.inc`, what the results come to;
+`tabular.inc`, the folded tables; `runs.csv`, every run; `errors.svg`, `ranks.svg` and
+`accuracy_time.svg`; and, if there are ablations, `ablations.inc` to the folder.
 """
 
 import argparse
@@ -346,6 +346,37 @@ def tables(frame, failed, alone=None):
     return "\n".join(fold(title, parts) for title, parts in folded.items())
 
 
+def highlights(frame):
+    """Write what the results come to as a list: where ours leads, where peers win, and time."""
+    rmse = pivot(frame, "rmse")
+    lines = []
+    for ours in (name for name in ("NONA", "SoftStep k-NN") if name in rmse):
+        logs = np.log(ratios(rmse, ours)).groupby("dataset").mean()
+        against, best = np.exp(logs.mean()), np.exp(logs["best peer"].dropna())
+        peers = [p for p in ("tuned k-NN", "CatBoost", "RealMLP-TD") if p in against]
+        known = ", ".join(f"{against[p]:.2f} of {p}'s" for p in peers)
+        helped = best.idxmin()
+        rest = geometric_mean(best.drop(helped))
+        lines.append(
+            f"- {ours} errs less than the best peer *of the set* on {(best < 1).sum()} of "
+            f"{len(best)} sets: {geometric_mean(best):.2f} of its error in the geometric mean, "
+            f"{rest:.2f} without {helped}. It makes {known}."
+        )
+        lost = best[best > 1].sort_values()[::-1][:3]
+        if len(lost):
+            named = ", ".join(f"{name} ({ratio:.2f})" for name, ratio in lost.items())
+            lines.append(f"- The best peer's lead over {ours} is greatest on {named}.")
+    _, average, _ = rank_test(rmse)
+    ranks = ", ".join(f"{method} {rank:.1f}" for method, rank in average[:4].items())
+    lines.append(f"- Lowest average ranks, of {len(average)} methods: {ranks}.")
+    times = time_table(pivot(frame, "fit_s"))
+    if "NONA" in times.index:
+        known = [p for p in ("CatBoost", "RealMLP-TD") if p in times]
+        told = " and ".join(f"{times.loc['NONA', p]:.2g} times as long as {p}'s" for p in known)
+        lines.append(f"- NONA's fits take {told}.")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -358,6 +389,8 @@ def main():
     text = tables(frame, failed, load(times)[0] if times.exists() else None)
     text = f".. Written by benchmarks/report.py.\n\n{text}"
     (args.output / "tabular.inc").write_text(text, encoding="utf-8")
+    text = f".. Written by benchmarks/report.py.\n\n{highlights(frame)}\n"
+    (args.output / "highlights.inc").write_text(text, encoding="utf-8")
     columns = ["dataset", "split", "method", "rmse", "r2", "fit_s", "predict_s", "threads"]
     frame.reindex(columns=columns).to_csv(
         args.output / "runs.csv", index=False, float_format="%.6g", lineterminator="\n"

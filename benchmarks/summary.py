@@ -1,26 +1,31 @@
-"""Errors relative to peers', in one table: docs/benchmark/summary.inc and README's.
+"""Errors relative to peers', group of sets by group: docs/benchmark/summary.inc and README's table.
 
 Usage: python benchmarks/summary.py
 
-Reads the recorded results of benchmarks/tabular.py and tables.py.
+Reads the recorded results of benchmarks/unseen.py, tabular.py and tables.py.
 """
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from report import geometric_mean, load, pivot, ratios, rst_table
+from report import critical_difference, load, pivot, rank_test, ratios, rst_text_table
+from scipy.stats import binomtest
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 OUTPUT = HERE.parent / "docs" / "benchmark" / "summary.inc"
 # What stands before and after the table in README.
 START, STOP = "<!-- benchmarks/summary.py -->\n", "<!-- end -->\n"
+OURS, LEVEL = "NONA", 0.05
 GROUPS = {
-    "smooth": HERE / "results" / "tabular.jsonl",
-    "noisy": HERE / "results" / "further" / "tabular.jsonl",
+    "unseen": HERE / "results" / "unseen" / "unseen.jsonl",
+    "UCI": HERE / "results" / "tabular.jsonl",
+    "R packages": HERE / "results" / "further" / "tabular.jsonl",
     "real tables": HERE / "results" / "tables" / "tables.jsonl",
 }
 PEERS = [
+    "ridge",
     "tuned k-NN",
     "random forest",
     "hist. boosting",
@@ -30,43 +35,104 @@ PEERS = [
     "RealMLP-TD",
     "best peer",
 ]
+IN_README = ["random forest", "CatBoost", "RealMLP-TD", "best peer"]
 
 
-def summarise(ours="NONA"):
-    """Geometric means of our error over each peer's, peer by group of sets."""
-    columns = {}
-    for group, path in GROUPS.items():
-        rmse = pivot(load(path)[0], "rmse")
-        table = ratios(rmse, ours)
-        n_sets = table.index.get_level_values("dataset").nunique()
-        known = {peer: geometric_mean(table[peer]) for peer in PEERS if peer in table}
-        columns[f"{n_sets} {group}"] = known
-    summary = pd.DataFrame(columns).reindex(PEERS)
-    return summary.rename({"best peer": "the best peer of each set"})
+def compare(rmse):
+    """Compare our error with each peer's, by set.
+
+    Parameters
+    ----------
+    rmse : DataFrame
+        Of :func:`report.pivot`.
+
+    Returns
+    -------
+    table : DataFrame
+        For each peer the geometric mean of the ratios of errors, their median, the mean without
+        the set that lowers it most, on how many sets ours is lower, of how many, and the p-value
+        of the sign test.
+    """
+    by_set = np.log(ratios(rmse, OURS)).groupby("dataset").mean()
+    rows = {}
+    for peer in (peer for peer in PEERS if peer in by_set):
+        logs = by_set[peer].dropna()
+        won = int((logs < 0).sum())
+        rows[peer] = {
+            "mean": np.exp(logs.mean()),
+            "median": np.exp(logs.median()),
+            "without one": np.exp(logs.drop(logs.idxmin()).mean()),
+            "won": won,
+            "sets": len(logs),
+            "p": binomtest(won, len(logs)).pvalue,
+        }
+    return pd.DataFrame(rows).T
 
 
-def markdown(summary):
-    """Write a frame of numbers as a Markdown table."""
-    lines = [["error relative to", *summary], ["---"] * (1 + len(summary.columns))]
-    for peer, row in summary.iterrows():
-        lines.append([peer, *("" if pd.isna(cell) else f"{cell:.2f}" for cell in row)])
+def in_words(rmse, table):
+    """Say which peers ours can be told from, by the sign test and by Nemenyi's."""
+    named = table.drop("best peer")
+    verdict = np.where(named.won > named.sets / 2, "lower errors than", "higher errors than")
+    verdict = np.where(named.p < LEVEL, verdict, "not separable from")
+    signs = [f"{said} {', '.join(peers)}" for said, peers in named.groupby(verdict).groups.items()]
+    complete, average, _ = rank_test(rmse)
+    gap = critical_difference(len(average), len(complete))
+    near = [peer for peer in named.index if abs(average.get(peer, np.inf) - average[OURS]) < gap]
+    ranks = f"not separable from {', '.join(near)}" if near else "separable from all"
+    return (
+        f"By a sign test at 5 %: {'; '.join(signs)}. By Nemenyi's test, which compares the average "
+        f"ranks of all methods at once: {ranks}."
+    )
+
+
+def cells(table):
+    """Write the figures as texts."""
+    ratio = table[["mean", "median", "without one"]].map("{:.2f}".format)
+    won = [f"{row.won:.0f} of {row.sets:.0f}" for row in table.itertuples()]
+    p = ["" if name == "best peer" else f"{value:.2g}" for name, value in table.p.items()]
+    return ratio.assign(**{"sets won": won, "sign test, p": p})
+
+
+def markdown(tables):
+    """Write what README shows as a Markdown table."""
+    columns = ["", *IN_README[:-1], "the best of each"]
+    lines = [columns, ["---"] * len(columns)]
+    for group, table in tables.items():
+        line = [f"{table.sets.max():.0f} {group}"]
+        for peer in IN_README:
+            row = table.loc[peer]
+            line.append(f"{row['mean']:.2f} ({row['without one']:.2f}), {row.won:.0f}")
+        lines.append(line)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def with_table(text, summary):
+def with_table(text, tables):
     """README with its table replaced."""
     before, rest = text.split(START)
     after = rest.split(STOP)[1]
-    return before + START + markdown(summary) + STOP + after
+    return before + START + markdown(tables) + STOP + after
+
+
+def read():
+    """Errors of every group, and the comparisons, group by group."""
+    errors = {group: pivot(load(path)[0], "rmse") for group, path in GROUPS.items()}
+    return errors, {group: compare(rmse) for group, rmse in errors.items()}
+
+
+def page(errors, tables):
+    """Write what the page on the benchmark shows."""
+    parts = [".. Written by benchmarks/summary.py.", ""]
+    for group, table in tables.items():
+        title = f"{group}: error (RMSE) of NONARegressor relative to each peer's"
+        parts += [rst_text_table(title, cells(table)), in_words(errors[group], table), ""]
+    return "\n".join(parts)
 
 
 def main():
-    summary = summarise()
-    title = "Error (RMSE) of NONARegressor relative to peers'; below 1, ours is more accurate"
-    table = rst_table(title, summary, 2)
-    OUTPUT.write_text(f".. Written by benchmarks/summary.py.\n\n{table}\n", encoding="utf-8")
+    errors, tables = read()
+    OUTPUT.write_text(page(errors, tables), encoding="utf-8")
     text = README.read_text(encoding="utf-8")
-    README.write_text(with_table(text, summary), encoding="utf-8")
+    README.write_text(with_table(text, tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

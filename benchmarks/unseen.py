@@ -17,14 +17,21 @@ from pathlib import Path
 import tabular
 from _data import random_mask, shuffle_and_cut
 from _tables import DEEP_TABLE_PEERS, TABLE_METHODS, TABLE_PEERS
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 RESULTS = Path(__file__).parent / "results" / "unseen" / "unseen.jsonl"
 MAX_ROWS = 4_000
+
+# What is known once the score is.
+PLACED = [
+    "Course",
+    "CourseSuccess",
+    "Grade",
+    "RecTaken",
+    "Recommends",
+    "Student",
+    "TooHigh",
+    "TooLow",
+]
 
 # R package, target, and what is left out.
 SETS = {
@@ -66,12 +73,7 @@ SETS = {
     "jtrain3": ("wooldridge", "re78", ["em78", "unem78"]),
     "k401k": ("wooldridge", "prate", ["totpart"]),
     "labsup": ("wooldridge", "hours", ["worked", "weeks", "labinc", "faminc"]),
-    "MathPlacement": (
-        "Stat2Data",
-        "PlcmtScore",
-        ["Student", "Course", "CourseSuccess", "Grade"]
-        + ["RecTaken", "Recommends", "TooHigh", "TooLow"],
-    ),
+    "MathPlacement": ("Stat2Data", "PlcmtScore", PLACED),
     "meap01": ("wooldridge", "math4", ["bcode", "dcode", "read4"]),
     "MedExp": ("Ecdat", "med", []),
     "movies": ("ggplot2movies", "rating", ["title", *(f"r{n}" for n in range(1, 11))]),
@@ -111,17 +113,7 @@ def load_split(name, split):
     return table.iloc[train], table.iloc[test], y[train], y[test]
 
 
-def _ridge(seed):
-    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5)
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    is_text = make_column_selector(dtype_include="category")
-    return make_pipeline(
-        make_column_transformer((categories, is_text), remainder=numbers), RidgeCV()
-    )
-
-
 METHODS = {
-    "ridge": _ridge,
     **TABLE_PEERS,
     "RealMLP-TD": DEEP_TABLE_PEERS["RealMLP-TD"],
     **{name: TABLE_METHODS[name] for name in ("NONA", "SoftStep k-NN")},

