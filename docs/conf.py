@@ -50,7 +50,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"**": ["sidebar-nav-bs"]}
 html_theme_options = {
-    "logo": {"text": "skneighbors"},
+    "logo": {"text": f"skneighbors {version}"},
     "navbar_align": "left",
     "show_prev_next": False,
     "header_links_before_dropdown": 6,

@@ -163,7 +163,7 @@ def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
     np.testing.assert_allclose(lines.get_segments(), np.stack([expected, adjusted], axis=1))
     assert shown.prediction_line_.get_xdata()[0] == own.prediction[0]
     entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
-    assert entries == ["target", "adjusted", f"prediction {own.prediction[0]:.5g}"]
+    assert entries == ["target", "adjusted", f"prediction {own.prediction[0]:,.6g}"]
 
 
 def test_neighbors_without_a_trend_are_not_adjusted(fit, friedman, estimator_class):

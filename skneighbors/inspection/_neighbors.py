@@ -238,7 +238,7 @@ class NeighborsDisplay:
         style = {"color": GREY if own.is_adjusted else BLUE, "zorder": 3, "label": "target"}
         self.points_ = ax.scatter(targets, places, **style | kwargs)
         self.prediction_line_ = ax.axvline(
-            prediction, color=ORANGE, label=f"prediction {prediction:.5g}"
+            prediction, color=ORANGE, label=f"prediction {prediction:,.6g}"
         )
         ax.tick_params(axis="y", left=False, labelleft=False)
         ax.grid(axis="y", color="0.9")
