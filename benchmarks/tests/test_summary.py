@@ -1,6 +1,7 @@
 """README's figures against the recorded results."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,13 @@ def test_readme_and_site_hold_the_example():
     assert houses.with_blocks(text, results) == text
     for name, expected in houses.site(results).items():
         assert (houses.DOCS / name).read_text(encoding="utf-8") == expected
+
+
+def test_readme_is_short():
+    import summary
+
+    words = re.sub("<!--.*?-->", "", summary.README.read_text(encoding="utf-8")).split()
+    assert sum(re.search("[A-Za-z0-9]", word) is not None for word in words) <= 600
 
 
 def test_an_error_is_a_geometric_mean_of_ratios(read):
