@@ -1,7 +1,10 @@
-"""Check the built site: dead links, what is loaded from elsewhere, what runs beyond an edge.
+"""Check the built site, page by page, as readers see it.
 
-``python docs/check_site.py docs/_build/html`` needs Chromium, for the widths alone. It prints what
-is wrong, page by page, and then returns 1.
+Looked for are dead links, what is loaded from elsewhere, guide pages that are too long and, in
+Chromium and in Firefox if it is there: what runs beyond an edge, pictures whose text is too small
+on a phone, text of too little contrast in either theme, formulas that are not set.
+
+``python docs/check_site.py docs/_build/html`` prints what is wrong, and then returns 1.
 """
 
 import argparse
@@ -21,18 +24,26 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 WIDTHS = (1400, 1100, 420)  # pixels: a desk, a small laptop, a phone
-TIMEOUT = 240  # seconds for all pages
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CONTRAST, CONTRAST_LARGE = 4.5, 3.0  # of text, of large text: WCAG 2.2, 1.4.3 (AA)
+MIN_TEXT = 7  # pixels; of the smallest text of a picture on a phone
+MAX_WORDS = 900  # of a guide page, code, output, tables and formulas aside
+TIMEOUT = 300  # seconds for all pages
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FIREFOX = ("firefox", "firefox-esr")
 # A link is followed when it is clicked; all others of these are loaded with the page.
 LINKS = {("a", "href"), ("area", "href"), ("form", "action"), ("link", "href")}
 LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
 IN_CSS = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
 
-# Opens every page in a frame, makes the frame as wide as each device and posts what is wrong:
-# elements that end right of the edge, unless a box of their own scrolls them, boxes that cut off
-# what is in them, and what the page has loaded from other hosts.
+# Opens every page in a frame, makes the frame as wide as each device, and posts what is wrong.
 HARNESS = """
 <!doctype html><body><script>
+function name(element) {
+  const label = element.id ? "#" + element.id : [...element.classList].map(c => "." + c).join("");
+  return element.tagName.toLowerCase() + label + " " +
+    JSON.stringify(element.textContent.trim().slice(0, 40));
+}
+// What ends right of the edge, unless a box of its own scrolls it, and boxes that cut off.
 function scrolls(element, view) {
   for (let box = element.parentElement; box && box !== view.document.body; box = box.parentElement)
     if (["auto", "scroll"].includes(view.getComputedStyle(box).overflowX)) return true;
@@ -41,44 +52,122 @@ function scrolls(element, view) {
 function isWide(element, view, width) {
   const box = element.getBoundingClientRect();
   if (box.width <= 1 || box.height <= 1) return false;  // hidden
-  const hides = ["hidden", "clip"].includes(view.getComputedStyle(element).overflowX);
+  const style = view.getComputedStyle(element);
+  const hides = ["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis";
   if (hides && element.scrollWidth > element.clientWidth + 1) return true;
   return box.right > width + 1 && !scrolls(element, view);
-}
-function name(element) {
-  const label = element.id ? "#" + element.id : [...element.classList].map(c => "." + c).join("");
-  return element.tagName.toLowerCase() + label + " " +
-    JSON.stringify(element.textContent.trim().slice(0, 40));
 }
 function findWide(view, width) {
   const all = [...view.document.body.querySelectorAll("*")];
   const wide = all.filter(element => isWide(element, view, width));
   const outermost = wide.filter(element => !wide.includes(element.parentElement)).map(name);
   const total = view.document.documentElement.scrollWidth;
-  return total > width || outermost.length ? [{width, total, elements: outermost.slice(0, 5)}] : [];
+  const told = `runs beyond an edge at ${width} pixels (to ${total}): `;
+  return total > width || outermost.length ? [told + outermost.slice(0, 5).join("; ")] : [];
+}
+// Pictures whose smallest text is too small: of SVG by its font sizes, else as ten points.
+async function findTiny(view) {
+  const tiny = [];
+  for (const image of view.document.querySelectorAll("article img")) {
+    if (image.closest(".sphx-glr-thumbcontainer")) continue;  // a click away from the whole
+    const width = image.getBoundingClientRect().width;
+    if (width <= 1 || !image.naturalWidth) continue;
+    let text = 10 / 72 * 100 * width / image.naturalWidth;  // matplotlib: 100 pixels an inch
+    if (image.src.endsWith(".svg")) {
+      const source = await (await fetch(image.src)).text();
+      const sizes = [...source.matchAll(/font(?:-size)?: *([0-9.]+)px/g)].map(m => +m[1]);
+      const units = source.match(/viewBox="[-0-9.]+ [-0-9.]+ ([0-9.]+)/);
+      if (!sizes.length || !units) continue;
+      text = Math.min(...sizes) * width / units[1];
+    }
+    if (text < MIN_TEXT)
+      tiny.push(`text of ${text.toFixed(1)} pixels on a phone: ${image.getAttribute("src")}`);
+  }
+  return tiny;
+}
+// Contrast of text to what is behind it.
+function channels(colour) {
+  const [r, g, b, a = 1] = colour.match(/[0-9.]+/g).map(Number);
+  return [r, g, b, a];
+}
+function over([r, g, b, a], below) {
+  return [r, g, b].map((c, i) => a * c + (1 - a) * below[i]).concat(1);
+}
+function luminance(colour) {
+  const [r, g, b] = colour.slice(0, 3).map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function background(element, view) {
+  const layers = [];
+  for (let box = element; box; box = box.parentElement) {
+    const style = view.getComputedStyle(box);
+    if (style.backgroundImage !== "none") return null;  // a picture: not judged
+    layers.push(channels(style.backgroundColor));
+    if (layers.at(-1)[3] === 1) break;
+  }
+  return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255, 1]);
+}
+function findFaint(view, theme) {
+  view.document.documentElement.dataset.theme = theme;
+  const faint = new Map();
+  for (const element of view.document.body.querySelectorAll("*")) {
+    const texts = [...element.childNodes].filter(n => n.nodeType === 3 && n.data.trim());
+    if (!texts.length || !element.checkVisibility({visibilityProperty: true})) continue;
+    const style = view.getComputedStyle(element), behind = background(element, view);
+    const box = element.getBoundingClientRect();
+    if (!behind || box.width <= 1 || box.height <= 1 || element.closest("math, [disabled]")) continue;
+    const [a, b] = [over(channels(style.color), behind), behind].map(luminance);
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(style.fontSize), isBold = style.fontWeight >= 700;
+    const least = size >= 24 || (isBold && size >= 18.66) ? LARGE : CONTRAST;
+    const key = `contrast of ${contrast.toFixed(1)}, ${theme}: ${style.color}`;
+    if (contrast < least - 0.005 && !faint.has(key)) faint.set(key, `${key} ${name(element)}`);
+  }
+  return [...faint.values()];
+}
+// Formulas of no size, and lines of a formula whose columns do not stand below each other.
+function findUnset(view) {
+  const unset = [];
+  for (const formula of view.document.querySelectorAll("math")) {
+    const box = formula.getBoundingClientRect(), rows = [...formula.querySelectorAll("mtr")];
+    const edges = rows.map(row => row.children[1]?.getBoundingClientRect().left);
+    const isRagged = edges.some(edge => edge !== undefined && Math.abs(edge - edges[0]) > 1.5);
+    const isHidden = !formula.checkVisibility();
+    if (!isHidden && (box.width < 2 || box.height < 5 || (isRagged && rows.length > 1)))
+      unset.push(`a formula is not set: ${name(formula)}`);
+  }
+  return unset;
 }
 async function check(page) {
   const frame = document.createElement("iframe");
-  frame.style.cssText = "border: 0; height: 900px; width: WIDEST";
+  frame.style.cssText = `border: 0; height: 900px; width: ${WIDTHS[0]}px`;
   frame.src = "/" + page;
   document.body.append(frame);
   await new Promise(resolve => { frame.onload = resolve; });
-  const view = frame.contentWindow, wide = [];
+  const view = frame.contentWindow;
   await view.document.fonts.ready;
+  for (const image of view.document.images) image.loading = "eager";
+  const still = view.document.createElement("style");
+  still.textContent = "* { transition: none !important }";
+  view.document.head.append(still);
+  const problems = [...findFaint(view, "dark"), ...findFaint(view, "light"), ...findUnset(view)];
   for (const width of WIDTHS) {
     frame.style.width = width + "px";
     await new Promise(resolve => view.setTimeout(resolve, 20));
-    wide.push(...findWide(view, width));
+    problems.push(...findWide(view, width));
   }
+  problems.push(...await findTiny(view));
   const loaded = view.performance.getEntriesByType("resource").map(entry => entry.name);
   const foreign = loaded.filter(url => !url.startsWith(location.origin) && url.startsWith("http"));
+  problems.push(...foreign.map(url => `loads from another host ${url}`));
   frame.remove();
-  return {page, wide, foreign};
+  return problems.map(problem => `${page}: ${problem}`);
 }
 (async () => {
   const findings = [];
   try {
-    for (const page of PAGES) findings.push(await check(page));
+    for (const page of PAGES) findings.push(...await check(page));
     await fetch("/findings", {method: "POST", body: JSON.stringify(findings)});
   } catch (error) {
     await fetch("/findings", {method: "POST", body: JSON.stringify(String(error))});
@@ -86,10 +175,12 @@ async function check(page) {
 })();
 </script></body>
 """
+VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+NO_PROSE = {"pre", "table", "math", "nav", "script", "style", "form", "button"}
 
 
 class Page(HTMLParser):
-    """A page's anchors, what it links to and what it loads.
+    """A page's anchors, what it links to and what it loads, and the words of its article.
 
     Parameters
     ----------
@@ -99,15 +190,16 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.anchors, self.links, self.loads = set(), [], []
-        self._in_style = False
+        self.anchors, self.links, self.loads, self.n_words = set(), [], [], 0
+        self._open = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
         """Note what a tag refers to."""
         attrs = {name: value or "" for name, value in attrs}
         self.anchors |= {attrs[name] for name in ("id", "name") if name in attrs}
-        self._in_style = tag == "style"
+        if tag not in VOID:
+            self._open.append(tag)
         self.loads += _urls_in_css(attrs.get("style", ""))
         self.loads += [part.split()[0] for part in attrs.get("srcset", "").split(",") if part]
         for name in ("href", "src", "action", "data", "poster", "xlink:href"):
@@ -117,10 +209,18 @@ class Page(HTMLParser):
             is_link = (tag, name) in LINKS and not is_loaded
             (self.links if is_link else self.loads).append(attrs[name])
 
+    def handle_endtag(self, tag):
+        """Close a tag, and those within it that need no end."""
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
     def handle_data(self, data):
-        """Note what a style sheet within the page refers to."""
-        if self._in_style:
+        """Count words, and note what a style sheet within the page refers to."""
+        if self._open[-1:] == ["style"]:
             self.loads += _urls_in_css(data)
+        if "article" in self._open and not NO_PROSE & set(self._open):
+            self.n_words += len(data.split())
 
 
 def _urls_in_css(text):
@@ -195,54 +295,93 @@ def _judge(path, url, is_load, pages, root):
     return None
 
 
-def find_browser():
-    """Find Chromium.
+def find_long(root):
+    """Name pages of the guide that are too long to be read in one sitting.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the site.
+
+    Returns
+    -------
+    problems : list of str
+        One for each.
+    """
+    words = {path.name: Page(path).n_words for path in sorted(root.glob("guide/*.html"))}
+    return [f"guide/{name}: {n} words" for name, n in words.items() if n > MAX_WORDS]
+
+
+def find_browser(names):
+    """Find a program by any of its names.
+
+    Parameters
+    ----------
+    names : iterable of str
 
     Returns
     -------
     path : str or None
-        The program; None if there is none.
+        None if there is none.
     """
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
+    return next(filter(None, map(shutil.which, names)), None)
 
 
-def find_wide(root, browser):
-    """Name what runs beyond an edge at any width, and what scripts load from other hosts.
+def find_unsightly(root, browser):
+    """Name what a browser shows wrong at any width, and what scripts load from other hosts.
 
     Parameters
     ----------
     root : Path
         Folder of the site.
     browser : str
-        Chromium.
+        Chromium or Firefox.
 
     Returns
     -------
     problems : list of str
-        One for each page and width.
 
     Raises
     ------
     RuntimeError
-        If Chromium does not answer in time, or cannot load a page.
+        If the browser does not answer in time, or cannot load a page.
     """
-    pages = [path.relative_to(root).as_posix() for path in find_pages(root)]
-    html = HARNESS.replace("WIDTHS", json.dumps(WIDTHS)).replace("PAGES", json.dumps(pages))
-    findings = _run_harness(root, browser, html.replace("WIDEST", f"{WIDTHS[0]}px"))
+    values = {
+        "CONTRAST": CONTRAST,
+        "LARGE": CONTRAST_LARGE,
+        "MIN_TEXT": MIN_TEXT,
+        "WIDTHS": WIDTHS,
+        "PAGES": [path.relative_to(root).as_posix() for path in find_pages(root)],
+    }
+    constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
+    html = HARNESS.replace("<script>", f"<script>\n{constants}")
+    findings = _run_harness(root, browser, html)
     if isinstance(findings, str):
-        raise RuntimeError(f"Chromium could not check the site: {findings}")
-    problems = []
-    for page in findings:
-        problems += [f"{page['page']}: loads from another host {url}" for url in page["foreign"]]
-        for wide in page["wide"]:
-            elements = "; ".join(wide["elements"])
-            head = f"{page['page']}: runs beyond an edge at {wide['width']} pixels"
-            problems.append(f"{head} (to {wide['total']}): {elements}")
-    return problems
+        raise RuntimeError(f"{browser} could not check the site: {findings}")
+    return findings
+
+
+def _command(browser, profile, url):
+    """Command that opens a page without a window, and keeps the browser running."""
+    if Path(browser).name in FIREFOX:
+        return [browser, "--headless", "--no-remote", "--profile", profile, url]
+    return [
+        browser,
+        "--headless",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--no-first-run",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+        f"--user-data-dir={profile}",
+        "--remote-debugging-port=0",  # keeps it running
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),
+        url,
+    ]
 
 
 def _run_harness(root, browser, html):
-    """Serve the site and the harness to Chromium, and return what the harness posts."""
+    """Serve the site and the harness to a browser, and return what the harness posts."""
     answer, answered = [], threading.Event()
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -270,19 +409,8 @@ def _run_harness(root, browser, html):
         tempfile.TemporaryFile() as log,
     ):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        command = [
-            browser,
-            "--headless",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--hide-scrollbars",
-            "--no-first-run",
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            f"--user-data-dir={profile}",
-            "--remote-debugging-port=0",  # keeps it running
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            f"http://127.0.0.1:{server.server_port}/harness",
-        ]
+        url = f"http://127.0.0.1:{server.server_port}/harness"
+        command = _command(browser, profile, url)
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             stop = time.monotonic() + TIMEOUT
@@ -290,7 +418,7 @@ def _run_harness(root, browser, html):
                 if process.poll() is not None or time.monotonic() > stop:
                     log.seek(0)
                     text = log.read().decode(errors="replace")[-2000:]
-                    raise RuntimeError(f"Chromium ended, or ran {TIMEOUT} seconds.\n{text}")
+                    raise RuntimeError(f"{browser} ended, or ran {TIMEOUT} seconds.\n{text}")
         finally:
             process.terminate()
             process.wait()
@@ -314,15 +442,18 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", type=Path, help="folder of the built site")
     root = parser.parse_args(arguments).root
-    browser = find_browser()
-    if browser is None:
+    browsers = list(filter(None, map(find_browser, (CHROMIUM, FIREFOX))))
+    if not browsers:
         print("The site check needs Chromium: apt-get install chromium", file=sys.stderr)
         return 2
     if not (root / "index.html").is_file():
         print(f"There is no site in {root}: make docs", file=sys.stderr)
         return 2
-    problems = find_dead_links(root) + find_wide(root, browser)
-    print("\n".join(problems or ["All links are alive, and no page runs beyond an edge."]))
+    problems = find_dead_links(root) + find_long(root)
+    for browser in browsers:
+        problems += find_unsightly(root, browser)
+    names = " and ".join(Path(browser).name for browser in browsers)
+    print("\n".join(problems or [f"Nothing is wrong with the site in {names}."]))
     return int(bool(problems))
 
 

@@ -49,6 +49,7 @@ html_domain_indices = False
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"**": ["sidebar-nav-bs"]}
+html_logo = html_favicon = "_static/logo.svg"
 html_theme_options = {
     "logo": {"text": f"skneighbors {version}"},
     "navbar_align": "left",
@@ -63,7 +64,6 @@ copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
 
 autosummary_generate = True
 autodoc_typehints = "none"
-maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"
 add_module_names = False
 numpydoc_show_class_members = False  # api_pages lists them

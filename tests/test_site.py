@@ -49,20 +49,49 @@ def test_a_planted_dead_link_is_found(site, planted, problem):
     assert check_site.find_dead_links(site) == [f"page.html: {problem}"]
 
 
-def test_a_planted_overflow_is_found(site):
-    browser = check_site.find_browser()
+def test_a_long_guide_page_is_found(site):
+    (site / "guide").mkdir()
+    page = "<article><p>{} <a>word</a></p><pre>{}</pre></article>"
+    (site / "guide" / "short.html").write_text(page.format("word " * 899, "code " * 99))
+    (site / "guide" / "long.html").write_text(page.format("word " * 900, ""))
+    assert check_site.find_long(site) == ["guide/long.html: 901 words"]
+
+
+@pytest.mark.parametrize("names", [check_site.CHROMIUM, check_site.FIREFOX])
+def test_planted_eyesores_are_found(site, names):
+    browser = check_site.find_browser(names)
     if browser is None:
-        pytest.skip("there is no Chromium here")
+        pytest.skip(f"there is no {names[0]} here")
     long = '<p style="width: 1200px">long</p>'
-    (site / "cut.html").write_text(f'<!doctype html><div style="overflow: hidden">{long}</div>')
-    (site / "wide.html").write_text(f"<!doctype html>{long}")
-    problems = check_site.find_wide(site, browser)
-    assert [problem.split(" (")[0] for problem in problems] == [
-        f"{page}.html: runs beyond an edge at {width} pixels"
-        for page in ("cut", "wide")
-        for width in (1100, 420)
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} 10" width="{}" height="10">'
+    text = '<text style="font-size: 10px">small</text></svg>'
+    (site / "fine.svg").write_text(svg.format(300, 300) + text)
+    (site / "small.svg").write_text(svg.format(600, 300) + text)
+    cell = '<mtr><mtd style="width: {}px"><mi>a</mi></mtd><mtd><mi>b</mi></mtd></mtr>'
+    pages = {
+        "cut": f'<div style="overflow: hidden">{long}</div>',
+        "faint": '<p style="color: #777">faint</p><h1 style="color: #777">large</h1>',
+        "shadow": '<style>[data-theme="dark"] p { background: #333 }</style><p>dark</p>',
+        "small": '<article><img src="fine.svg"><img src="small.svg"></article>',
+        "set": f"<math><mtable>{cell.format(9)}</mtable></math>",
+        "unset": "<math></math>",
+        "wide": long,
+    }
+    for page, body in pages.items():
+        (site / f"{page}.html").write_text(f"<!doctype html><body>{body}</body>")
+    problems = check_site.find_unsightly(site, browser)
+    found = [problem.split('"')[0].strip() for problem in problems]
+    assert [problem.split(" (to ")[0] for problem in found] == [
+        "cut.html: runs beyond an edge at 1100 pixels",
+        "cut.html: runs beyond an edge at 420 pixels",
+        "faint.html: contrast of 4.5, dark: rgb(119, 119, 119) p",
+        "faint.html: contrast of 4.5, light: rgb(119, 119, 119) p",
+        "shadow.html: contrast of 1.7, dark: rgb(0, 0, 0) p",
+        "small.html: text of 5.0 pixels on a phone: small.svg",
+        "unset.html: a formula is not set: math",
+        "wide.html: runs beyond an edge at 1100 pixels",
+        "wide.html: runs beyond an edge at 420 pixels",
     ]
-    assert all("long" in problem for problem in problems)
 
 
 CLASSES = [

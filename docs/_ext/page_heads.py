@@ -1,4 +1,7 @@
-"""What stands around a page: its title, its description, and no empty side bar."""
+"""What stands around a page: its title, its description, and no empty side bar.
+
+Not sphinxext-opengraph, which describes pages by captions and code, and needs the site's address.
+"""
 
 from html import escape
 

@@ -64,7 +64,7 @@ _ = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
 # mean of their angles, each adjusted by what the model's linear trend differs between the images.
 
 explanation = model.explain(X_test[:3])
-fig, axes = plt.subplots(3, 5, figsize=(7.5, 4.8), layout="constrained")
+fig, axes = plt.subplots(3, 5, figsize=(7, 4.6), layout="constrained")
 for i, row in enumerate(axes):
     row[0].imshow(X_test[i, 0], cmap="gray_r")
     row[0].set_title(f"{y_test[i]:.0f}°, predicted {y_hat[i]:.0f}°", fontsize=9)

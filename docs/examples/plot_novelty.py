@@ -53,7 +53,7 @@ print(
 # %%
 # Rows like the training rows spread over all values; those that moved crowd at 1.
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(7, 3.3), layout="constrained")
 for rows, color, name in ((~is_moved, "tab:blue", "as before"), (is_moved, "tab:orange", "moved")):
     axes[0].hist(novelty[rows], bins=np.linspace(0, 1, 11), color=color, alpha=0.6, label=name)
     axes[1].scatter(shift[rows].sum(axis=1), error[rows], s=10, color=color)

@@ -306,7 +306,7 @@ def _by_group(weight, group):
 
 
 def _median(values, weight):
-    """Weighted medians (k,) of values (n, k)."""
+    """Weighted medians (k,) of values (n, k), which torch has not."""
     values, order = values.sort(0)
     cumulative = weight[order].cumsum(0)
     place = (cumulative < cumulative[-1:] / 2).sum(0, keepdim=True)

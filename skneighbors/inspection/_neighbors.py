@@ -199,7 +199,7 @@ class NeighborsDisplay:
             raise ValueError(f"explanation must be of a single query; got {len(own)}.")
         weights = own.weights[0]
         n_shown = min(self.n_neighbors, np.count_nonzero(weights))
-        figsize = (8, 1.7 + 0.28 * n_shown)
+        figsize = (7, 1.7 + 0.28 * n_shown)
         axes = make_two_axes(self, ax, figsize, stacked=False, ratios=(2, 3))
         self._draw_weights(axes[0], weights[:n_shown], weights[n_shown:], bar_kwargs or {})
         self._draw_targets(axes[1], n_shown, point_kwargs or {}, adjusted_point_kwargs or {})
