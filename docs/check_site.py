@@ -116,7 +116,8 @@ function findFaint(view, theme) {
     if (!texts.length || !element.checkVisibility({visibilityProperty: true})) continue;
     const style = view.getComputedStyle(element), behind = background(element, view);
     const box = element.getBoundingClientRect();
-    if (!behind || box.width <= 1 || box.height <= 1 || element.closest("math, [disabled]")) continue;
+    const isShown = box.width > 1 && box.height > 1 && !element.closest("math, [disabled]");
+    if (!behind || !isShown) continue;
     const [a, b] = [over(channels(style.color), behind), behind].map(luminance);
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     const size = parseFloat(style.fontSize), isBold = style.fontWeight >= 700;
