@@ -20,7 +20,7 @@ MISSING = "missing"
 MAX_LEVELS = 255
 # Tables whose test rows are later than the others, and what says when.
 TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
-# Share of the training rows that methods that are told of times or groups validate by.
+# Share of the training rows that LightGBM, told of times or groups, validates by.
 N_LAST = 0.15
 
 
@@ -166,36 +166,40 @@ def _deep(name):
 
 
 class Told:
-    """A method that is told of groups or times: it validates by other groups, or the last rows."""
+    """A method that is told of groups or times: ours by `fit`, peers validate by rows held out.
+
+    These are other groups, or the last rows.
+    """
 
     def __init__(self, model, seed):
         self.model, self.seed = model, seed
 
     def fit(self, X, y):
         """Fit."""
-        groups = X.attrs["groups"][: len(X)] if "groups" in X.attrs else None
-        if groups is not None and isinstance(self.model, NONARegressor):
-            self.model.fit(X, y, groups=groups)
-            return self
+        groups, times = X.attrs.get("groups"), X.attrs.get("times")
+        if groups is None and times is None:
+            raise SystemExit("split neither by group nor by time")
+        groups = None if groups is None else groups[: len(X)]
+        in_time = None if times is None else np.lexsort([X[name] for name in reversed(times)])
+        if isinstance(self.model, NONARegressor):
+            order = None if times is None else np.argsort(in_time)
+            self.model.fit(X, y, groups=groups, order=order)
+        else:
+            self._stop_by_rows_held_out(X, y, groups, in_time)
+        return self
+
+    def _stop_by_rows_held_out(self, X, y, groups, in_time):
+        from lightgbm import early_stopping
+
         if groups is not None:
             split = GroupShuffleSplit(1, test_size=N_LAST, random_state=self.seed)
             train, last = next(split.split(X, y, groups))
-        elif "times" in X.attrs:
-            order = np.lexsort([X[name] for name in reversed(X.attrs["times"])])
-            train, last = np.split(order, [round((1 - N_LAST) * len(order))])
         else:
-            raise SystemExit("split neither by group nor by time")
-        validation = X.iloc[last], y[last]
-        X, y = X.iloc[train], y[train]
-        if isinstance(self.model, NONARegressor):
-            self.model.fit(X, y, X_val=validation[0], y_val=validation[1])
-        else:
-            from lightgbm import early_stopping
-
-            stop = early_stopping(20, verbose=False)
-            self.model.set_params(n_estimators=1000)
-            self.model.fit(X, y, eval_set=[validation], callbacks=[stop])
-        return self
+            train, last = np.split(in_time, [round((1 - N_LAST) * len(in_time))])
+        self.model.set_params(n_estimators=1000)
+        validation = [(X.iloc[last], y[last])]
+        stop = early_stopping(20, verbose=False)
+        self.model.fit(X.iloc[train], y[train], eval_set=validation, callbacks=[stop])
 
     def predict(self, X):
         """Predict."""
