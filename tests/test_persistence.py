@@ -196,7 +196,8 @@ def _live_bytes():
 @pytest.mark.slow
 def test_memory_does_not_grow_over_50_fits(estimator_class, friedman):
     X, _, y, _ = friedman
-    model = estimator_class(max_iter=1, hidden_layer_sizes=(32,), random_state=0)
+    quick = Recipe(boosting_iter=2)
+    model = estimator_class(max_iter=1, hidden_layer_sizes=(32,), recipe=quick, random_state=0)
     tracemalloc.start()
     try:
         for _ in range(15):  # until Python's and torch's own caches are filled

@@ -198,7 +198,7 @@ class Explanation:
         >>> from skneighbors import NONARegressor
         >>> X, y = make_friedman1(n_samples=120, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.explain(X[100:], by_column=True).importances().shape
+        >>> model.explain(X[100:103], by_column=True).importances().shape
         (10,)
         """
         if self.by_column is None:
