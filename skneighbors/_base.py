@@ -615,7 +615,7 @@ class BaseNeighborRegressor(
         they are in the prediction: each neighbour is predicted without itself. Rows that
         :meth:`fit` held out set its scale, but unlike :meth:`predict_interval` it is not
         calibrated to hold its share of them. Where none were held out, as by default of fewer
-        than 100 distinct rows, it is much too narrow. See :ref:`How sure <how_sure>`.
+        than 30 distinct rows, it is much too narrow. See :ref:`How sure <how_sure>`.
 
         Parameters
         ----------
@@ -669,7 +669,7 @@ class BaseNeighborRegressor(
 
         Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
         rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
-        groups. Where it held none out, as by default of fewer than 100 distinct rows, they are
+        groups. Where it held none out, as by default of fewer than 30 distinct rows, they are
         much too narrow. See :ref:`How sure <how_sure>` for when there is a guarantee.
 
         Parameters

@@ -56,7 +56,7 @@ def test_the_table_is_in_order_and_its_first_line_names_all():
     assert all(set(line) <= set(TABLE[0][1]) for _, line in TABLE)
 
 
-@pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6])
+@pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6])
 def test_nothing_is_auto_any_more(estimator_class, n_samples):
     plan = plan_for(estimator_class(), n_samples)
     assert still_auto(plan) == {"algorithm", "device"}  # which are not of the training
@@ -69,15 +69,15 @@ SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
 # From so many distinct samples on, by hand.
 EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
-    "n_validation": {99: 0, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
+    "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
     "parallel": {999: False, 1000: True},
     "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
-    "join_last_cycle": {99: False, 100: True, 1999: True, 2000: False},
-    "review": {99: False, 100: True, 10**6: True},
-    "refits": {99: False, 100: True, 10**6: True},
+    "join_last_cycle": {29: False, 30: True, 1999: True, 2000: False},
+    "review": {29: False, 30: True, 10**6: True},
+    "refits": {29: False, 30: True, 10**6: True},
     "refit": {0: True, 1999: True, 2000: "anew", 10**6: "anew"},
-    "sharpness": {99: 1.0, 100: "held-out", 10**6: "held-out"},
-    "sharpnesses": {99: (), 100: SHARPNESSES, 10**6: SHARPNESSES},
+    "sharpness": {29: 1.0, 30: "held-out", 10**6: "held-out"},
+    "sharpnesses": {29: (), 30: SHARPNESSES, 10**6: SHARPNESSES},
 }
 EXPECTED_OF = {
     NONARegressor: EXPECTED
@@ -194,7 +194,7 @@ def test_what_is_given_counts(estimator_class, friedman):
 
 
 CASES = {
-    "few rows": (90, {}, {}),
+    "few rows": (29, {}, {}),
     "many rows": (260, {}, {}),
     "the papers": (260, PAPER, {}),
     "groups": (260, {}, {"groups"}),
@@ -245,7 +245,7 @@ def test_groups_of_many_rows_are_drawn_alike(estimator_class):
     assert plans[0] == plans[1]
 
 
-@pytest.mark.parametrize("n_samples", [2, 99, 100, 499, 500, 2000, 6000, 20_000])
+@pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 2000, 6000, 20_000])
 @pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"drawn": (1, 1)}])
 @pytest.mark.parametrize(
     "params", [{}, {"blend": Ridge()}, {"recipe": Recipe(sharpness="held-out")}]

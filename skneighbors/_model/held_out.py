@@ -135,7 +135,7 @@ def warn_unless_held_out(bank):
     """Warn, at the line that calls a public method, where residuals are of rows trained on."""
     if not bank.has_held_out:
         warnings.warn(
-            "No rows were held out in fit, as by default of fewer than 100: standard deviations, "
+            "No rows were held out in fit, as by default of fewer than 30: standard deviations, "
             "quantiles and intervals are much too narrow. Fit with early_stopping=True, or give "
             "rows as X_val.",
             stacklevel=3,

@@ -5,14 +5,14 @@ import torch
 from ._numpy import argmax, is_numpys, zero_at_most
 
 
+def coincidence(dtype):
+    """Relative difference that rounding alone may make, such as of two embeddings of one row."""
+    return torch.finfo(dtype).eps ** 0.75
+
+
 def rounding_tolerance(s):
     """Difference of similarities of size `s` that may be due to rounding alone."""
-    return torch.finfo(s.dtype).eps ** 0.75 * s.abs()
-
-
-def coincidence(dtype):
-    """Relative distance up to which two embeddings of one row differ by rounding."""
-    return 16 * torch.finfo(dtype).eps
+    return coincidence(s.dtype) * s.abs()
 
 
 def absent(dtype):
