@@ -1,10 +1,12 @@
 """How many targets intervals hold: under weights, repeats, new groups, few rows and later rows.
 
-Usage: python benchmarks/interval_coverage.py [--repetitions 20] [--jobs 2] [--report]
+Usage: python benchmarks/interval_coverage.py [--repetitions 20] [--jobs 2] [--settings NAME ...]
+       [--methods NAME ...] [--report]
 
 Simulated rows, and the real tables that are split by group or by time, of the folder that
 `SKNEIGHBORS_DATA` names. Writes benchmarks/results/interval_coverage.json and
-docs/benchmark/interval_coverage.inc; `--report` the latter alone. Peers are at their defaults.
+docs/benchmark/interval_coverage.inc; `--report` the latter alone. What is not asked for stays as it
+was found before. Peers are at their defaults.
 MAPIE conforms histogram boosting on a fifth of the rows: whole groups where there are groups, the
 last where rows are in time; the quantile forest and CatBoost take no groups and no validation rows.
 """
@@ -82,6 +84,7 @@ SETTINGS = {
     "of weights 1 to 10": lambda seed: simulate(seed, weight="some"),
     "each stands 10 times": lambda seed: simulate(seed, copies=10),
     "each 1 to 10 times": lambda seed: simulate(seed, copies="some"),
+    "40 rows": lambda seed: simulate(seed, n=40),
     "60 rows": lambda seed: simulate(seed, n=60),
     "120 rows": lambda seed: simulate(seed, n=120),
     "new groups: 40 of 10 rows": lambda seed: simulate_groups(seed, 40, (10, 11)),
@@ -259,19 +262,23 @@ def main():
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--splits", type=int, default=2, help="of the real tables")
     parser.add_argument("--jobs", type=int, default=2)
+    every = [*SETTINGS, *TABLES]
+    parser.add_argument("--settings", nargs="+", default=every, choices=every)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        tables = [name for name, table in TABLES.items() if table in available_tables()]
-        asked = [(name, options.repetitions) for name in SETTINGS]
-        asked += [(name, options.splits) for name in tables]
+        n_seeds = dict.fromkeys(SETTINGS, options.repetitions)
+        n_seeds |= {name: options.splits for name in TABLES if TABLES[name] in available_tables()}
         runs = Parallel(n_jobs=options.jobs, verbose=1)(
             delayed(measure)(setting, method, seed)
-            for setting, n_seeds in asked
-            for seed in range(n_seeds)
+            for setting in options.settings
+            for seed in range(n_seeds.get(setting, 0))
             for method in options.methods
         )
+        before = json.loads(RESULTS.read_text(encoding="utf-8"))["runs"] if RESULTS.exists() else []
+        anew = {(run["setting"], run["method"]) for run in runs}
+        runs += [run for run in before if (run["setting"], run["method"]) not in anew]
         found = {
             "repetitions": options.repetitions,
             "splits": options.splits,
