@@ -11,9 +11,9 @@ al., 2024).
 from pathlib import Path
 
 import pandas as pd
-import report
 import tabular
 import unseen
+from report import geometric_mean, load, rst_table, versions
 from scipy.stats import loguniform, randint, uniform
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ParameterSampler, ShuffleSplit
@@ -98,19 +98,19 @@ METHODS = {name: unseen.METHODS[name] for name in SPACES}
 METHODS |= {name + TUNED: _tuned(name) for name in SPACES}
 
 
-def write_report(path):
+def report(results, output=OUTPUT):
     """Write the error of ours to each method's, and times to fit."""
-    frame, _ = report.load(path)
+    frame, _ = load(results)
     rmse = frame.pivot_table(index="dataset", columns="method", values="rmse")[list(METHODS)]
     fit_s = frame.pivot_table(index="dataset", columns="method", values="fit_s")
     table = pd.DataFrame(
         {
-            f"{ours}, error to its": rmse.rdiv(rmse[ours], axis=0).apply(report.geometric_mean)
+            f"{ours}, error to its": rmse.rdiv(rmse[ours], axis=0).apply(geometric_mean)
             for ours in ("NONA", "NONA" + TUNED)
         }
-    ).assign(**{"seconds to fit": fit_s.apply(report.geometric_mean)})
-    text = report.rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
-    OUTPUT.write_text(f".. Written by benchmarks/tuned.py.\n\n{text}\n{report.versions(frame)}\n")
+    ).assign(**{"seconds to fit": fit_s.apply(geometric_mean)})
+    text = rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
+    output.write_text(f".. Written by benchmarks/tuned.py.\n\n{text}\n{versions(frame)}\n")
 
 
 BENCHMARK = tabular.Benchmark(
@@ -124,7 +124,7 @@ BENCHMARK = tabular.Benchmark(
     tabular.measure,
     "rmse",
     MAX_ROWS,
-    write_report,
+    report,
 )
 
 if __name__ == "__main__":

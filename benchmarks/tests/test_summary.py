@@ -1,7 +1,10 @@
 """README's figures against the recorded results."""
 
+import importlib
+import inspect
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -52,6 +55,30 @@ def test_readme_and_site_hold_the_example():
     assert houses.with_blocks(text, results) == text
     for name, expected in houses.site(results).items():
         assert (houses.DOCS / name).read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cheaper_fits", "few_rows", "interval_coverage", "novelty", "parts", "rows", "suspects"),
+        *("times", "tuned", "uncertainty"),
+    ],
+)
+def test_other_tables_hold_what_was_recorded(name, monkeypatch, tmp_path):
+    script = importlib.import_module(name)
+    places = [place for place in ("OUTPUT", "TOLD_OUTPUT", "TABLE") if hasattr(script, place)]
+    shown = {place: getattr(script, place) for place in places}
+    for place, path in shown.items():
+        monkeypatch.setattr(script, place, tmp_path / path.name)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--report"])
+    if "output" in inspect.signature(script.report).parameters:
+        script.report(script.RESULTS, script.OUTPUT)
+    else:
+        script.main()
+    for path in shown.values():
+        assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(
+            encoding="utf-8"
+        )
 
 
 def test_readme_is_short():
