@@ -83,8 +83,8 @@ class NONAModel(AbstractModel):
     ) -> int:
         """Bytes for libraries, rows' embeddings, copies of cells, and networks' weights by column.
 
-        More than the resident memory of default fits of 1,000 to 100,000 rows, 10 to 500 columns
-        of numbers, and 20 of categories (one thread).
+        More than the resident memory of default fits of 1,000 to 40,000 rows, 10 to 500 columns
+        of numbers, and 20 of categories (one or two threads).
         """
         n_networks = (hyperparameters or {}).get("n_estimators", "auto")
         if n_networks == "auto":
@@ -92,7 +92,7 @@ class NONAModel(AbstractModel):
         n_numbers = X.select_dtypes("number").shape[1]
         n_columns = n_numbers + 8 * (X.shape[1] - n_numbers)  # one-hot, or a vector
         per_network = 2048 * len(X) + MIB * n_columns // 3
-        return int(550 * MIB + 64 * len(X) * n_columns + n_networks * per_network)
+        return int(600 * MIB + 64 * len(X) * n_columns + n_networks * per_network)
 
     def _more_tags(self) -> dict:
         return {"can_refit_full": True}
