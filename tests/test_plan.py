@@ -56,7 +56,9 @@ def test_the_table_is_in_order_and_its_first_line_names_all():
     assert all(set(line) <= set(TABLE[0][1]) for _, line in TABLE)
 
 
-@pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6])
+@pytest.mark.parametrize(
+    "n_samples", [2, 29, 30, 99, 100, 499, 500, 999, 1000, 2000, 4999, 5000, 10**6]
+)
 def test_nothing_is_auto_any_more(estimator_class, n_samples):
     plan = plan_for(estimator_class(), n_samples)
     assert still_auto(plan) == {"algorithm", "device"}  # which are not of the training
