@@ -180,21 +180,23 @@ class Told:
         if groups is None and times is None:
             raise SystemExit("split neither by group nor by time")
         groups = None if groups is None else groups[: len(X)]
-        in_time = None if times is None else np.lexsort([X[name] for name in reversed(times)])
+        order = None
+        if times is not None:  # rows of one time have one number
+            order = X[list(times)].apply(tuple, axis=1).rank(method="dense").to_numpy()
         if isinstance(self.model, NONARegressor):
-            order = None if times is None else np.argsort(in_time)
             self.model.fit(X, y, groups=groups, order=order)
         else:
-            self._stop_by_rows_held_out(X, y, groups, in_time)
+            self._stop_by_rows_held_out(X, y, groups, order)
         return self
 
-    def _stop_by_rows_held_out(self, X, y, groups, in_time):
+    def _stop_by_rows_held_out(self, X, y, groups, order):
         from lightgbm import early_stopping
 
         if groups is not None:
             split = GroupShuffleSplit(1, test_size=N_LAST, random_state=self.seed)
             train, last = next(split.split(X, y, groups))
         else:
+            in_time = np.argsort(order, kind="stable")
             train, last = np.split(in_time, [round((1 - N_LAST) * len(in_time))])
         self.model.set_params(n_estimators=1000)
         validation = [(X.iloc[last], y[last])]

@@ -47,7 +47,7 @@ def find_tables():
 
 
 def measure(X, y, split):
-    """Errors, coverage and width of intervals of one split, by mode."""
+    """Errors and coverage of intervals of one split, by mode."""
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
     run = {"rows": len(y)}
     for mode, early_stopping in MODES.items():

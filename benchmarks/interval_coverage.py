@@ -1,6 +1,6 @@
 """How many targets intervals hold: under weights, repeats, new groups, few rows and later rows.
 
-Usage: python benchmarks/interval_coverage.py [--repetitions 20] [--jobs 2] [--settings NAME ...]
+Usage: python benchmarks/interval_coverage.py [--repetitions 12] [--jobs 2] [--settings NAME ...]
        [--methods NAME ...] [--report]
 
 Simulated rows, and the real tables that are split by group or by time, of the folder that
@@ -259,8 +259,8 @@ def mean_of(frame):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--splits", type=int, default=2, help="of the real tables")
+    parser.add_argument("--repetitions", type=int, default=12)
+    parser.add_argument("--splits", type=int, default=1, help="of the real tables")
     parser.add_argument("--jobs", type=int, default=2)
     every = [*SETTINGS, *TABLES]
     parser.add_argument("--settings", nargs="+", default=every, choices=every)
@@ -268,6 +268,13 @@ def main():
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
+        known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        before = known.get("runs", [])
+        if before and (known["repetitions"], known["splits"]) != (
+            options.repetitions,
+            options.splits,
+        ):
+            parser.error("what was found before has another number of repetitions or splits")
         n_seeds = dict.fromkeys(SETTINGS, options.repetitions)
         n_seeds |= {name: options.splits for name in TABLES if TABLES[name] in available_tables()}
         runs = Parallel(n_jobs=options.jobs, verbose=1)(
@@ -276,7 +283,6 @@ def main():
             for seed in range(n_seeds.get(setting, 0))
             for method in options.methods
         )
-        before = json.loads(RESULTS.read_text(encoding="utf-8"))["runs"] if RESULTS.exists() else []
         anew = {(run["setting"], run["method"]) for run in runs}
         runs += [run for run in before if (run["setting"], run["method"]) not in anew]
         found = {

@@ -4,8 +4,8 @@ Usage: as `tabular.py`; `--report` writes the table.
 
 The rule, written down before any was run: every fifth table of `unseen.py`, the first ten. At
 most 1,000 rows are trained on. Of ten random candidates a fifth of these, drawn at random,
-chooses one, which is fitted again to all. RealMLP-TD's space is that of its paper (Holzmüller et
-al., 2024).
+chooses one, which is fitted again to all. RealMLP-TD's values are those of its paper (Holzmüller
+et al., 2024), each as likely as the next.
 """
 
 from pathlib import Path
@@ -110,7 +110,8 @@ def report(results, output=OUTPUT):
         }
     ).assign(**{"seconds to fit": fit_s.apply(geometric_mean)})
     text = rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
-    output.write_text(f".. Written by benchmarks/tuned.py.\n\n{text}\n{versions(frame)}\n")
+    text = f".. Written by benchmarks/tuned.py.\n\n{text}\n{versions(frame)}\n"
+    output.write_text(text, encoding="utf-8")
 
 
 BENCHMARK = tabular.Benchmark(

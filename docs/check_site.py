@@ -86,9 +86,10 @@ async function findTiny(view) {
   return tiny;
 }
 // Contrast of text to what is behind it.
-function channels(colour) {
-  const [r, g, b, a = 1] = colour.match(/[0-9.]+/g).map(Number);
-  return [r, g, b, a];
+function channels(colour) {  // "rgb(0, 0, 0)", or "color(srgb 0 0 0)" of what is mixed
+  const [r, g, b, a = 1] = colour.replace(/^color\\(\\w+/, "").match(/[0-9.]+/g).map(Number);
+  const scale = colour.startsWith("color(") ? 255 : 1;
+  return [r * scale, g * scale, b * scale, a];
 }
 function over([r, g, b, a], below) {
   return [r, g, b].map((c, i) => a * c + (1 - a) * below[i]).concat(1);
@@ -122,23 +123,25 @@ function findFaint(view, theme) {
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     const size = parseFloat(style.fontSize), isBold = style.fontWeight >= 700;
     const least = size >= 24 || (isBold && size >= 18.66) ? LARGE : CONTRAST;
-    const key = `contrast of ${contrast.toFixed(1)}, ${theme}: ${style.color}`;
+    const key = `contrast of ${contrast.toFixed(2)}, ${theme}: ${style.color}`;
     if (contrast < least - 0.005 && !faint.has(key)) faint.set(key, `${key} ${name(element)}`);
   }
   return [...faint.values()];
 }
 // Formulas of no size, and lines of a formula whose columns do not stand below each other.
+function isRagged(table) {
+  const rows = [...table.children].map(row => row.children[1]?.getBoundingClientRect().left);
+  const edges = rows.filter(edge => edge !== undefined);
+  return edges.some(edge => Math.abs(edge - edges[0]) > 1.5);
+}
 function findUnset(view) {
-  const unset = [];
-  for (const formula of view.document.querySelectorAll("math")) {
-    const box = formula.getBoundingClientRect(), rows = [...formula.querySelectorAll("mtr")];
-    const edges = rows.map(row => row.children[1]?.getBoundingClientRect().left);
-    const isRagged = edges.some(edge => edge !== undefined && Math.abs(edge - edges[0]) > 1.5);
-    const isHidden = !formula.checkVisibility();
-    if (!isHidden && (box.width < 2 || box.height < 5 || (isRagged && rows.length > 1)))
-      unset.push(`a formula is not set: ${name(formula)}`);
-  }
-  return unset;
+  const shown = [...view.document.querySelectorAll("math")].filter(f => f.checkVisibility());
+  const unset = shown.filter(formula => {
+    const box = formula.getBoundingClientRect();
+    const isFlat = box.width < 2 || box.height < 5;
+    return isFlat || [...formula.querySelectorAll("mtable")].some(isRagged);
+  });
+  return unset.map(formula => `a formula is not set: ${name(formula)}`);
 }
 async function check(page) {
   const frame = document.createElement("iframe");
@@ -445,7 +448,7 @@ def main(arguments=None):
     root = parser.parse_args(arguments).root
     browsers = list(filter(None, map(find_browser, (CHROMIUM, FIREFOX))))
     if not browsers:
-        print("The site check needs Chromium: apt-get install chromium", file=sys.stderr)
+        print("The site check needs Chromium or Firefox: apt-get install chromium", file=sys.stderr)
         return 2
     if not (root / "index.html").is_file():
         print(f"There is no site in {root}: make docs", file=sys.stderr)

@@ -670,7 +670,8 @@ class BaseNeighborRegressor(
         Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
         rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
         groups. Where it held none out, as by default of fewer than 30 distinct rows, they are
-        much too narrow. See :ref:`How sure <how_sure>` for when there is a guarantee.
+        much too narrow; where it held out too few for the confidence, ends are infinite. See
+        :ref:`How sure <how_sure>` for when there is a guarantee.
 
         Parameters
         ----------

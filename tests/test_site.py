@@ -68,12 +68,15 @@ def test_planted_eyesores_are_found(site, names):
     (site / "fine.svg").write_text(svg.format(300, 300) + text)
     (site / "small.svg").write_text(svg.format(600, 300) + text)
     cell = '<mtr><mtd style="width: {}px"><mi>a</mi></mtd><mtd><mi>b</mi></mtd></mtr>'
+    moved = cell.replace("<mtd><mi>b", '<mtd style="position: relative; left: 30px"><mi>b')
     pages = {
         "cut": f'<div style="overflow: hidden">{long}</div>',
         "faint": '<p style="color: #777">faint</p><h1 style="color: #777">large</h1>',
+        "mixed": '<p style="color: color(srgb 0.96 0.96 0.96)">mixed</p>',
         "shadow": '<style>[data-theme="dark"] p { background: #333 }</style><p>dark</p>',
         "small": '<article><img src="fine.svg"><img src="small.svg"></article>',
-        "set": f"<math><mtable>{cell.format(9)}</mtable></math>",
+        "ragged": f"<math><mtable>{cell.format(9)}{moved}</mtable></math>",
+        "set": f"<math><mtable>{cell.format(9)}{cell.format(60)}</mtable></math>",
         "unset": "<math></math>",
         "wide": long,
     }
@@ -84,9 +87,12 @@ def test_planted_eyesores_are_found(site, names):
     assert [problem.split(" (to ")[0] for problem in found] == [
         "cut.html: runs beyond an edge at 1100 pixels",
         "cut.html: runs beyond an edge at 420 pixels",
-        "faint.html: contrast of 4.5, dark: rgb(119, 119, 119) p",
-        "faint.html: contrast of 4.5, light: rgb(119, 119, 119) p",
-        "shadow.html: contrast of 1.7, dark: rgb(0, 0, 0) p",
+        "faint.html: contrast of 4.48, dark: rgb(119, 119, 119) p",
+        "faint.html: contrast of 4.48, light: rgb(119, 119, 119) p",
+        "mixed.html: contrast of 1.09, dark: color(srgb 0.96 0.96 0.96) p",
+        "mixed.html: contrast of 1.09, light: color(srgb 0.96 0.96 0.96) p",
+        "ragged.html: a formula is not set: math",
+        "shadow.html: contrast of 1.66, dark: rgb(0, 0, 0) p",
         "small.html: text of 5.0 pixels on a phone: small.svg",
         "unset.html: a formula is not set: math",
         "wide.html: runs beyond an edge at 1100 pixels",

@@ -68,6 +68,7 @@ def test_other_tables_hold_what_was_recorded(name, monkeypatch, tmp_path):
     script = importlib.import_module(name)
     places = [place for place in ("OUTPUT", "TOLD_OUTPUT", "TABLE") if hasattr(script, place)]
     shown = {place: getattr(script, place) for place in places}
+    assert shown
     for place, path in shown.items():
         monkeypatch.setattr(script, place, tmp_path / path.name)
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--report"])

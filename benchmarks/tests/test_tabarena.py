@@ -19,7 +19,6 @@ with warnings.catch_warnings():
 
 # What other packages warn of.
 pytestmark = pytest.mark.filterwarnings("ignore")
-N_VALIDATION = 30
 
 
 @pytest.fixture

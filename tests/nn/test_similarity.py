@@ -68,13 +68,15 @@ def test_near_pairs_keep_their_digits(dtype, offset):
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1"])
-def test_rows_that_differ_by_rounding_coincide(metric):
+@pytest.mark.parametrize("n_units", [1, 1000])  # of rounding, which a network makes more of
+def test_rows_that_differ_by_rounding_coincide(metric, n_units):
     z = rows(20, 8) + 3
-    z_n = z * (1 + 2e-16)
+    z_n = z * (1 + n_units * 2.3e-16)
     assert_array_equal(similarity(z, z_n, metric).diagonal(), np.zeros(20))
     # Many such pairs take another path.
     same = z[:1].expand(20, 8).contiguous()
-    assert_array_equal(similarity(same, same * (1 + 2e-16), metric), np.zeros((20, 20)))
+    near = same * (1 + n_units * 2.3e-16)
+    assert_array_equal(similarity(same, near, metric), np.zeros((20, 20)))
 
 
 def test_l2_gradient_points_from_neighbour_to_query():
