@@ -22,7 +22,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
 
 K, N = 7, 60
 TRENDS = {"no trend": None, "linear": "linear"}
-QUICK = dict(n_neighbors=K, blend=None, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
+QUICK = dict(
+    n_neighbors=K,
+    blend=None,
+    hidden_layer_sizes=(16,),
+    max_iter=3,
+    early_stopping=False,
+    random_state=0,
+)
 EQUAL, FORGOTTEN = [7, 40, 41], [3, 41, N + 2]
 # Numbers of targets, whether weighted and whether rows have come and gone.
 CASES = [(1, False, False), (2, True, False), (2, True, True)]

@@ -99,7 +99,7 @@ def test_an_error_is_a_geometric_mean_of_ratios(read):
         name: runs[runs.method == name].set_index(["dataset", "split"]).rmse
         for name in ("NONA", "CatBoost")
     }
-    ratio = (of["NONA"] / of["CatBoost"]).dropna()
+    ratio = np.exp(np.log(of["NONA"] / of["CatBoost"]).dropna().groupby("dataset").mean())
     row = read[1]["real tables"].loc["CatBoost"]
     assert row["mean"] == pytest.approx(np.exp(np.log(ratio).mean()))
     assert row["without one"] == pytest.approx(np.exp(np.log(ratio.drop(ratio.idxmin())).mean()))
