@@ -209,8 +209,8 @@ def draw_time(rmse, fit_s, path):
     """RMSE relative to the best peer against fit time, geometric means."""
     best = rmse[[peer for peer in PEERS if peer in rmse]].min(axis=1)
     points = {}
-    for method in (m for m in rmse if m in PEERS or m in OURS):
-        ran = rmse[method].notna()
+    for method in (m for m in rmse if m in fit_s and (m in PEERS or m in OURS)):
+        ran = rmse[method].notna() & fit_s[method].notna()
         error = geometric_mean((rmse[method] / best)[ran])
         points[method] = geometric_mean(fit_s[method][ran]), error
     with picture(path, figsize=(WIDTH, 4)) as (_, axes):
@@ -369,9 +369,9 @@ def highlights(frame):
     _, average, _ = rank_test(rmse)
     ranks = ", ".join(f"{method} {rank:.1f}" for method, rank in average[:4].items())
     lines.append(f"- Lowest average ranks, of {len(average)} methods: {ranks}.")
-    times = time_table(pivot(frame, "fit_s"))
-    if "NONA" in times.index:
-        known = [p for p in ("CatBoost", "RealMLP-TD") if p in times]
+    times = time_table(pivot(frame, "fit_s")).dropna(axis=1)
+    known = [p for p in ("CatBoost", "RealMLP-TD") if p in times]
+    if "NONA" in times.index and known:
         told = " and ".join(f"{times.loc['NONA', p]:.2g} times as long as {p}'s" for p in known)
         lines.append(f"- NONA's fits take {told}.")
     return "\n".join(lines)
