@@ -1042,6 +1042,8 @@ class BaseNeighborRegressor(
         ------
         NotFittedError
             If the estimator is not fitted.
+        IsADirectoryError
+            If `path` is a folder.
         FileNotFoundError
             If the folder is missing.
         ValueError

@@ -175,6 +175,8 @@ def test_a_folder_that_is_missing_is_named_before_any_work(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match=re.escape(f"There is no folder {folder} to save")):
         model.save("missing/model")
+    with pytest.raises(IsADirectoryError, match=re.escape(f"{tmp_path} is a folder; name a file")):
+        model.save(tmp_path)
     assert not list(tmp_path.iterdir())
 
 

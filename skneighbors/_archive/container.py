@@ -49,8 +49,10 @@ def _digest(text, arrays):
 
 
 def check_folder(path):
-    """Raise FileNotFoundError if the folder of a file to write is missing."""
+    """Raise OSError if a file to write has no folder to be in, or is one itself."""
     folder = Path(path).absolute().parent
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to save the model in.")
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder} to save {Path(path).name} in.")
 
