@@ -315,7 +315,7 @@ def test_heads_without_parameters_take_any_precision(dtype):
 
 
 @both
-@pytest.mark.parametrize(("n", "early_stopping"), [(60, "auto"), (200, False)])
+@pytest.mark.parametrize(("n", "early_stopping"), [(29, "auto"), (200, False)])
 def test_without_validation_rows_weights_are_as_trained(n, early_stopping, estimator, rows):
     X, y = rows
     model = estimator(max_iter=5, early_stopping=early_stopping).fit(X[:n], y[:n])
