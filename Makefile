@@ -1,8 +1,10 @@
 # Each target makes the virtual environment it needs, from nothing but Python and make.
 
 PYTHON ?= python3
-# The build of torch to install; any that setup.cfg allows will do.
+# The build of torch to install; any that setup.cfg allows will do. Its CPU build if this index has
+# it, which is asked once and for seconds; TORCH_INDEX= leaves it out, as where there is a GPU.
 TORCH ?= torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # A CSV file and its target column for `make demo`; scikit-learn's own data by default.
 DATA ?=
 TARGET ?=
@@ -20,6 +22,8 @@ OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==
 VENV = .venv
 PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN = $(VENV)/$(PROGRAMS)
+# pip of an environment installs torch.
+INSTALL_TORCH = $(if $(TORCH_INDEX),$(1) install --quiet --timeout 5 --retries 0 --index-url $(TORCH_INDEX) "$(TORCH)" 2>/dev/null ||) $(1) install --quiet "$(TORCH)"
 # Two workers of one thread each: pytest-xdist shares the cores, not torch.
 PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/$(PROGRAMS)/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
@@ -119,7 +123,8 @@ wheel-check: $(VENV)/installed-build
 	rm -rf build dist .venv-wheel
 	$(BIN)/python -m build --outdir dist .
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/$(PROGRAMS)/python -m pip install --quiet "$(TORCH)" dist/*.whl
+	$(call INSTALL_TORCH,.venv-wheel/$(PROGRAMS)/python -m pip)
+	.venv-wheel/$(PROGRAMS)/python -m pip install --quiet dist/*.whl
 	cd .venv-wheel && $(PROGRAMS)/python ../benchmarks/wheel_check.py
 
 clean:
@@ -129,7 +134,8 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed-%: setup.cfg pyproject.toml | $(VENV)/pyvenv.cfg
-	$(BIN)/python -m pip install --quiet "$(TORCH)" --editable ".[$*]"
+	$(call INSTALL_TORCH,$(BIN)/python -m pip)
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	touch $@
 
 .venv-oldest/installed: setup.cfg pyproject.toml

@@ -206,5 +206,5 @@ def check_algorithm(algorithm, metric):
         raise ValueError(f"algorithm={algorithm!r} cannot search by similarity={metric!r}.")
     if _import_faiss() is None:
         raise ImportError(
-            f"algorithm={algorithm!r} needs FAISS: pip install 'skneighbors[ann]', or use 'auto'."
+            f"algorithm={algorithm!r} needs FAISS: pip install faiss-cpu, or use 'auto'."
         )
