@@ -149,8 +149,7 @@ class Plan:
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
         among them: with the same `random_state`, an estimator of these fits the same model to
-        the same data, unless it went on with networks of an earlier fit (`warm_start`). `max_time`
-        is None, as numbers of epochs and iterations say it.
+        the same data. `max_time` is None, as numbers of epochs and iterations say it.
     recipe : Recipe
         That recipe.
     n_samples : int
@@ -378,50 +377,6 @@ def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=Non
     )
     values = auto | known
     return Plan(**{own.name: values[own.name] for own in fields(Plan)})
-
-
-# What the shapes of networks depend on: parameters, and fields of the recipe.
-_OF_NETWORKS = [
-    *("n_estimators", "trend", "hidden_layer_sizes", "embedding_dim"),
-    *("softstep", "softstep_parameters", "batch_norm", "numerical_embedding", "temperature"),
-]
-
-
-def keep_networks(params, before):
-    """Give parameters that are "auto" the values of a plan whose networks a fit goes on with.
-
-    Parameters
-    ----------
-    params : dict
-    before : Plan
-
-    Returns
-    -------
-    params : dict
-    """
-    kept = {name: before.params[name] for name in _OF_NETWORKS if name in params}
-    return params | {name: _or(params[name], value) for name, value in kept.items()}
-
-
-def check_networks(plan, before):
-    """Check that a plan goes on with the networks of another.
-
-    Parameters
-    ----------
-    plan, before : Plan
-
-    Raises
-    ------
-    ValueError
-        If it has others; the message names what differs.
-    """
-    new, old = (own.recipe.get_params() | own.params for own in (plan, before))
-    for name in _OF_NETWORKS:
-        if new[name] != old[name]:
-            raise ValueError(
-                f"{name} must stay {old[name]!r} with warm_start=True, which goes on with the "
-                f"networks of the last fit; got {new[name]!r}."
-            )
 
 
 def _or(value, auto):

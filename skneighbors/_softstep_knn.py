@@ -137,12 +137,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
         is 0.2 of those with a time, and each network judges by at most 1,024 of them.
 
-    warm_start : bool, default=False
-        Whether a further :meth:`fit` starts from the weights that are there, on all rows it is
-        given. Kept, too, is how columns are read: their levels, which gaps are told, and their
-        scale. The targets' scale, the second model and all that rows held out choose are made
-        anew. See :ref:`warm_start`.
-
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
         :class:`~sklearn.neighbors.NearestNeighbors` on a CPU and by torch on a GPU. The others,
@@ -281,7 +275,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     weight_decay: float = 0.1
     early_stopping: bool | str = "auto"
     validation_fraction: float | str = "auto"
-    warm_start: bool = False
     algorithm: str = "auto"
     recipe: Recipe | None = None
     n_jobs: int | None = None

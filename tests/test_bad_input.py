@@ -149,7 +149,6 @@ BAD_PARAMETERS = {
     "device": [None, 0],
     "random_state": ["seed", -1, 1.5],
     "verbose": [2, -1, "loud"],
-    "warm_start": [None, 2, "yes"],
 }
 
 
