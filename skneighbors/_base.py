@@ -91,7 +91,7 @@ class BaseNeighborRegressor(
         "n_neighbors": [counts_from(1), None],
         "similarity": [Listed(SIMILARITIES)],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
-        "trend": [StrOptions({"auto", "linear"}), "array-like", None],
+        "trend": [StrOptions({"auto", "linear"}), None],
         "blend": [
             StrOptions({"auto", "boosting"}),
             HasMethods(["fit", "get_params"]),

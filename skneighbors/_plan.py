@@ -148,8 +148,9 @@ class Plan:
     ----------
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
-        among them: with the same `random_state`, an estimator of these fits the same model to
-        the same data. `max_time` is None, as numbers of epochs and iterations say it.
+        among them, but `trend` where members differ in it (see `trends`): with the same
+        `random_state`, an estimator of these fits the same model to the same data. `max_time` is
+        None, as numbers of epochs and iterations say it.
     recipe : Recipe
         That recipe.
     n_samples : int
@@ -307,15 +308,11 @@ def check_params(params):
     Raises
     ------
     ValueError
-        If the recipe, a trend or a width is not usable.
+        If the recipe or a width is not usable.
     """
     if params["recipe"] is not None:
         params["recipe"]._validate_params()
-    trend, sizes = params["trend"], params["hidden_layer_sizes"]
-    if not (trend is None or isinstance(trend, str)):
-        if not len(trend) or any(own is not None and own != "linear" for own in trend):
-            raise ValueError(f"trend as a sequence must hold 'linear' and None; got {trend!r}.")
-        trend = tuple(trend)
+    sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
         if any(type(size) is not int or not 1 <= size < 2**31 for size in sizes):
@@ -323,7 +320,7 @@ def check_params(params):
                 "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
                 f"got {params['hidden_layer_sizes']!r}."
             )
-    return params | {"trend": trend, "hidden_layer_sizes": sizes}
+    return params | {"hidden_layer_sizes": sizes}
 
 
 def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=None):
@@ -385,18 +382,18 @@ def _or(value, auto):
 
 
 def _resolve_trends(given, n_estimators, n_validation, auto):
-    """Kinds of trend, and the second model."""
-    kinds, blend = given["trend"], given["blend"]
-    if isinstance(kinds, str) and kinds == "auto":
-        # Without samples held out nothing tells how kinds should weigh.
+    """Trend of each member, and the blended model."""
+    kinds, blend = (given["trend"],), given["blend"]
+    if given["trend"] == "auto":
+        # Without validation rows nothing tells how kinds should weigh.
         kinds = auto["trends"] if n_validation else ("linear",)
-    kinds = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
+    trends = tuple(islice(cycle(kinds), n_estimators))
     if isinstance(blend, str) and blend == "auto":
         has_table = given["feature_extractor"] is None
         blend = auto["blend"] if n_validation and has_table else None
     return dict(
-        trend=kinds[0] if len(kinds) == 1 else kinds,
-        trends=tuple(islice(cycle(kinds), n_estimators)),
+        trend=trends[0] if len(set(trends)) == 1 else "auto",
+        trends=trends,
         blend=blend,
         blended=blend is not None and n_validation > 0,
     )

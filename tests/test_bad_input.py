@@ -114,7 +114,7 @@ BAD_PARAMETERS = {
     "softstep_parameters": ["local", None],
     "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, "high", np.nan],
-    "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", "boosting"], ["auto"]],
+    "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
     "blend": ["quadratic", "linear", True, ["boosting"]],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],

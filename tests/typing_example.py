@@ -37,7 +37,7 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             n_neighbors=None,
             similarity="cosine",
             softstep=None,
-            trend=["linear", None],
+            trend="linear",
             hidden_layer_sizes=(256, 256),
             feature_extractor=lambda: nn.Flatten(),
             n_jobs=2,
