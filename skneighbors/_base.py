@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
 from ._columns import ColumnWarning, TrainingSamples, check_features, unwrap
-from ._fit import Fit, fit_model
+from ._fit import fit_model
 from ._model import (
     ALGORITHMS,
     Model,
@@ -91,7 +91,7 @@ class BaseNeighborRegressor(
         "n_neighbors": [counts_from(1), None],
         "similarity": [Listed(SIMILARITIES)],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
-        "trend": [StrOptions({"auto", "linear"}), "array-like", None],
+        "trend": [StrOptions({"auto", "linear"}), None],
         "blend": [
             StrOptions({"auto", "boosting"}),
             HasMethods(["fit", "get_params"]),
@@ -109,7 +109,6 @@ class BaseNeighborRegressor(
         "weight_decay": [reals(0, None, "left")],
         "early_stopping": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), reals(0, 1, "neither")],
-        "warm_start": ["boolean"],
         "algorithm": [StrOptions(set(ALGORITHMS))],
         "recipe": [Recipe, None],
         "n_jobs": [counts_from(1), counts_from(-(2**31), -1), None],
@@ -256,13 +255,12 @@ class BaseNeighborRegressor(
             torch.inference_mode(False),
             torch.enable_grad(),
         ):
-            params, last = self._check_parameters(), self._last_fit()
+            params = self._check_parameters()
             samples = TrainingSamples.check(
-                *(self, X, y, sample_weight, groups, order, validation, self._target_class),
-                last=None if last is None else last.model,
+                self, X, y, sample_weight, groups, order, validation, self._target_class
             )
             doubts = samples.find_doubts(self.categorical_features)
-            if doubts is not None and last is None:
+            if doubts is not None:
                 warnings.warn(doubts, ColumnWarning, stacklevel=_OF_FIT - 1)
             fit = fit_model(
                 params,
@@ -274,7 +272,6 @@ class BaseNeighborRegressor(
                 n_threads,
                 clock,
                 callbacks,
-                last,
             )
         fit.warn(_OF_FIT)
         vars(self).update(fit.attributes())
@@ -287,17 +284,6 @@ class BaseNeighborRegressor(
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
         return check_params(self.get_params(deep=False))
-
-    def _last_fit(self):
-        """Find the fit whose networks this one goes on with; None if it begins anew."""
-        if not (self.warm_start and hasattr(self, "_model")):
-            return None
-        if (self.feature_extractor is None) == (self._model.reader is None):
-            raise ValueError(
-                "feature_extractor must stay None, or be given again, with warm_start=True, which "
-                f"goes on with the networks of the last fit; got {self.feature_extractor!r}."
-            )
-        return Fit(self._model, self.plan_, None)
 
     def _ask(self, X):
         """Find the model, X as it reads it, and how to search."""

@@ -22,7 +22,7 @@ from ._columns import (
 )
 from ._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
-from ._plan import Plan, Recipe, check_networks, keep_networks, make_plan
+from ._plan import Plan, Recipe, make_plan
 from ._training import fit_networks, inverse_error_weights
 from ._utils import interrupts
 from ._utils.device import CPU, resolve_device
@@ -43,18 +43,10 @@ class Fit(NamedTuple):
     plan: Plan
     history: object
     cut: str | None = None  # a warning: what `max_time` had no time for
-    knew_held_out: bool = False  # whether the weights it started from had seen rows held out
 
     def warn(self, stacklevel):
         """Warn of what an estimator's user should know of it."""
         history = self.history
-        if self.knew_held_out:
-            warnings.warn(
-                "Rows held out were trained on in the last fit, from which warm_start=True goes "
-                "on: validation scores are too good and intervals too narrow. Give new rows as "
-                "X_val.",
-                stacklevel=stacklevel,
-            )
         for told in (history.fault, self.cut):
             if told is not None:
                 warnings.warn(told, ConvergenceWarning, stacklevel=stacklevel)
@@ -90,7 +82,6 @@ def fit_model(
     n_threads,
     clock,
     callbacks,
-    last=None,
 ):
     """Fit.
 
@@ -109,8 +100,6 @@ def fit_model(
     n_threads : int
     clock : Clock
     callbacks : FitCallbacks
-    last : Fit, default=None
-        Whose weights to start from, and whose reader has read the samples.
 
     Returns
     -------
@@ -118,13 +107,9 @@ def fit_model(
     """
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
-    if last is not None:
-        params = keep_networks(params, last.plan)
     make, split = _plan(params, tables, samples, random_state)
     plan = wanted = make(params)
-    if last is not None:
-        _check_last(plan, samples, last)
-    encoder, target, data = _scale(samples, target_class, last)
+    encoder, target, data = _scale(samples, target_class)
     second = no_second_fit(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
         blend, n_iter = plan.params["blend"], plan.recipe.boosting_iter
@@ -142,7 +127,7 @@ def fit_model(
     answer = partial(_finish, samples, data, split, encoder, target, second)
     with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
         network, plan, history = fit_networks(
-            lambda plan: _make_initial_network(data, encoder, plan, make_head, extractor, last),
+            lambda plan: _make_initial_network(data, encoder, plan, make_head, extractor),
             data.float(),
             split.to(device),
             plan,
@@ -150,7 +135,7 @@ def fit_model(
             random_state,
             lambda plan, others: make(plan.params | others),
             clock,
-            may_narrow=last is None and extractor is None,
+            may_narrow=extractor is None,
             draws_globally=plan.recipe.dropout > 0 or extractor is not None,
             n_threads=n_threads,
             verbose=params["verbose"],
@@ -158,10 +143,7 @@ def fit_model(
             answer=answer,
         )
         fit = answer(network, plan, history)
-    return fit._replace(
-        cut=_describe_cut(plan, wanted, history, params["max_time"]),
-        knew_held_out=plan.n_validation > 0 and _knew_held_out(last, samples, split),
-    )
+    return fit._replace(cut=_describe_cut(plan, wanted, history, params["max_time"]))
 
 
 def _finish(samples, data, split, encoder, target, second, network, plan, history):
@@ -236,39 +218,14 @@ def _describe_cut(plan, wanted, history, max_time):
     return f"max_time={max_time} left time for {', '.join(cut)}." if cut else None
 
 
-def _check_last(plan, samples, last):
-    """Check that a fit can go on with the networks of the last one."""
-    check_networks(plan, last.plan)
-    n_targets, n_before = samples.y.shape[1], last.model.bank.targets.shape[1]
-    if n_targets != n_before:
-        raise ValueError(
-            f"y must have {n_before} targets with warm_start=True, as in the last fit; got "
-            f"{n_targets}."
-        )
-
-
-def _knew_held_out(last, samples, split):
-    """Whether the last fit had rows that are held out now; True where it keeps none to tell by."""
-    if last is None or samples.validation is not None:
-        return False
-    if last.model.reader is None:
-        return True
-    known, held_out = last.model.matrix, samples.matrix[samples.rows[np.unique(split.validation)]]
-    both, n_known = np.concatenate([known, held_out]), len(known)
-    _, _, row_of = merge_rows(both, both[:, :0], np.ones(len(both)))
-    return bool(np.isin(row_of[n_known:], row_of[:n_known]).any())
-
-
-def _scale(samples, target_class, last):
+def _scale(samples, target_class):
     """Make an encoder, a target, and of the rows what they make: X, y, weight, group.
 
-    Those given for validation come last. The encoder is the last fit's, if there was one.
+    Those given for validation come last.
     """
     rows, validation, encoder = samples.rows, samples.validation, None
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
-    if last is not None:
-        encoder = last.model.encoder
-    elif samples.reader is not None:
+    if samples.reader is not None:
         encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
     target = target_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
@@ -282,7 +239,7 @@ def _scale(samples, target_class, last):
     return encoder, target, (X, target.transform(y), weight, groups)
 
 
-def _make_initial_network(data, encoder, plan, make_head, feature_extractor, last):
+def _make_initial_network(data, encoder, plan, make_head, feature_extractor):
     """Network to train, with copies of the user's feature extractor if there is one."""
     n_features = extractors = None
     if feature_extractor is not None:
@@ -291,10 +248,7 @@ def _make_initial_network(data, encoder, plan, make_head, feature_extractor, las
         n_features, *_ = [check_feature_extractor(own, X) for own in extractors]
         # A callable may return one and the same module each time.
         extractors = [copy.deepcopy(own) for own in extractors]
-    network = make_network(data.y.shape[1], encoder, plan, make_head, n_features, extractors)
-    if last is not None:
-        network.start_from(last.model.bank.network)
-    return network
+    return make_network(data.y.shape[1], encoder, plan, make_head, n_features, extractors)
 
 
 def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):

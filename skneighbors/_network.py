@@ -45,23 +45,6 @@ class NeighborNetwork(nn.Module):
             for whole, own in tensors:
                 whole[i : i + 1] = own
 
-    def start_from(self, fitted):
-        """Take over the weights of a fitted network, but not how sharp it is in prediction.
-
-        Raises
-        ------
-        ValueError
-            If its feature extractors, or what these return, have other shapes.
-        """
-        state = fitted.state_dict() | {"head.sharpness": self.head.sharpness}
-        try:
-            self.load_state_dict(state)
-        except RuntimeError as error:
-            raise ValueError(
-                "feature_extractor must return a module of the same shapes with warm_start=True, "
-                f"which goes on with the weights of the last fit. {error}"
-            ) from error
-
     def embed(self, X, sample_weight=None):
         """Embed rows.
 

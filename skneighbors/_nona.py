@@ -1,6 +1,6 @@
 """Nearness of neighbors attention as an estimator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class NONARegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    trend : {"auto", "linear"}, None or sequence, default="auto"
+    trend : {"auto", "linear"} or None, default="auto"
         What the neighbours correct, learnt with the rest.
 
         - ``"linear"``: a linear function of the embedding. A neighbour's target is raised by
@@ -56,7 +56,6 @@ class NONARegressor(BaseNeighborRegressor):
           neighbours' targets, by at most a tenth of it.
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
-        - A sequence of ``"linear"`` and None: those of the networks, in turn.
 
     blend : {"auto", "boosting"}, regressor or None, default="auto"
         Second model, which is averaged with the networks by the `blend_share_` that rows held
@@ -125,12 +124,6 @@ class NONARegressor(BaseNeighborRegressor):
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
         is 0.2 of those with a time, and each network judges by at most 1,024 of them.
-
-    warm_start : bool, default=False
-        Whether a further :meth:`fit` starts from the weights that are there, on all rows it is
-        given. Kept, too, is how columns are read: their levels, which gaps are told, and their
-        scale. The targets' scale, the second model and all that rows held out choose are made
-        anew. See :ref:`warm_start`.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -271,7 +264,7 @@ class NONARegressor(BaseNeighborRegressor):
     similarity: str = "l2"
     softstep: str | None = "s2"
     softstep_parameters: str = "pointwise"
-    trend: str | Sequence[str | None] | None = "auto"
+    trend: str | None = "auto"
     blend: Any = "auto"
     hidden_layer_sizes: ArrayLike = "auto"
     embedding_dim: int = 64
@@ -285,7 +278,6 @@ class NONARegressor(BaseNeighborRegressor):
     weight_decay: float = 0.1
     early_stopping: bool | str = "auto"
     validation_fraction: float | str = "auto"
-    warm_start: bool = False
     algorithm: str = "auto"
     recipe: Recipe | None = None
     n_jobs: int | None = None

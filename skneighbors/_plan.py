@@ -148,9 +148,9 @@ class Plan:
     ----------
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
-        among them: with the same `random_state`, an estimator of these fits the same model to
-        the same data, unless it went on with networks of an earlier fit (`warm_start`). `max_time`
-        is None, as numbers of epochs and iterations say it.
+        among them, but `trend` where members differ in it (see `trends`): with the same
+        `random_state`, an estimator of these fits the same model to the same data. `max_time` is
+        None, as numbers of epochs and iterations say it.
     recipe : Recipe
         That recipe.
     n_samples : int
@@ -308,15 +308,11 @@ def check_params(params):
     Raises
     ------
     ValueError
-        If the recipe, a trend or a width is not usable.
+        If the recipe or a width is not usable.
     """
     if params["recipe"] is not None:
         params["recipe"]._validate_params()
-    trend, sizes = params["trend"], params["hidden_layer_sizes"]
-    if not (trend is None or isinstance(trend, str)):
-        if not len(trend) or any(own is not None and own != "linear" for own in trend):
-            raise ValueError(f"trend as a sequence must hold 'linear' and None; got {trend!r}.")
-        trend = tuple(trend)
+    sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
         if any(type(size) is not int or not 1 <= size < 2**31 for size in sizes):
@@ -324,7 +320,7 @@ def check_params(params):
                 "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
                 f"got {params['hidden_layer_sizes']!r}."
             )
-    return params | {"trend": trend, "hidden_layer_sizes": sizes}
+    return params | {"hidden_layer_sizes": sizes}
 
 
 def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=None):
@@ -380,68 +376,24 @@ def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=Non
     return Plan(**{own.name: values[own.name] for own in fields(Plan)})
 
 
-# What the shapes of networks depend on: parameters, and fields of the recipe.
-_OF_NETWORKS = [
-    *("n_estimators", "trend", "hidden_layer_sizes", "embedding_dim"),
-    *("softstep", "softstep_parameters", "batch_norm", "numerical_embedding", "temperature"),
-]
-
-
-def keep_networks(params, before):
-    """Give parameters that are "auto" the values of a plan whose networks a fit goes on with.
-
-    Parameters
-    ----------
-    params : dict
-    before : Plan
-
-    Returns
-    -------
-    params : dict
-    """
-    kept = {name: before.params[name] for name in _OF_NETWORKS if name in params}
-    return params | {name: _or(params[name], value) for name, value in kept.items()}
-
-
-def check_networks(plan, before):
-    """Check that a plan goes on with the networks of another.
-
-    Parameters
-    ----------
-    plan, before : Plan
-
-    Raises
-    ------
-    ValueError
-        If it has others; the message names what differs.
-    """
-    new, old = (own.recipe.get_params() | own.params for own in (plan, before))
-    for name in _OF_NETWORKS:
-        if new[name] != old[name]:
-            raise ValueError(
-                f"{name} must stay {old[name]!r} with warm_start=True, which goes on with the "
-                f"networks of the last fit; got {new[name]!r}."
-            )
-
-
 def _or(value, auto):
     """Replace "auto"."""
     return auto if isinstance(value, str) and value == "auto" else value
 
 
 def _resolve_trends(given, n_estimators, n_validation, auto):
-    """Kinds of trend, and the second model."""
-    kinds, blend = given["trend"], given["blend"]
-    if isinstance(kinds, str) and kinds == "auto":
-        # Without samples held out nothing tells how kinds should weigh.
+    """Trend of each member, and the blended model."""
+    kinds, blend = (given["trend"],), given["blend"]
+    if given["trend"] == "auto":
+        # Without validation rows nothing tells how kinds should weigh.
         kinds = auto["trends"] if n_validation else ("linear",)
-    kinds = (kinds,) if kinds is None or isinstance(kinds, str) else tuple(kinds)
+    trends = tuple(islice(cycle(kinds), n_estimators))
     if isinstance(blend, str) and blend == "auto":
         has_table = given["feature_extractor"] is None
         blend = auto["blend"] if n_validation and has_table else None
     return dict(
-        trend=kinds[0] if len(kinds) == 1 else kinds,
-        trends=tuple(islice(cycle(kinds), n_estimators)),
+        trend=trends[0] if len(set(trends)) == 1 else "auto",
+        trends=trends,
         blend=blend,
         blended=blend is not None and n_validation > 0,
     )

@@ -1,6 +1,6 @@
 """SoftStep k-nearest neighbours as an estimator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Whether every query has its own mask, a function of its embedding, or
         all share one.
 
-    trend : {"auto", "linear"}, None or sequence, default="linear"
+    trend : {"auto", "linear"} or None, default="linear"
         What the neighbours correct, learnt with the rest.
 
         - ``"linear"``: a linear function of the embedding. A neighbour's target is raised by
@@ -56,7 +56,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
           neighbours' targets, by at most a tenth of it.
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
-        - A sequence of ``"linear"`` and None: those of the networks, in turn.
 
     blend : {"auto", "boosting"}, regressor or None, default=None
         Second model, which is averaged with the networks by the `blend_share_` that rows held
@@ -136,12 +135,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     validation_fraction : float or "auto", default="auto"
         Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
         is 0.2 of those with a time, and each network judges by at most 1,024 of them.
-
-    warm_start : bool, default=False
-        Whether a further :meth:`fit` starts from the weights that are there, on all rows it is
-        given. Kept, too, is how columns are read: their levels, which gaps are told, and their
-        scale. The targets' scale, the second model and all that rows held out choose are made
-        anew. See :ref:`warm_start`.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -265,7 +258,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     similarity: str = "l2"
     softstep: str = "s1"
     softstep_parameters: str = "pointwise"
-    trend: str | Sequence[str | None] | None = "linear"
+    trend: str | None = "linear"
     blend: Any = None
     rank: str | None = "soft"
     rank_scale: str = "log"
@@ -281,7 +274,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     weight_decay: float = 0.1
     early_stopping: bool | str = "auto"
     validation_fraction: float | str = "auto"
-    warm_start: bool = False
     algorithm: str = "auto"
     recipe: Recipe | None = None
     n_jobs: int | None = None

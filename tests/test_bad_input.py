@@ -114,7 +114,7 @@ BAD_PARAMETERS = {
     "softstep_parameters": ["local", None],
     "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, "high", np.nan],
-    "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", "boosting"], ["auto"]],
+    "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
     "blend": ["quadratic", "linear", True, ["boosting"]],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
@@ -149,7 +149,6 @@ BAD_PARAMETERS = {
     "device": [None, 0],
     "random_state": ["seed", -1, 1.5],
     "verbose": [2, -1, "loud"],
-    "warm_start": [None, 2, "yes"],
 }
 
 

@@ -108,8 +108,6 @@ def test_shares_are_those_of_the_members(friedman, monkeypatch):
         (300, {"early_stopping": False}, ("linear",) * 4),
         (300, {"trend": "linear", "blend": None}, ("linear",) * 4),
         (300, {"trend": None, "blend": None}, (None,) * 4),
-        (300, {"trend": ["linear", None, None]}, ("linear", None, None, "linear")),
-        (99, {"trend": (None, "linear")}, (None, "linear")),
     ],
 )
 def test_which_members_have_a_trend(n_rows, params, trends):

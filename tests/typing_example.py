@@ -37,7 +37,7 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             n_neighbors=None,
             similarity="cosine",
             softstep=None,
-            trend=["linear", None],
+            trend="linear",
             hidden_layer_sizes=(256, 256),
             feature_extractor=lambda: nn.Flatten(),
             n_jobs=2,
@@ -47,7 +47,6 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             recipe=Recipe(dropout=0.1, ema_decay=None, context_size=512, refit="anew"),
             random_state=np.random.RandomState(0),
             verbose=True,
-            warm_start=True,
         ),
         SoftStepKNNRegressor(rank=None, rank_scale="linear", hidden_layer_sizes=64),
     ]

@@ -32,7 +32,6 @@ GROUPS = {
         "weight_decay",
         "early_stopping",
         "validation_fraction",
-        "warm_start",
         "recipe",
         "n_jobs",
         "device",

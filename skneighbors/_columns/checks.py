@@ -36,7 +36,7 @@ _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
-def check_training_data(estimator, X, y, sample_weight, target, last=None):
+def check_training_data(estimator, X, y, sample_weight, target):
     """Check what :meth:`fit` is given.
 
     Parameters
@@ -47,8 +47,6 @@ def check_training_data(estimator, X, y, sample_weight, target, last=None):
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
     target : subclass of Target
-    last : Model, default=None
-        Whose reader, and shape of a row, are kept; None: X is read anew.
 
     Returns
     -------
@@ -62,10 +60,7 @@ def check_training_data(estimator, X, y, sample_weight, target, last=None):
     ValueError, TypeError
         If any is not usable.
     """
-    if last is None:
-        reader, matrix = _read_anew(estimator, X)
-    else:
-        reader, matrix = last.reader, check_features(estimator, X, last.reader, last.x_shape)
+    reader, matrix = _read(estimator, X)
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -77,12 +72,12 @@ def check_training_data(estimator, X, y, sample_weight, target, last=None):
     if not sample_weight.any():
         raise ValueError("sample_weight must have a positive entry; all weights are zero.")
     check_total_weight(sample_weight)
-    if reader is not None and last is None:
+    if reader is not None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
 
 
-def _read_anew(estimator, X):
+def _read(estimator, X):
     """Read X, and tell the estimator of its features; the reader and the matrix."""
     reader, matrix = None, X
     if estimator.feature_extractor is not None:

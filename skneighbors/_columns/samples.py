@@ -60,11 +60,10 @@ class TrainingSamples:
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, order, validation, target, last=None):
+    def check(cls, estimator, X, y, sample_weight, groups, order, validation, target):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
 
-        `target` is a subclass of Target, `last` what the last fit left, if X is to be read as
-        it was then.
+        `target` is a subclass of Target.
 
         Raises
         ------
@@ -73,7 +72,7 @@ class TrainingSamples:
         """
         X = unwrap(X)
         reader, matrix, y, sample_weight = check_training_data(
-            estimator, X, y, sample_weight, target, last
+            estimator, X, y, sample_weight, target
         )
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
