@@ -121,7 +121,6 @@ def setup(app):
 EXAMPLES = [
     "plot_first_fit.py",
     "plot_explain.py",
-    "plot_new_customers.py",
     "plot_intervals.py",
     "plot_novelty.py",
     "plot_suspects.py",

@@ -198,16 +198,12 @@ def test_public_names():
         assert set(module.__all__) == public
 
 
+DISPLAYS = [getattr(inspection, name) for name in inspection.__all__ if name.endswith("Display")]
 DOCUMENTED = [
     skneighbors.NONARegressor,
     skneighbors.SoftStepKNNRegressor,
     skneighbors.Recipe,
-    inspection.EmbeddingDisplay,
-    inspection.HoldOutDisplay,
-    inspection.IntervalDisplay,
-    inspection.NeighborsDisplay,
-    inspection.SoftStepDisplay,
-    inspection.SuspectsDisplay,
+    *DISPLAYS,
     *(getattr(nn, name) for name in nn.__all__),
 ]
 
@@ -218,7 +214,7 @@ def test_documented_with_parameters_and_an_example(thing):
     assert "Examples\n" in thing.__doc__
 
 
-@pytest.mark.parametrize("display", DOCUMENTED[3:8], ids=lambda thing: thing.__name__)
+@pytest.mark.parametrize("display", DISPLAYS, ids=lambda thing: thing.__name__)
 def test_every_field_of_a_display_is_documented_in_order(display):
     documented = re.findall(r"(?m)^    (\w+) : ", display.__doc__.split("Attributes\n")[0])
     assert documented == list(inspect.signature(display).parameters)

@@ -20,7 +20,6 @@ from skneighbors.inspection import (
     ColumnAdjustments,
     EmbeddingDisplay,
     Explanation,
-    HoldOutDisplay,
     IntervalDisplay,
     NeighborsDisplay,
     SoftStepDisplay,
@@ -115,9 +114,6 @@ def show(model: NONARegressor, X: np.ndarray, y: np.ndarray) -> None:
     masks = SoftStepDisplay.from_estimator(model, X, subsample=None, line_kwargs={"alpha": 0.1})
     assert_type(masks.plot(), SoftStepDisplay)
     assert_type(masks.masks, np.ndarray)
-    held_out = HoldOutDisplay.from_data(X, y, {"customer": y > 0}, random_state=0)
-    assert_type(held_out.plot(point_kwargs={"s": 4}), HoldOutDisplay)
-    HoldOutDisplay.from_data(X, y, [0, 1]).to_frame()
 
 
 class Network(nn.Module):

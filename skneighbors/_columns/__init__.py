@@ -21,22 +21,17 @@ All is NumPy up to the crossing.
 """
 
 from .checks import check_features, refuse_what_is_no_number
-from .column import CATEGORIES
-from .doubts import ColumnWarning, find_doubts
+from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .merging import check_total_weight, merge_rows
-from .order import find_last, read_values
 from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
 from .table import Table, find_labels, unwrap
 from .tensors import LabelledRows, none_if_ones
-from .values import NUMBERS, TIMES, show
+from .values import show
 
 __all__ = [
-    "CATEGORIES",
-    "NUMBERS",
-    "TIMES",
     "ColumnWarning",
     "EnsembleSplit",
     "FeatureEncoder",
@@ -46,13 +41,10 @@ __all__ = [
     "TrainingSamples",
     "check_features",
     "check_total_weight",
-    "find_doubts",
     "find_labels",
-    "find_last",
     "merge_rows",
     "none_if_ones",
     "number_groups",
-    "read_values",
     "refuse_what_is_no_number",
     "show",
     "unwrap",

@@ -86,22 +86,11 @@ def find_doubts(table, reader, matrix, categorical_features):
     )
 
 
-def are_times_as_text(levels):
-    """Whether levels are text that says dates or times throughout."""
-    values = _texts(levels)
-    return bool(values) and all(map(_DATE.fullmatch, values))
-
-
-def _texts(levels):
-    """Find what levels say that are all text, but for gaps; nothing if some are not text."""
-    texts = [level.strip() for level in levels if isinstance(level, str)]
-    return [text for text in texts if text.lower() not in _GAPS and len(texts) == len(levels)]
-
-
 def _doubt_of(levels, n_rows):
     """Say what text levels hold instead of categories; None if it may be categories."""
-    values = _texts(levels)
-    if not values:
+    texts = [level.strip() for level in levels if isinstance(level, str)]
+    values = [text for text in texts if text.lower() not in _GAPS]
+    if not values or len(texts) < len(levels):
         return None
     for pattern, what in ((_NUMBER, "numbers"), (_DATE, "dates or times")):
         if all(map(pattern.fullmatch, values)):

@@ -1,13 +1,11 @@
 """Arrays that say when or in which order rows were observed, or what they belong to."""
 
 from difflib import get_close_matches
-from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
 
 from .column import CATEGORIES, NOTHING
-from .doubts import are_times_as_text
 from .reader import TableReader
 from .table import Table, unwrap
 from .values import show
@@ -16,24 +14,7 @@ from .values import show
 _N_SHOWN = 5
 
 
-class Values(NamedTuple):
-    """What an array for the rows of a table holds.
-
-    Attributes
-    ----------
-    kind : str
-        That of a column.
-    numbers : ndarray of shape (n_samples,)
-        Float64.
-    are_times_as_text : bool
-    """
-
-    kind: str
-    numbers: np.ndarray
-    are_times_as_text: bool
-
-
-def read_values(values, n_samples, name):
+def _read_values(values, n_samples, name):
     """Read an array as a column of a table is read.
 
     Parameters
@@ -45,8 +26,10 @@ def read_values(values, n_samples, name):
 
     Returns
     -------
-    values : Values
-        NaN for gaps.
+    kind : str
+        That of a column.
+    numbers : float64 ndarray of shape (n_samples,)
+        NaN for missing values.
 
     Raises
     ------
@@ -72,7 +55,7 @@ def read_values(values, n_samples, name):
         matrix = reader.read(table)
     except ValueError as error:
         raise ValueError(str(error).replace(table.describe(0), name)) from error
-    return Values(reader.kinds[0], matrix[:, 0], are_times_as_text(reader.codes[0] or ()))
+    return reader.kinds[0], matrix[:, 0]
 
 
 def find_last(order, share):
@@ -158,7 +141,7 @@ def check_order(order, reader, matrix, sample_weight):
             found = matrix[:, reader.order.index(j)]
     else:
         name = "order"
-        kind, found, _ = read_values(order, len(matrix), name)
+        kind, found = _read_values(order, len(matrix), name)
     if kind == CATEGORIES:
         raise ValueError(
             f"{name} must hold numbers, dates or times; it holds categories or text. Of text, "

@@ -10,7 +10,7 @@ from .._utils.checks import check_int
 BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
 
 
-def import_pyplot(display):
+def _import_pyplot(display):
     """Import matplotlib, which is loaded only when something is plotted."""
     try:
         import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ def import_pyplot(display):
 
 def check_plottable(display, estimator):
     """Check, before any work, that matplotlib is there and the estimator fitted and ours."""
-    import_pyplot(display)
+    _import_pyplot(display)
     if not isinstance(estimator, BaseNeighborRegressor):
         raise TypeError(
             f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor; got "
@@ -61,7 +61,7 @@ def select_target(y, target, n_samples):
 
 def make_axes(display, ax, figsize):
     """Axes that are given, or those of a new figure."""
-    plt = import_pyplot(display)
+    plt = _import_pyplot(display)
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
