@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, CategoryEncoder, FlatTrees, NoSecondModel
+from .._blend import Bag, BaggedBoosting, CategoryEncoder, Trees, NoSecondModel
 from .._model import HeldOutQueries, HeldOutRows, NeighborBank
 
 _HELD_OUT = HeldOutRows, HeldOutQueries, type(None)
@@ -39,21 +39,16 @@ _ARRAYS = {
     "target.scale": ("float64", "k", 0),
 }
 _BAG = {
-    "encoder.n_levels": ("int64", "p", 0),
-    "encoder.codes": ("float64", "l", "nan", 0),
-    "encoder.means": ("float64", "l"),
-    "encoder.counts": ("float64", "l"),
-    "trees.known": ("uint32", "c w"),
-    "trees.sizes": ("int64", "t", 1),
-    "trees.feature": ("int32", "n", 0, "f"),
-    "trees.left": ("int32", "n", 0, "n"),
-    "trees.right": ("int32", "n", 0, "n"),
-    "trees.threshold": ("float64", "n", "inf"),
-    "trees.value": ("float64", "n"),
-    "trees.missing_left": ("bool", "n"),
-    "trees.is_leaf": ("bool", "n"),
-    "trees.is_category": ("bool", "n"),
-    "trees.chosen": ("int32", "n", 0),
+    "encoder.n_categories": ("int64", "p", 0),
+    "encoder.codes": ("float64", "c", "nan", 0),
+    "encoder.means": ("float64", "c"),
+    "encoder.counts": ("float64", "c"),
+    "trees.value": ("float64", "t l"),
+    "trees.feature": ("int32", "n t", 0, "f"),
+    "trees.threshold": ("float64", "n t", "inf"),
+    "trees.missing_left": ("bool", "n t"),
+    "trees.right_leaves": ("uint32", "n t"),
+    "trees.category_split": ("int64", "s", 0, "a"),
     "trees.categories": ("uint32", "s w"),
 }
 
@@ -158,35 +153,30 @@ def _check_second(model, sizes):
         _check_bag(bag, f"bags.{i}.", model.encoder.n_levels)
 
 
-def _check_bag(bag, name, n_levels):
-    """Check what compiled code will follow without a look: places within what there is."""
-    n_categories = int((n_levels > 0).sum())
-    sizes = {"p": len(n_levels), "c": n_categories, "w": 8}
-    sizes["f"] = len(n_levels) + 2 * n_categories
-    sizes["l"] = int((n_levels[n_levels > 0] + 1).sum())
+def _check_bag(bag, name, n_categories):
+    """Check that all places named are within what there is."""
     kinds = [type(own) for own in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
-    if kinds != [Bag, FlatTrees, CategoryEncoder]:
+    if kinds != [Bag, Trees, CategoryEncoder]:
         raise ValueError(f"{name} is none")
-    _check_arrays(bag, _BAG, sizes, name)
     trees, encoder = bag.trees, bag.encoder
     parts = [own for part in (trees, encoder) for own in vars(part).values()]
     if any(isinstance(own, torch.Tensor) for own in parts) or type(trees.baseline) is not float:
         raise ValueError(f"{name}trees holds what is no array")
-    if (encoder.n_levels != n_levels).any() or (encoder.codes >= 256).any():
+    columns = n_categories[n_categories > 0]
+    sizes = {"p": len(n_categories), "c": int((columns + 1).sum()), "w": 8}
+    sizes |= {"f": len(n_categories) + 2 * len(columns), "a": np.size(trees.feature)}
+    _check_arrays(bag, _BAG, sizes, name)
+    if (encoder.n_categories != n_categories).any() or (encoder.codes >= 256).any():
         raise ValueError(f"{name}encoder does not fit")
     if not np.isfinite(trees.baseline):
         raise ValueError(f"{name}trees.baseline is not finite")
-    if (trees.sizes > sizes["n"]).any() or trees.sizes.sum() != sizes["n"]:
-        raise ValueError(f"{name}trees.sizes does not fit")
-    place = np.concatenate([np.arange(size) for size in trees.sizes])
-    size, asks = np.repeat(trees.sizes, trees.sizes), ~trees.is_leaf
-    for child in (trees.left, trees.right):  # further on in the same tree, so that all ways end
-        if ((child <= place) | (child >= size))[asks].any():
-            raise ValueError(f"{name}trees leads nowhere")
-    if (trees.chosen[trees.is_category] >= len(trees.categories)).any():
-        raise ValueError(f"{name}trees.chosen holds values that are too large")
-    if (trees.feature[trees.is_category] >= n_categories).any():
-        raise ValueError(f"{name}trees.is_category names columns of numbers")
+    if not 0 < sizes["l"] <= 32 or not sizes["n"] or not sizes["t"]:
+        raise ValueError(f"{name}trees have other sizes")
+    # Each split hides leaves of its tree, but the last of them.
+    if (np.bitwise_or.reduce(trees.right_leaves) >> np.uint32(sizes["l"] - 1)).any():
+        raise ValueError(f"{name}trees.right_leaves lead nowhere")
+    if (trees.feature.ravel()[trees.category_split] >= len(columns)).any():
+        raise ValueError(f"{name}trees.category_split names columns of numbers")
 
 
 def check_answers(model):

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, BoostedTrees, CategoryEncoder, FlatTrees, NoSecondModel
+from .._blend import Bag, BaggedBoosting, BoostedTrees, CategoryEncoder, Trees, NoSecondModel
 from .._columns import FeatureEncoder, TableReader
 from .._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
 from .._plan import Plan, Recipe
@@ -23,7 +23,7 @@ KINDS = {
         BoostedTrees,
         CategoryEncoder,
         FeatureEncoder,
-        FlatTrees,
+        Trees,
         HeldOutQueries,
         HeldOutRows,
         Model,

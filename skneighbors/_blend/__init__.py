@@ -11,7 +11,7 @@
 """
 
 from .boosting import Bag, BaggedBoosting
-from .flat_trees import FlatTrees
+from .trees import Trees
 from .given import check_blend, metadata_for_blend, metadata_router
 from .second_model import (
     BoostedTrees,
@@ -27,7 +27,7 @@ __all__ = [
     "BaggedBoosting",
     "BoostedTrees",
     "CategoryEncoder",
-    "FlatTrees",
+    "Trees",
     "NoSecondModel",
     "check_blend",
     "count_affordable",

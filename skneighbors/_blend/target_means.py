@@ -40,21 +40,21 @@ class CategoryEncoder:
 
     Attributes
     ----------
-    n_levels : int ndarray of shape (n_features,)
+    n_categories : int ndarray of shape (n_features,)
         0 for a column of numbers.
-    codes, means, counts : ndarray of shape (sum of n_levels + 1,)
+    codes, means, counts : ndarray of shape (sum of n_categories + 1,)
         Of the levels of all columns of categories, gaps last in each. A code is NaN for gaps,
         and for all but the 254 heaviest levels of a column. Of levels of the same weight all or
         none have one: the reader numbers these by their targets, which a choice would tell.
     """
 
-    n_levels: np.ndarray
+    n_categories: np.ndarray
     codes: np.ndarray
     means: np.ndarray
     counts: np.ndarray
 
     @classmethod
-    def fit_transform(cls, X, y, weight, groups, n_levels, random_state):
+    def fit_transform(cls, X, y, weight, groups, n_categories, random_state):
         """Fit, and encode the same rows.
 
         Parameters
@@ -65,7 +65,7 @@ class CategoryEncoder:
         weight : ndarray of shape (n_samples,)
         groups : int ndarray of shape (n_samples,)
             Rows of one group are in one fold.
-        n_levels : int ndarray of shape (n_features,)
+        n_categories : int ndarray of shape (n_features,)
         random_state : RandomState
 
         Returns
@@ -74,7 +74,7 @@ class CategoryEncoder:
         encoded : ndarray of shape (n_samples, n_encoded)
             Codes, numbers, means, counts.
         """
-        place, size = _find_levels(X, n_levels), int((n_levels[n_levels > 0] + 1).sum())
+        place, size = _find_levels(X, n_categories), int((n_categories[n_categories > 0] + 1).sum())
         folds = draw_folds(groups, _N_FOLDS, random_state)
         n_folds = folds.max() + 1
         prior = np.average(y, weights=weight)
@@ -85,10 +85,10 @@ class CategoryEncoder:
         total, total_sum = totals.sum(0), sums.sum(0)
         others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
         means = others[folds[:, None], place]
-        starts = np.cumsum(n_levels[n_levels > 0] + 1)[:-1]
+        starts = np.cumsum(n_categories[n_categories > 0] + 1)[:-1]
         codes = [_keep_heaviest(own) for own in np.split(total, starts)] if size else [total]
         encoder = cls(
-            n_levels,
+            n_categories,
             np.concatenate(codes),
             (total_sum + _N_PRIOR * prior) / (total + _N_PRIOR),
             np.log1p(total),
@@ -98,7 +98,7 @@ class CategoryEncoder:
     @property
     def n_outputs(self):
         """Number of columns of what it makes."""
-        return len(self.n_levels) + 2 * int((self.n_levels > 0).sum())
+        return len(self.n_categories) + 2 * int((self.n_categories > 0).sum())
 
     def transform(self, X):
         """Encode, to (n_samples, n_encoded).
@@ -111,19 +111,19 @@ class CategoryEncoder:
         -------
         encoded : ndarray of shape (n_samples, n_encoded)
         """
-        place = _find_levels(X, self.n_levels)
+        place = _find_levels(X, self.n_categories)
         return self._arrange(X, place, self.means[place])
 
     def _arrange(self, X, place, means):
-        parts = self.codes[place], X[:, self.n_levels == 0], means, self.counts[place]
+        parts = self.codes[place], X[:, self.n_categories == 0], means, self.counts[place]
         return np.concatenate(parts, axis=1)
 
 
-def _find_levels(X, n_levels):
+def _find_levels(X, n_categories):
     """Places of levels among those of all columns, to (n_samples, n_categories)."""
-    n_levels, X = n_levels[n_levels > 0], X[:, n_levels > 0]
-    starts = np.cumsum(n_levels + 1) - n_levels - 1
-    return np.where(np.isnan(X), n_levels, X).astype(np.int64) + starts
+    n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]
+    starts = np.cumsum(n_categories + 1) - n_categories - 1
+    return np.where(np.isnan(X), n_categories, X).astype(np.int64) + starts
 
 
 def _keep_heaviest(totals):

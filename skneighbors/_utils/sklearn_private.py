@@ -25,13 +25,12 @@ __all__ = [
     "Listed",
     "Options",
     "StrOptions",
-    "boosting_parts",
+    "read_boosting",
     "check_argument",
     "check_sample_weight",
     "counts_from",
     "fit_context",
     "fit_unlogged",
-    "make_predictors",
     "reals",
     "take_samples",
 ]
@@ -63,51 +62,38 @@ def fit_unlogged(kind, estimator, *data):
     return unwrap(kind.fit)(estimator, *data)
 
 
-def boosting_parts(boosting):
-    """Parts of a fitted HistGradientBoostingRegressor of one target, its categories first.
+def read_boosting(boosting):
+    """Read the trees of a fitted HistGradientBoostingRegressor of one target.
 
     Returns
     -------
     baseline : float
-    trees : list of (nodes, sets)
-        Nodes as a structured array, and the sets of categories that go left, (n, 8) of 32 bits.
-    known : uint32 ndarray of shape (n_categories, 8)
-        Categories seen, as bits.
+    trees : list of dict
+        Arrays of nodes, as :class:`TreeNodes` names them.
+
+    Raises
+    ------
+    AttributeError, IndexError, KeyError, TypeError, ValueError
+        If this release of scikit-learn keeps them in another way.
     """
-    trees = [(tree.nodes, tree.raw_left_cat_bitsets) for (tree,) in boosting._predictors]
-    known, _ = boosting._bin_mapper.make_known_categories_bitsets()
-    return float(boosting._baseline_prediction.ravel()[0]), trees, known
-
-
-def make_predictors(trees):
-    """Trees that predict, made of arrays.
-
-    Parameters
-    ----------
-    trees : FlatTrees
-
-    Returns
-    -------
-    predictors : list of TreePredictor
-    """
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-
-    nodes = np.zeros(len(trees.value), dtype=PREDICTOR_RECORD_DTYPE)
-    for ours, theirs in {
-        "feature": "feature_idx",
-        "left": "left",
-        "right": "right",
-        "threshold": "num_threshold",
-        "value": "value",
-        "missing_left": "missing_go_to_left",
-        "is_leaf": "is_leaf",
-        "is_category": "is_categorical",
-        "chosen": "bitset_idx",
-    }.items():
-        nodes[theirs] = getattr(trees, ours)
-    parts = np.split(nodes, np.cumsum(trees.sizes)[:-1])
-    return [TreePredictor(own, trees.categories, trees.categories) for own in parts]
+    names = dict(
+        left="left",
+        right="right",
+        feature="feature_idx",
+        threshold="num_threshold",
+        value="value",
+        missing_left="missing_go_to_left",
+    )
+    trees = []
+    for (tree,) in boosting._predictors:
+        nodes, sets = tree.nodes, tree.raw_left_cat_bitsets
+        own = {ours: nodes[theirs] for ours, theirs in names.items()}
+        is_category = nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)
+        own["threshold"] = np.where(is_category, 0.0, own["threshold"])
+        categories = np.zeros((len(nodes), 8), dtype=np.uint32)
+        categories[is_category] = sets[nodes["bitset_idx"][is_category]]
+        trees.append(own | dict(is_category=is_category, categories=categories))
+    return float(boosting._baseline_prediction.ravel()[0]), trees
 
 
 class _NumberRange(Interval):

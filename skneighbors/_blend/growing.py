@@ -1,0 +1,127 @@
+"""Boosted trees grown: by scikit-learn's histograms, or by its single trees."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from .._utils.sklearn_private import fit_unlogged, read_boosting
+from .._utils.threads import one_openmp_thread
+from .trees import Trees
+
+# benchmarks/blended.py compares them with others, on splits that are not reported.
+_SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
+_MAX_EDGES = 255
+# Rows by which is seen whether trees were read as they are meant.
+_N_CHECKED = 64
+
+
+class TreeNodes(NamedTuple):
+    """A fitted tree; a node comes before what is below it.
+
+    Attributes
+    ----------
+    left, right : int ndarray of shape (n_nodes,)
+        Nodes below; no positive number for leaves.
+    feature : int ndarray of shape (n_nodes,)
+    threshold, value : ndarray of shape (n_nodes,)
+    missing_left, is_category : bool ndarray of shape (n_nodes,)
+    categories : uint32 ndarray of shape (n_nodes, 8)
+        Codes that go left, as bits.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    missing_left: np.ndarray
+    is_category: np.ndarray
+    categories: np.ndarray
+
+
+def grow(X, y, weight, n_codes, random_state, **settings):
+    """Fit boosted trees.
+
+    Histogram boosting's trees are private in scikit-learn. Where they cannot be read, or what is
+    read does not predict as it does, trees are boosted one by one: as accurate, but slower.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        No column is missing throughout.
+    y : ndarray of shape (n_samples,)
+    weight : ndarray of shape (n_samples,) or None
+    n_codes : int
+        How many columns, the first, hold codes of categories.
+    random_state : RandomState
+    **settings : dict
+        `max_iter`, `learning_rate` and `max_features`.
+
+    Returns
+    -------
+    trees : Trees
+    """
+    boosting = HistGradientBoostingRegressor(
+        categorical_features=np.arange(X.shape[1]) < n_codes,
+        early_stopping=False,
+        random_state=random_state,
+        **_SIZES,
+        **settings,
+    )
+    with one_openmp_thread():
+        fit_unlogged(HistGradientBoostingRegressor, boosting, X, y, weight)
+        expected = boosting.predict(X[:_N_CHECKED])
+    try:
+        baseline, trees = read_boosting(boosting)
+        trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
+        if np.allclose(trees.predict(X[:_N_CHECKED]), expected):
+            return trees
+    except (AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
+        pass
+    return _grow_one_by_one(X, y, weight, random_state, **settings)
+
+
+def _grow_one_by_one(X, y, weight, random_state, max_iter, learning_rate, max_features):
+    """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`."""
+    edges = [_find_edges(x) for x in X.T]
+    ranks = [np.where(np.isnan(x), np.nan, own.searchsorted(x)) for own, x in zip(edges, X.T)]
+    ranks = np.stack(ranks, axis=1)
+    baseline = float(np.average(y, weights=weight))
+    residual, trees = y - baseline, []
+    for _ in range(max_iter):
+        tree = DecisionTreeRegressor(
+            max_features=max_features, random_state=random_state, **_SIZES
+        )
+        fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, weight)
+        residual = residual - learning_rate * tree.predict(ranks)
+        trees.append(_read_tree(tree.tree_, edges, learning_rate))
+    return Trees.of(baseline, trees)
+
+
+def _find_edges(x):
+    """Find at most 255 thresholds between the values of a column."""
+    values = np.unique(x[~np.isnan(x)])
+    n_kept = min(len(values), _MAX_EDGES + 1)
+    values = values[np.linspace(0, len(values) - 1, n_kept).astype(int)]
+    return values[:-1] / 2 + values[1:] / 2
+
+
+def _read_tree(tree, edges, learning_rate):
+    """Read a tree of ranks, whose thresholds lie between them; beyond the last is infinity."""
+    n_nodes = tree.node_count
+    threshold = [
+        np.append(edges[j], np.inf)[int(min(rank, len(edges[j])))] if j >= 0 else 0.0
+        for j, rank in zip(tree.feature, tree.threshold, strict=True)
+    ]
+    return TreeNodes(
+        left=tree.children_left,
+        right=tree.children_right,
+        feature=tree.feature,
+        threshold=np.array(threshold),
+        value=learning_rate * tree.value.ravel(),
+        missing_left=tree.missing_go_to_left.astype(bool),
+        is_category=np.zeros(n_nodes, dtype=bool),
+        categories=np.zeros((n_nodes, 8), dtype=np.uint32),
+    )

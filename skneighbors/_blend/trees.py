@@ -1,0 +1,183 @@
+"""Boosted trees as arrays, which a file can hold, and their predictions."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+# Rows of a block, which a cache holds; and from how many on values are ranked first.
+_BLOCK = 128
+_MAX_LEAVES = 32  # as many as a mask has bits
+_MISSING = 255  # stands for a missing category; codes of others are below 254
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Boosted trees for one target; category codes are the first columns.
+
+    All splits of all trees are evaluated at once. A row that goes left cannot reach the leaves
+    on the right: each split has a mask of these, and the first leaf in no mask is the row's.
+    (QuickScorer, Lucchese et al., SIGIR 2015, block by block.)
+
+    Attributes
+    ----------
+    baseline : float
+        What the trees' values are added to.
+    value : ndarray of shape (n_trees, n_leaves)
+        Of the leaves, at most 32, from right to left.
+    feature : int32 ndarray of shape (n_splits, n_trees)
+    threshold : ndarray of shape (n_splits, n_trees)
+        Values up to it go left.
+    missing_left : bool ndarray of shape (n_splits, n_trees)
+        Whether missing values go left.
+    right_leaves : uint32 ndarray of shape (n_splits, n_trees)
+        Leaves to the right, as bits; none where a tree has fewer splits.
+    category_split : int64 ndarray of shape (n_sets,)
+        Places among all splits of those by category.
+    categories : uint32 ndarray of shape (n_sets, 8)
+        Codes that go left, as bits.
+    """
+
+    baseline: float
+    value: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    right_leaves: np.ndarray
+    category_split: np.ndarray
+    categories: np.ndarray
+
+    @classmethod
+    def of(cls, baseline, trees):
+        """Arrange fitted trees.
+
+        Parameters
+        ----------
+        baseline : float
+        trees : list of TreeNodes
+
+        Returns
+        -------
+        trees : Trees
+
+        Raises
+        ------
+        ValueError
+            If a tree has more than 32 leaves.
+        """
+        n_leaves = max((len(tree.value) + 1) // 2 for tree in trees)
+        if n_leaves > _MAX_LEAVES:
+            raise ValueError(f"a tree has {n_leaves} leaves, more than {_MAX_LEAVES}")
+        shape = max(1, n_leaves - 1), len(trees)
+        value, feature = np.zeros((len(trees), n_leaves)), np.zeros(shape, dtype=np.int32)
+        threshold, missing_left = np.zeros(shape), np.zeros(shape, dtype=bool)
+        right_leaves, category_split = np.zeros(shape, dtype=np.uint32), []
+        for i, tree in enumerate(trees):
+            is_split = tree.left > 0
+            order, right_leaves[: is_split.sum(), i] = _number_leaves(tree, is_split)
+            value[i, order] = tree.value[~is_split]
+            for ours, theirs in (
+                (feature, tree.feature),
+                (threshold, tree.threshold),
+                (missing_left, tree.missing_left),
+            ):
+                ours[: is_split.sum(), i] = theirs[is_split]
+            category_split.append(np.flatnonzero(tree.is_category[is_split]) * len(trees) + i)
+        categories = [tree.categories[tree.is_category & (tree.left > 0)] for tree in trees]
+        return cls(
+            baseline=baseline,
+            value=value,
+            feature=feature,
+            threshold=threshold,
+            missing_left=missing_left,
+            right_leaves=right_leaves,
+            category_split=np.concatenate(category_split).astype(np.int64),
+            categories=np.concatenate(categories),
+        )
+
+    def predict(self, X):
+        """Predict, to (n_samples,), in the calling thread alone.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        columns, missing_left, column_of = self._columns
+        x, threshold = X.T[columns], self.threshold.ravel()
+        np.copyto(x, -np.inf, where=missing_left[:, None] & np.isnan(x))
+        if len(X) >= _BLOCK:  # bytes are compared faster, with the same results
+            edges, threshold = self._ranks
+            x = np.stack([own.searchsorted(v) for own, v in zip(edges, x, strict=True)])
+            x = x.astype(threshold.dtype)
+        codes = [
+            (splits, goes_left, np.where(np.isnan(X[:, j]), _MISSING, X[:, j]).astype(np.intp))
+            for j, splits, goes_left in self._category_tables
+        ]
+        y = np.empty(len(X))
+        for start in range(0, len(X), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            left = x[:, rows].take(column_of, axis=0) <= threshold[:, None]  # False for NaN
+            for splits, goes_left, code in codes:
+                left[splits] = goes_left.take(code[rows], axis=1)
+            y[rows] = self._add_up(left)
+        return y
+
+    def _add_up(self, left):
+        """Add values of the leaves that rows reach by answers of shape (all splits, n)."""
+        masks = np.multiply(left.view(np.uint8), self.right_leaves.reshape(-1, 1), dtype=np.uint32)
+        out = np.bitwise_or.reduce(masks.reshape(*self.feature.shape, -1), axis=0)
+        # The lowest bit that is not set; its exponent in floating point is its place.
+        leaf = (~out & (out + np.uint32(1))).astype(np.float32).view(np.int32) >> 23
+        n_trees, n_leaves = self.value.shape
+        leaf += np.arange(n_trees, dtype=np.int32)[:, None] * n_leaves - 127
+        value = self.value.ravel().take(leaf)
+        value[0] += self.baseline
+        return value.cumsum(axis=0)[-1]  # in the order of the trees for any number of rows
+
+    @cached_property
+    def _columns(self):
+        """Columns that are compared, and where their missing values go; which a split compares."""
+        both = np.stack([self.feature.ravel(), self.missing_left.ravel()])
+        (columns, missing_left), column_of = np.unique(both, axis=1, return_inverse=True)
+        return columns, missing_left.astype(bool), column_of.ravel()
+
+    @cached_property
+    def _ranks(self):
+        """Thresholds of each column in order, and each split's rank among them."""
+        columns, _, column_of = self._columns
+        threshold = self.threshold.ravel()
+        edges = [np.unique(threshold[column_of == i]) for i in range(len(columns))]
+        ranks = np.empty(len(threshold), dtype=np.min_scalar_type(max(map(len, edges))))
+        for i, own in enumerate(edges):
+            ranks[column_of == i] = own.searchsorted(threshold[column_of == i])
+        return edges, ranks
+
+    @cached_property
+    def _category_tables(self):
+        """Columns of categories, their splits, and whether codes go left, (n_splits, 256)."""
+        codes, splits = np.arange(256), self.category_split
+        goes_left = (self.categories[:, codes // 32] >> (codes % 32).astype(np.uint32) & 1) == 1
+        goes_left[:, _MISSING] = self.missing_left.ravel()[splits]
+        columns = self.feature.ravel()[splits]
+        return [(j, splits[columns == j], goes_left[columns == j]) for j in np.unique(columns)]
+
+
+def _number_leaves(tree, is_split):
+    """Number a tree's leaves from right to left; the numbers, and masks for its splits.
+
+    A node comes before what is below it.
+    """
+    left, right = tree.left.tolist(), tree.right.tolist()
+    n_below, first = [1] * len(left), [0] * len(left)
+    splits = np.flatnonzero(is_split).tolist()
+    for node in reversed(splits):
+        n_below[node] = n_below[left[node]] + n_below[right[node]]
+    for node in splits:
+        first[right[node]] = first[node]
+        first[left[node]] = first[node] + n_below[right[node]]
+    masks = [((1 << n_below[right[node]]) - 1) << first[node] for node in splits]
+    return np.array(first)[~is_split], np.array(masks, dtype=np.uint32)
