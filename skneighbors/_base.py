@@ -35,24 +35,23 @@ from ._model import (
 )
 from ._plan import TABLE, Recipe, check_params
 from ._target import Target
-from ._utils.callbacks import CallbackSupportMixin, FitCallbacks
+from ._utils.callbacks import FitCallbacks
 from ._utils.checks import check_quantiles
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
-from ._utils.restoring import restored_on_failure
-from ._utils.sklearn_private import (
+from ._utils.parameters import (
     HasMethods,
-    Listed,
-    Options,
     StrOptions,
     check_argument,
-    check_sample_weight,
+    check_parameters_first,
+    check_params_of,
     counts_from,
-    fit_context,
     reals,
 )
+from ._utils.restoring import restored_on_failure
+from ._utils.sklearn_private import CallbackSupportMixin, check_sample_weight
 from ._utils.threads import at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from .nn._similarity import SIMILARITIES
@@ -89,7 +88,7 @@ class BaseNeighborRegressor(
 
     _parameter_constraints: dict = {
         "n_neighbors": [counts_from(1), None],
-        "similarity": [Listed(SIMILARITIES)],
+        "similarity": [StrOptions(SIMILARITIES)],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "trend": [StrOptions({"auto", "linear"}), None],
         "blend": [
@@ -114,7 +113,7 @@ class BaseNeighborRegressor(
         "n_jobs": [counts_from(1), counts_from(-(2**31), -1), None],
         "device": [str],
         "random_state": ["random_state"],
-        "verbose": [Options(int, {0, 1}), "boolean"],
+        "verbose": [counts_from(0, 1), "boolean"],
     }
     _target_class = Target
     _head_params = ("similarity", "softstep", "softstep_parameters")
@@ -161,7 +160,7 @@ class BaseNeighborRegressor(
         return super().set_params(**params)
 
     @restored_on_failure
-    @fit_context(prefer_skip_nested_validation=True)
+    @check_parameters_first
     def fit(
         self,
         X: ArrayLike,
@@ -284,6 +283,9 @@ class BaseNeighborRegressor(
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
         return check_params(self.get_params(deep=False))
+
+    def _validate_params(self):
+        check_params_of(self, self.get_params(deep=False))
 
     def _ask(self, X):
         """Find the model, X as it reads it, and how to search."""
@@ -854,11 +856,7 @@ class BaseNeighborRegressor(
         with _changing:
             model, queries, search = self._ask(X)
             y = model.target.check_more(y, len(queries.matrix))
-            weight = check_sample_weight(
-                sample_weight, y, dtype=np.float64, ensure_non_negative=True
-            )
-            if not weight.any():  # which old releases of scikit-learn let pass
-                raise ValueError("sample_weight must hold at least one positive number.")
+            weight = check_sample_weight(sample_weight, y)
             with at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)
         return self

@@ -12,7 +12,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._blend import count_affordable, fit_second_model, no_second_fit
+from ._blend import count_affordable, fit_blended, no_blend
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
@@ -110,7 +110,7 @@ def fit_model(
     make, split = _plan(params, tables, samples, random_state)
     plan = wanted = make(params)
     encoder, target, data = _scale(samples, target_class)
-    second = no_second_fit(torch.from_numpy(data[1][: plan.n_samples]))
+    second = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
         blend, n_iter = plan.params["blend"], plan.recipe.boosting_iter
         if isinstance(blend, str) and clock.is_limited:
@@ -119,7 +119,7 @@ def fit_model(
             recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
             plan = make(plan.params | {"recipe": recipe})
         with nullcontext() if isinstance(blend, str) else clock.stopped():
-            second = fit_second_model(
+            second = fit_blended(
                 blend, samples, metadata, target, split, n_iter, random_state, n_threads
             )
     data = LabelledRows.from_numpy(*data, device)
@@ -152,7 +152,7 @@ def _finish(samples, data, split, encoder, target, second, network, plan, histor
         second = second.weigh(history.best_before_refit.held_out)
     bank = _make_bank(network, history, data, plan, second)
     if plan.n_validation:
-        held_out = _measure_held_out(bank, data, history, split, second.held_out, plan)
+        held_out = _measure_held_out(bank, data, history, split, second.validation, plan)
         bank = replace(bank, held_out=held_out)
     model = Model(
         bank=bank.to(CPU),
@@ -301,10 +301,10 @@ def _make_bank(network, history, data, plan, second):
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
     X, y, weight, group = data.first(plan.n_samples)
     weights, blended, left_out = (
-        part.to(X.device) for part in (weights, second.rows, second.left_out)
+        part.to(X.device) for part in (weights, second.in_sample, second.out_of_fold)
     )
     bank = NeighborBank.build(
-        network, X, y, weight, weights, blended, second.model.share, group, left_out
+        network, X, y, weight, weights, blended, second.model.weight, group, left_out
     )
     some = slice(_N_CHECKED_ROWS)
     if not bank.predict(bank.z_n[some], blended[some], plan.n_neighbors).isfinite().all():

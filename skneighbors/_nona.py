@@ -9,7 +9,7 @@ from torch import nn
 
 from ._base import BaseNeighborRegressor
 from ._plan import Recipe
-from ._utils.sklearn_private import StrOptions
+from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike
 from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ._utils.blocks import count_batches
-from ._utils.sklearn_private import StrOptions, counts_from, reals
+from ._utils.parameters import StrOptions, check_params_of, counts_from, reals
 from .nn._embedder import ACTIVATIONS
 
 LEARNING_RATES = ("cycles", "constant")
@@ -311,7 +311,7 @@ def check_params(params):
         If the recipe or a width is not usable.
     """
     if params["recipe"] is not None:
-        params["recipe"]._validate_params()
+        check_params_of(params["recipe"], params["recipe"].get_params())
     sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())

@@ -9,7 +9,7 @@ from torch import nn
 
 from ._base import BaseNeighborRegressor
 from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN, Recipe
-from ._utils.sklearn_private import StrOptions
+from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike
 from .nn import SoftStepKNN
 from .nn._heads import RANK_SCALES

@@ -19,10 +19,10 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVR
+from skneighbors._blend.share import share_of_second
 
 from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting
-from skneighbors._blend.share import share_of_second
 from skneighbors._target import Target
 from skneighbors._training.validation import HeldOut
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
+from skneighbors._blend.flat_trees import SideBySide
 
 from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting, CategoryEncoder, FlatTrees
-from skneighbors._blend.flat_trees import SideBySide
 from skneighbors._blend.target_means import draw_folds
 
 N_LEVELS = np.array([0, 5, 0, 300])

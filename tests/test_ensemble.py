@@ -12,7 +12,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe, _fit
-from skneighbors._blend import NoSecondModel
+from skneighbors._blend import NoBlendedModel
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
@@ -65,7 +65,7 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     bank = dataclasses.replace(model._model.bank, blend_share=0.0)
     values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
     bank = dataclasses.replace(bank, values=values)
-    model._model = dataclasses.replace(model._model, bank=bank, second=NoSecondModel())
+    model._model = dataclasses.replace(model._model, bank=bank, second=NoBlendedModel())
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, CategoryEncoder, Trees, NoSecondModel
+from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
 from .._model import HeldOutQueries, HeldOutRows, NeighborBank
 
 _HELD_OUT = HeldOutRows, HeldOutQueries, type(None)
@@ -82,7 +82,7 @@ def check_model(model, plan):
     if model.target.ndim not in (1, 2) or (model.target.ndim == 1 and sizes["k"] != 1):
         raise ValueError("target.ndim does not fit")
     _check_reader(model.reader, model.encoder)
-    _check_second(model, sizes)
+    _check_blended(model, sizes)
 
 
 def _check_arrays(value, specs, sizes, prefix):
@@ -138,17 +138,17 @@ def _check_reader(reader, encoder):
         raise ValueError("reader.codes does not fit encoder.n_levels")
 
 
-def _check_second(model, sizes):
-    second = model.second
-    if not 0 <= second.share <= 1 or second.share != model.bank.blend_share:
-        raise ValueError("the share of the second model is out of range")
-    if isinstance(second, NoSecondModel):
+def _check_blended(model, sizes):
+    blended = model.second
+    if not 0 <= blended.weight <= 1 or blended.weight != model.bank.blend_share:
+        raise ValueError("the weight of the blended model is out of range")
+    if isinstance(blended, NoBlendedModel):
         return
-    if type(second.regressor) is not BaggedBoosting:
-        raise ValueError("the second model is none")
-    bags = second.regressor.bags
+    if type(blended.regressor) is not BaggedBoosting:
+        raise ValueError("the blended model is none")
+    bags = blended.regressor.bags
     if len(bags) != sizes["k"] or not all(bags):
-        raise ValueError("the second model has other targets")
+        raise ValueError("the blended model has other targets")
     for i, bag in enumerate(bag for own in bags for bag in own):
         _check_bag(bag, f"bags.{i}.", model.encoder.n_levels)
 

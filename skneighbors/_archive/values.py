@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, BoostedTrees, CategoryEncoder, Trees, NoSecondModel
+from .._blend import Bag, BaggedBoosting, BlendedBoosting, CategoryEncoder, NoBlendedModel, Trees
 from .._columns import FeatureEncoder, TableReader
 from .._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
 from .._plan import Plan, Recipe
@@ -20,7 +20,7 @@ KINDS = {
     for kind in (
         Bag,
         BaggedBoosting,
-        BoostedTrees,
+        BlendedBoosting,
         CategoryEncoder,
         FeatureEncoder,
         Trees,
@@ -28,7 +28,7 @@ KINDS = {
         HeldOutRows,
         Model,
         NeighborBank,
-        NoSecondModel,
+        NoBlendedModel,
         Plan,
         Recipe,
         SampleNumbering,

@@ -1,38 +1,35 @@
-"""The second model that is blended with the networks, and its share.
+"""The blended model, and its weight in predictions.
 
 ::
 
     target_means   categories as codes, means of the target and counts
-    boosting       bags of boosted trees of what a table's reader reads
-    given          what the user's regressor may be, and what its fit is handed
-    second_model   that, or a regressor of the user's: fitted, and what it predicts of rows left out
-    share          how much of a prediction is its
-    flat_trees     boosted trees as arrays, for a file
+    trees          boosted trees as arrays, and their predictions
+    growing        boosted trees fitted, by scikit-learn
+    boosting       bags of them, of what a table's reader reads
+    weight         of the blended model in predictions
+    blended        boosted trees or the user's regressor, fitted
+    given          what the user's regressor may be, and what its fit is given
+    fitting        a blended model fitted, and predictions of rows that it was not fitted to
 """
 
+from .blended import BlendedBoosting, NoBlendedModel, no_blend
 from .boosting import Bag, BaggedBoosting
-from .trees import Trees
+from .fitting import count_affordable, fit_blended
 from .given import check_blend, metadata_for_blend, metadata_router
-from .second_model import (
-    BoostedTrees,
-    NoSecondModel,
-    count_affordable,
-    fit_second_model,
-    no_second_fit,
-)
 from .target_means import CategoryEncoder
+from .trees import Trees
 
 __all__ = [
     "Bag",
     "BaggedBoosting",
-    "BoostedTrees",
+    "BlendedBoosting",
     "CategoryEncoder",
+    "NoBlendedModel",
     "Trees",
-    "NoSecondModel",
     "check_blend",
     "count_affordable",
-    "fit_second_model",
+    "fit_blended",
     "metadata_for_blend",
     "metadata_router",
-    "no_second_fit",
+    "no_blend",
 ]

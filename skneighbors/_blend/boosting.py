@@ -41,9 +41,7 @@ class Bag:
     def fit(cls, X, y, weight, groups, n_categories, n_iter, seed):
         """Fit; see :meth:`BaggedBoosting.fit`. `y` and `weight` have shape (n_samples,)."""
         random_state = np.random.RandomState(seed)
-        encoder, X = CategoryEncoder.fit_transform(
-            X, y, weight, groups, n_categories, random_state
-        )
+        encoder, X = CategoryEncoder.fit_transform(X, y, weight, groups, n_categories, random_state)
         trees = grow(
             np.where(np.isnan(X).all(axis=0), 0.0, X),  # which boosting does not take
             y,
@@ -108,9 +106,7 @@ class BaggedBoosting:
             (target, fold), seed = job
             rows = (folds != fold) | (n_bags == 1)  # a single group has no others
             relative = weight[rows] / weight[rows].mean()  # whatever all weigh
-            bag = Bag.fit(
-                X[rows], target[rows], relative, groups[rows], n_categories, n_iter, seed
-            )
+            bag = Bag.fit(X[rows], target[rows], relative, groups[rows], n_categories, n_iter, seed)
             return bag, bag.predict(X[folds == fold])
 
         fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), n_threads)

@@ -1,4 +1,4 @@
-"""The second model as a parameter: what it may be, and what it is handed of what `fit` is given."""
+"""The parameter `blend`: what it may be, and what of the arguments of `fit` it is given."""
 
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -22,19 +22,19 @@ _HOW = (
 
 
 class Metadata(NamedTuple):
-    """What a regressor's `fit` is handed beside X and y, by the names of its parameters."""
+    """What a regressor's `fit` is given beside X and y, by the names of its parameters."""
 
     by_sample: dict[str, Any]
     others: dict[str, Any]
 
     def take(self, samples):
         """Select what goes with some samples."""
-        own = {name: take_samples(values, samples) for name, values in self.by_sample.items()}
-        return {**own, **self.others}
+        taken = {name: take_samples(values, samples) for name, values in self.by_sample.items()}
+        return {**taken, **self.others}
 
 
-def is_own(blend):
-    """Whether a second model is an estimator of the user's."""
+def is_given(blend):
+    """Whether a blended model is an estimator of the user's."""
     return not (blend is None or isinstance(blend, str | type))
 
 
@@ -58,10 +58,10 @@ def check_blend(blend, has_table):
         raise TypeError(f"blend must be a regressor, not a class; got {blend!r}.")
     if isinstance(blend, str) and blend == "boosting" and not has_table:
         raise ValueError(
-            "blend='boosting' needs a table; with a feature_extractor, use None or a regressor "
-            "of your own."
+            "blend='boosting' needs a table; with a feature_extractor, use None or another "
+            "regressor."
         )
-    if is_own(blend) and not _is_regressor(blend):
+    if is_given(blend) and not _is_regressor(blend):
         raise ValueError(f"blend must be a regressor; got {show(blend)}.")
 
 
@@ -77,14 +77,14 @@ def _is_regressor(value):
 def metadata_router(estimator):
     """Routing of what `fit` is given: the estimator takes it itself, and so may its `blend`."""
     router = MetadataRouter(owner=type(estimator).__name__).add_self_request(estimator)
-    if is_own(estimator.blend):
+    if is_given(estimator.blend):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router.add(blend=estimator.blend, method_mapping=mapping)
     return router
 
 
 def metadata_for_blend(estimator, samples, groups, order):
-    """Find what the `blend` of an estimator is handed of what its `fit` is given.
+    """Find what the `blend` of an estimator is given of the arguments of its `fit`.
 
     With metadata routing what it requests, else weights alone. Weights of 1 are none.
 
@@ -108,7 +108,7 @@ def metadata_for_blend(estimator, samples, groups, order):
         what it neither requests nor declines.
     """
     blend, validation = estimator.blend, samples.validation
-    if not is_own(blend):
+    if not is_given(blend):
         return Metadata({}, {})
     counted = samples.sample_weight[samples.row_of >= 0]
     by_sample = {
@@ -127,7 +127,7 @@ def metadata_for_blend(estimator, samples, groups, order):
             "y_val": validation.y[:, 0] if samples.y.shape[1] == 1 else validation.y,
             "sample_weight_val": None if (validation.weight == 1).all() else validation.weight,
         }
-    given = {name for name, own in {**by_sample, **others}.items() if own is not None}
+    given = {name for name, values in {**by_sample, **others}.items() if values is not None}
     names = _route(estimator, given) if given else {}  # what routes nothing need not know how
     if "sample_weight" in given and not _takes_weights(blend, names):
         how = _HOW
@@ -140,7 +140,7 @@ def metadata_for_blend(estimator, samples, groups, order):
             f"blend must take sample_weight in fit, as it is given; {show(blend)} does not. {how}"
         )
     parts = (
-        {name: part[own] for name, own in names.items() if own in part}
+        {name: part[alias] for name, alias in names.items() if alias in part}
         for part in (by_sample, others)
     )
     return Metadata(*parts)
@@ -157,13 +157,13 @@ def _route(estimator, given):
         router = get_routing_for_object(estimator)
         return router.route_params(caller="fit", params={name: name for name in given}).blend.fit
     parameters = signature(estimator.blend.fit).parameters.values()
-    takes_any = any(own.kind is Parameter.VAR_KEYWORD for own in parameters)
-    takes_weights = takes_any or any(own.name == "sample_weight" for own in parameters)
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    takes_weights = takes_any or any(parameter.name == "sample_weight" for parameter in parameters)
     return {name: name for name in given & {"sample_weight"} if takes_weights}
 
 
 def _takes_weights(blend, names):
-    """Whether it gets them; with routing, a regressor in it does, or is told to do without."""
+    """Whether it gets them; with routing, a regressor in it does, or declines them."""
     if routing_is_enabled():
         return any(map(_names_weights, _innermost(blend)))
     return "sample_weight" in names
@@ -171,8 +171,8 @@ def _takes_weights(blend, names):
 
 def _innermost(regressor):
     """Regressors in a regressor that have none in them; or itself."""
-    inner = [own for own in regressor.get_params().values() if _is_regressor(own)]
-    return [own for part in inner for own in _innermost(part)] or [regressor]
+    inner = [value for value in regressor.get_params().values() if _is_regressor(value)]
+    return [innermost for part in inner for innermost in _innermost(part)] or [regressor]
 
 
 def _names_weights(regressor):
@@ -200,7 +200,7 @@ def name_origin(error, blend, samples, metadata):
     -------
     error : Exception
         The same, with a note, shown from Python 3.11 on. Where weights are what it cannot be
-        handed, a ValueError that says how they can.
+        given, a ValueError that says how they can.
     """
     name, text, routed = show(blend), str(error).replace("_", " "), routing_is_enabled()
     is_refusal = isinstance(error, ValueError | TypeError) and "sample weight" in text
@@ -211,8 +211,10 @@ def name_origin(error, blend, samples, metadata):
         )
     note = f"blend={name} failed on X and y as given."
     if np.isnan(samples.matrix).any() or (samples.reader and samples.reader.n_levels.any()):
-        note += " What it does not take, such as text or gaps, must be encoded in a pipeline."
+        note += (
+            " What it does not take, such as text or missing values, must be encoded in a pipeline."
+        )
     if not routed and samples.groups is not None and "groups" in text:
-        note += f" It was not handed groups. {_HOW}"
+        note += f" It was not given groups. {_HOW}"
     error.__notes__ = [*getattr(error, "__notes__", []), note]
     return error

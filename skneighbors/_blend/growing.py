@@ -86,14 +86,12 @@ def grow(X, y, weight, n_codes, random_state, **settings):
 def _grow_one_by_one(X, y, weight, random_state, max_iter, learning_rate, max_features):
     """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`."""
     edges = [_find_edges(x) for x in X.T]
-    ranks = [np.where(np.isnan(x), np.nan, own.searchsorted(x)) for own, x in zip(edges, X.T)]
-    ranks = np.stack(ranks, axis=1)
+    ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
+    ranks = np.where(np.isnan(X), np.nan, np.stack(ranks, axis=1))
     baseline = float(np.average(y, weights=weight))
     residual, trees = y - baseline, []
     for _ in range(max_iter):
-        tree = DecisionTreeRegressor(
-            max_features=max_features, random_state=random_state, **_SIZES
-        )
+        tree = DecisionTreeRegressor(max_features=max_features, random_state=random_state, **_SIZES)
         fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, weight)
         residual = residual - learning_rate * tree.predict(ranks)
         trees.append(_read_tree(tree.tree_, edges, learning_rate))

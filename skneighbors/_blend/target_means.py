@@ -6,15 +6,15 @@ import numpy as np
 
 from .._columns import number_groups
 
-# How many levels of a column histogram boosting can tell apart.
-_MAX_LEVELS = 254
-# Rows of the overall mean that a level's mean counts beside its own.
+# How many categories of a column histogram boosting can tell apart.
+_MAX_CODES = 254
+# Rows of the overall mean that a category's mean counts besides its rows.
 _N_PRIOR = 10
 _N_FOLDS = 10
 
 
 def draw_folds(groups, n_folds, random_state):
-    """Share groups among folds at random, whatever their names; as many folds as groups at most.
+    """Deal groups out to folds at random, whatever their names; at most as many folds as groups.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ class CategoryEncoder:
     """Makes of each column of categories three: codes, means of a target, and counts.
 
     Means are shrunk towards that of all rows, and those of training rows are of other rows: of
-    folds that a row is not in. Counts are logarithms of 1 + the levels' weight. Gaps and levels
-    that are unknown are one level.
+    folds that a row is not in. Counts are logarithms of 1 + the categories' weight. Missing and
+    unknown categories are one category.
 
     Attributes
     ----------
     n_categories : int ndarray of shape (n_features,)
         0 for a column of numbers.
     codes, means, counts : ndarray of shape (sum of n_categories + 1,)
-        Of the levels of all columns of categories, gaps last in each. A code is NaN for gaps,
-        and for all but the 254 heaviest levels of a column. Of levels of the same weight all or
-        none have one: the reader numbers these by their targets, which a choice would tell.
+        Of the categories of all columns, missing ones last in each. A code is NaN for missing
+        ones, and for all but those of the 254 largest weights. Of categories of the same weight
+        all or none have one: the reader numbers these by their targets, which a choice would tell.
     """
 
     n_categories: np.ndarray
@@ -74,19 +74,22 @@ class CategoryEncoder:
         encoded : ndarray of shape (n_samples, n_encoded)
             Codes, numbers, means, counts.
         """
-        place, size = _find_levels(X, n_categories), int((n_categories[n_categories > 0] + 1).sum())
+        place, size = (
+            _find_categories(X, n_categories),
+            int((n_categories[n_categories > 0] + 1).sum()),
+        )
         folds = draw_folds(groups, _N_FOLDS, random_state)
         n_folds = folds.max() + 1
         prior = np.average(y, weights=weight)
         totals, sums = (np.zeros((n_folds, size)) for _ in range(2))
-        for own in place.T:
-            np.add.at(totals, (folds, own), weight)
-            np.add.at(sums, (folds, own), weight * y)
+        for column in place.T:
+            np.add.at(totals, (folds, column), weight)
+            np.add.at(sums, (folds, column), weight * y)
         total, total_sum = totals.sum(0), sums.sum(0)
         others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
         means = others[folds[:, None], place]
         starts = np.cumsum(n_categories[n_categories > 0] + 1)[:-1]
-        codes = [_keep_heaviest(own) for own in np.split(total, starts)] if size else [total]
+        codes = [_number_heaviest(part) for part in np.split(total, starts)] if size else [total]
         encoder = cls(
             n_categories,
             np.concatenate(codes),
@@ -94,11 +97,6 @@ class CategoryEncoder:
             np.log1p(total),
         )
         return encoder, encoder._arrange(X, place, means)
-
-    @property
-    def n_outputs(self):
-        """Number of columns of what it makes."""
-        return len(self.n_categories) + 2 * int((self.n_categories > 0).sum())
 
     def transform(self, X):
         """Encode, to (n_samples, n_encoded).
@@ -111,7 +109,7 @@ class CategoryEncoder:
         -------
         encoded : ndarray of shape (n_samples, n_encoded)
         """
-        place = _find_levels(X, self.n_categories)
+        place = _find_categories(X, self.n_categories)
         return self._arrange(X, place, self.means[place])
 
     def _arrange(self, X, place, means):
@@ -119,17 +117,17 @@ class CategoryEncoder:
         return np.concatenate(parts, axis=1)
 
 
-def _find_levels(X, n_categories):
-    """Places of levels among those of all columns, to (n_samples, n_categories)."""
+def _find_categories(X, n_categories):
+    """Places of categories among those of all columns, to (n_samples, n_categories)."""
     n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]
     starts = np.cumsum(n_categories + 1) - n_categories - 1
     return np.where(np.isnan(X), n_categories, X).astype(np.int64) + starts
 
 
-def _keep_heaviest(totals):
-    """Codes of the levels that boosting can tell apart, NaN for others; gaps are the last."""
+def _number_heaviest(totals):
+    """Codes of categories that boosting can tell apart, NaN for others; missing ones are last."""
     kept = totals > 0
     kept[-1] = False
-    if kept.sum() > _MAX_LEVELS:
-        kept &= totals > np.sort(totals[:-1])[-_MAX_LEVELS - 1]
+    if kept.sum() > _MAX_CODES:
+        kept &= totals > np.sort(totals[:-1])[-_MAX_CODES - 1]
     return np.where(kept, np.cumsum(kept) - 1.0, np.nan)

@@ -111,7 +111,7 @@ class Trees:
         np.copyto(x, -np.inf, where=missing_left[:, None] & np.isnan(x))
         if len(X) >= _BLOCK:  # bytes are compared faster, with the same results
             edges, threshold = self._ranks
-            x = np.stack([own.searchsorted(v) for own, v in zip(edges, x, strict=True)])
+            x = np.stack([part.searchsorted(v) for part, v in zip(edges, x, strict=True)])
             x = x.astype(threshold.dtype)
         codes = [
             (splits, goes_left, np.where(np.isnan(X[:, j]), _MISSING, X[:, j]).astype(np.intp))
@@ -152,8 +152,8 @@ class Trees:
         threshold = self.threshold.ravel()
         edges = [np.unique(threshold[column_of == i]) for i in range(len(columns))]
         ranks = np.empty(len(threshold), dtype=np.min_scalar_type(max(map(len, edges))))
-        for i, own in enumerate(edges):
-            ranks[column_of == i] = own.searchsorted(threshold[column_of == i])
+        for i, part in enumerate(edges):
+            ranks[column_of == i] = part.searchsorted(threshold[column_of == i])
         return edges, ranks
 
     @cached_property
@@ -167,7 +167,7 @@ class Trees:
 
 
 def _number_leaves(tree, is_split):
-    """Number a tree's leaves from right to left; the numbers, and masks for its splits.
+    """Give numbers to a tree's leaves, from right to left, and masks to its splits.
 
     A node comes before what is below it.
     """

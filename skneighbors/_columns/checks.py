@@ -66,11 +66,7 @@ def check_training_data(estimator, X, y, sample_weight, target):
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     y = target.check(y)
     check_consistent_length(matrix, y)
-    sample_weight = check_sample_weight(
-        sample_weight, matrix, dtype=np.float64, ensure_non_negative=True
-    )
-    if not sample_weight.any():
-        raise ValueError("sample_weight must have a positive entry; all weights are zero.")
+    sample_weight = check_sample_weight(sample_weight, matrix)
     check_total_weight(sample_weight)
     if reader is not None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
@@ -154,9 +150,7 @@ def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sa
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
     with _naming("sample_weight_val"):
-        weight = check_sample_weight(
-            sample_weight_val, read, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = check_sample_weight(sample_weight_val, read)
         check_total_weight(weight)
     if y_val.shape[1] != y.shape[1]:
         raise ValueError(

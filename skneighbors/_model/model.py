@@ -51,7 +51,7 @@ class Model:
         None, and no encoder, if a feature extractor takes X as it is.
     encoder : FeatureEncoder or None
     target : Target
-    second : GivenModel or NoSecondModel
+    second : BlendedRegressor or NoBlendedModel
         The second model, which is blended in.
     x_shape : tuple
         Of a row as read.

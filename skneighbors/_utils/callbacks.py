@@ -2,16 +2,6 @@
 
 from .sklearn_private import CALLBACKS
 
-try:
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: this version of scikit-learn knows no callbacks."""
-
-
-__all__ = ["CallbackSupportMixin", "FitCallbacks"]
-
 
 class FitCallbacks:
     """An estimator's callbacks in one fit: a task, whose subtasks are the epochs.
@@ -27,7 +17,7 @@ class FitCallbacks:
 
     def __init__(self, estimator=None, X=None, y=None, sample_weight=None):
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        self._told = dict(estimator=estimator, X=X, y=y, metadata=metadata)
+        self._given = dict(estimator=estimator, X=X, y=y, metadata=metadata)
         self._estimator = estimator
         self._fit = self._epoch = None
 
@@ -35,13 +25,13 @@ class FitCallbacks:
         """Begin the fit, of at most so many epochs."""
         if hasattr(self._estimator, CALLBACKS):
             self._fit = self._estimator._init_callback_context(max_subtasks=n_epochs)
-            self._fit.call_on_fit_task_begin(**self._told)
+            self._fit.call_on_fit_task_begin(**self._given)
 
     def begin_epoch(self, name):
         """Begin a task of this name."""
         if self._fit is not None:
             self._epoch = self._fit.subcontext(task_name=name)
-            self._epoch.call_on_fit_task_begin(**self._told)
+            self._epoch.call_on_fit_task_begin(**self._given)
 
     def end_epoch(self, curves, fitted):
         """End the task.
@@ -49,7 +39,7 @@ class FitCallbacks:
         Parameters
         ----------
         curves : dict
-            Attributes that tell of all epochs so far; the estimator gets them at once.
+            Attributes of all epochs so far; the estimator gets them at once.
         fitted : callable
             Returns all attributes that the fit would leave if it ended here.
 
@@ -61,9 +51,9 @@ class FitCallbacks:
         if self._fit is None:
             return False
         vars(self._estimator).update(curves)
-        return self._epoch.call_on_fit_task_end(**self._told, reconstruction_attributes=fitted)
+        return self._epoch.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
 
     def end(self):
         """End the fit, all attributes of which are there."""
         if self._fit is not None:
-            self._fit.call_on_fit_task_end(**self._told, reconstruction_attributes={})
+            self._fit.call_on_fit_task_end(**self._given, reconstruction_attributes={})

@@ -1,44 +1,38 @@
 """What is private in scikit-learn, gathered here, where a new version may break it."""
 
-from collections.abc import Callable
 from inspect import unwrap
-from numbers import Integral, Real
-from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    Options,
-    StrOptions,
-    validate_parameter_constraints,
-)
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import check_array, check_consistent_length, check_non_negative
+
+try:  # from scikit-learn 1.9 on
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    CallbackSupportMixin._init_callback_context  # noqa: B018
+except (AttributeError, ImportError):
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: this version of scikit-learn knows no callbacks."""
+
+    def with_callbacks(method):
+        """Leave a method as it is."""
+        return method
+
 
 __all__ = [
     "CALLBACKS",
     "OUTPUT_CONFIG",
-    "HasMethods",
-    "Listed",
-    "Options",
-    "StrOptions",
-    "read_boosting",
-    "check_argument",
+    "CallbackSupportMixin",
     "check_sample_weight",
-    "counts_from",
-    "fit_context",
     "fit_unlogged",
-    "reals",
+    "read_boosting",
     "take_samples",
+    "with_callbacks",
 ]
 
-# Attributes of an estimator's own: what `set_callbacks` and `set_output` leave.
+# Attributes that `set_callbacks` and `set_output` leave; without them nothing was set.
 CALLBACKS, OUTPUT_CONFIG = "_skl_callbacks", "_sklearn_output_config"
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def take_samples(X, samples):
@@ -46,12 +40,26 @@ def take_samples(X, samples):
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame) and not frame.implementation.is_pandas():
         return frame[samples].to_native()
-    return _safe_indexing(nw.to_native(X, pass_through=True), samples)
+    X = nw.to_native(X, pass_through=True)
+    if hasattr(X, "iloc"):
+        return X.take(samples)
+    return X[samples] if hasattr(X, "shape") else [X[i] for i in samples]
 
 
-def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
-    """Make a decorator that checks the parameters first, and leaves a method its type."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+def check_sample_weight(sample_weight, X):
+    """Check weights of the samples of X, at least one of them positive; None is 1 for each."""
+    if sample_weight is None or np.isscalar(sample_weight):
+        sample_weight = np.full(len(X), 1.0 if sample_weight is None else sample_weight)
+    sample_weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if sample_weight.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D; it has {sample_weight.ndim} dimensions.")
+    check_consistent_length(X, sample_weight)
+    check_non_negative(sample_weight, "`sample_weight`")
+    if not sample_weight.any():
+        raise ValueError("sample_weight must have a positive entry; all weights are zero.")
+    return sample_weight
 
 
 def fit_unlogged(kind, estimator, *data):
@@ -94,37 +102,3 @@ def read_boosting(boosting):
         categories[is_category] = sets[nodes["bitset_idx"][is_category]]
         trees.append(own | dict(is_category=is_category, categories=categories))
     return float(boosting._baseline_prediction.ravel()[0]), trees
-
-
-class _NumberRange(Interval):
-    """Interval of numbers, of which True and False are none."""
-
-    def is_satisfied_by(self, val):
-        return not isinstance(val, bool) and super().is_satisfied_by(val)
-
-
-class Listed(StrOptions):
-    """Constraint of a parameter that names an entry of a dict, as it is when it is checked."""
-
-    def __init__(self, entries):
-        self._entries = entries
-        super().__init__(set(entries))
-
-    def is_satisfied_by(self, val):
-        self.options = set(self._entries)
-        return super().is_satisfied_by(val)
-
-
-def check_argument(caller, name, value, allowed):
-    """Check an argument as scikit-learn checks parameters, by a list of constraints."""
-    validate_parameter_constraints({name: allowed}, {name: value}, caller_name=caller)
-
-
-def counts_from(low, high=2**31 - 1):
-    """Constraint of a parameter that counts, both ends allowed."""
-    return _NumberRange(Integral, low, high, closed="both")
-
-
-def reals(low, high, closed):
-    """Constraint of a parameter that is a number."""
-    return _NumberRange(Real, low, high, closed=closed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from .._utils.sklearn_private import StrOptions, check_argument
+from .._utils.parameters import StrOptions, check_argument
 from ._common import check_plottable, make_axes, select_target
 
 if TYPE_CHECKING:

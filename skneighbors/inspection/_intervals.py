@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import check_argument, counts_from
+from .._utils.parameters import check_argument, counts_from
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target, type_name
 
 if TYPE_CHECKING:

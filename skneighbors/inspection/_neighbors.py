@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import check_argument, counts_from
+from .._utils.parameters import check_argument, counts_from
 from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._utils.checks import check_int
-from .._utils.sklearn_private import check_argument, counts_from, take_samples
+from .._utils.parameters import check_argument, counts_from
+from .._utils.sklearn_private import take_samples
 from ..nn._stack import take_member
 from ._common import BLUE, ORANGE, check_plottable, make_axes
 

@@ -1,0 +1,153 @@
+"""The blended model: boosted trees, or a regressor of the user's, fitted."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import indexable
+
+from .._utils.sklearn_private import take_samples
+from .._utils.threads import one_openmp_thread
+from .weight import weight_of_blended
+
+# So many are predicted faster by one thread, if other work has the cores.
+_FEW_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class BlendedRegressor:
+    """A fitted regressor of the user's, of X and y as given.
+
+    Attributes
+    ----------
+    regressor : estimator
+    weight : float
+        Its weight in predictions, in [0, 1].
+    """
+
+    regressor: BaseEstimator
+    weight: float = 0.0
+    takes_matrix = False
+
+    def predict(self, X, matrix, target):
+        """Predict, standardized.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As given.
+        matrix : ndarray of shape (n_samples, n_features)
+            X as a :class:`TableReader` reads it.
+        target : Target
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_targets)
+        """
+        # A copy: the user's may write in place.
+        X = take_samples(*indexable(X), np.arange(len(matrix)))
+        with one_openmp_thread() if len(matrix) <= _FEW_ROWS else nullcontext():
+            return target.transform(predict(self.regressor, X, len(matrix), len(target.mean)))
+
+
+class BlendedBoosting(BlendedRegressor):
+    """Bags of boosted trees of X as read, for standardized targets."""
+
+    takes_matrix = True
+
+    def predict(self, X, matrix, target):
+        """Predict, standardized; see :class:`BlendedRegressor`."""
+        return self.regressor.predict(matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class NoBlendedModel:
+    """None: it predicts 0, with weight 0."""
+
+    regressor = None
+    weight = 0.0
+    takes_matrix = True
+
+    def predict(self, X, matrix, target):
+        """Predict, standardized; see :class:`BlendedRegressor`."""
+        return np.zeros((len(matrix), len(target.mean)))
+
+
+class BlendFit(NamedTuple):
+    """A blended model and what it predicts, standardized.
+
+    Attributes
+    ----------
+    model : BlendedRegressor or NoBlendedModel
+    in_sample : Tensor of shape (n_rows, n_targets)
+        Of the rows that it was fitted to.
+    out_of_fold : Tensor of shape (n_rows, n_targets)
+        Of the same rows by bags that were not fitted to them, if there are bags.
+    validation : Tensor of shape (m, n, n_targets)
+        Of each member's validation rows, by what was not fitted to them.
+    """
+
+    model: object
+    in_sample: torch.Tensor
+    out_of_fold: torch.Tensor
+    validation: torch.Tensor
+
+    @classmethod
+    def of(cls, model, *predictions):
+        """Of predictions in NumPy's arrays."""
+        return cls(model, *map(torch.from_numpy, predictions))
+
+    def weigh(self, validation):
+        """Give the model its weight, for what the members predict, or put none in its place."""
+        weight = weight_of_blended(validation, self.validation)
+        if not weight:
+            return no_blend(self.in_sample)
+        return self._replace(model=replace(self.model, weight=weight))
+
+
+def no_blend(y):
+    """None, for targets of this shape (n_rows, n_targets)."""
+    return BlendFit(NoBlendedModel(), *[torch.zeros_like(y)] * 3)
+
+
+def predict(regressor, X, n_samples, n_targets):
+    """Predict, to float64 (n_samples, n_targets); see :func:`as_columns`."""
+    return as_columns(regressor.predict(X), n_samples, n_targets)
+
+
+def as_columns(y, n_samples, n_targets):
+    """Arrange a regressor's predictions as (n_samples, n_targets).
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples, n_targets); (n_samples,) if there is one target
+    n_samples, n_targets : int
+
+    Returns
+    -------
+    y : float64 ndarray of shape (n_samples, n_targets)
+
+    Raises
+    ------
+    ValueError
+        If they have another shape, or are no finite numbers.
+    """
+    values = np.asarray(y)
+    shape = values.shape
+    if shape != (n_samples, n_targets) and not (n_targets == 1 and shape == (n_samples,)):
+        raise ValueError(
+            f"blend predicts an array of shape {shape} for {n_samples} samples of {n_targets} "
+            f"{'target' if n_targets == 1 else 'targets'}."
+        )
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"blend predicts what are no numbers, of dtype {values.dtype}.")
+    try:
+        values = values.astype(np.float64).reshape(n_samples, n_targets)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"blend predicts what are no numbers: {error}") from error
+    if np.ma.is_masked(y) or not np.isfinite(values).all():
+        raise ValueError("blend predicts NaN or infinity.")
+    return values

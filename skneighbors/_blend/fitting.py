@@ -1,0 +1,214 @@
+"""The blended model fitted, and what it predicts of rows that it was not fitted to."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.multioutput import MultiOutputRegressor
+
+from .._utils.random import MAX_SEED
+from .._utils.sklearn_private import take_samples
+from .blended import BlendedBoosting, BlendedRegressor, BlendFit, as_columns, predict
+from .boosting import BaggedBoosting
+from .given import name_origin, tags_of
+
+
+class OnePerTarget(MultiOutputRegressor):
+    """Clones of a regressor, one for each target; their `fit` is handed whatever this one is."""
+
+    def fit(self, X, y, **metadata):
+        """Fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples, n_targets)
+        **metadata : dict
+
+        Returns
+        -------
+        self : object
+        """
+        self.estimators_ = [clone(self.estimator) for _ in y.T]
+        for estimator, target in zip(self.estimators_, y.T, strict=True):
+            estimator.fit(X, target, **metadata)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def predict(self, X):
+        """Predict.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_targets)
+        """
+        parts = [estimator.predict(X) for estimator in self.estimators_]
+        return np.hstack([as_columns(part, len(part), 1) for part in parts])
+
+
+def count_affordable(n_iter, samples, target, seconds, n_threads):
+    """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
+    y, weight = target.transform(samples.y[samples.rows]), samples.weight
+    if samples.order is not None:  # they are fitted twice
+        seconds /= 2
+    X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
+    return BaggedBoosting.count_affordable(X, y, weight, n_categories, n_iter, seconds, n_threads)
+
+
+def fit_blended(blend, samples, metadata, target, split, n_iter, random_state, n_threads):
+    """Fit a blended model to all samples, and predict rows by what was not fitted to them.
+
+    Parameters
+    ----------
+    blend : "boosting" or estimator
+    samples : TrainingSamples
+    metadata : Metadata
+        What an estimator is handed, beside X and y.
+    target : Target
+    split : EnsembleSplit
+    n_iter : int
+        Iterations of boosted trees.
+    random_state : RandomState
+    n_threads : int
+
+    Returns
+    -------
+    fit : BlendFit
+
+    Raises
+    ------
+    ValueError
+        If it predicts what are no numbers, or not as many as asked for. What an estimator
+        raises itself is raised with a note.
+    """
+    if isinstance(blend, str):
+        return _fit_boosting(samples, target, split, n_iter, random_state, n_threads)
+    try:
+        return _fit_given(_seed(blend, random_state), samples, metadata, target, split)
+    except Exception as error:
+        named = name_origin(error, blend, samples, metadata)
+        if named is error:
+            raise
+        raise named from error
+
+
+def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
+    """Bags of boosted trees; see :func:`fit_blended`."""
+    X, validation = samples.matrix[samples.rows], samples.validation
+    y, groups = target.transform(samples.y[samples.rows]), samples.row_groups
+
+    def fit(rows):
+        return BaggedBoosting.fit(
+            X[rows],
+            y[rows],
+            samples.weight[rows],
+            None if groups is None else groups[rows],
+            samples.reader.n_levels,
+            n_iter,
+            random_state,
+            n_threads,
+        )
+
+    fitted, out_of_fold = fit(slice(None))
+    model = BlendedBoosting(fitted)
+    if validation is not None:
+        predicted = model.predict(validation.X, validation.matrix, target)[None]
+    elif samples.order is not None:  # bags have seen rows as late
+        earlier, _ = fit(split.train[0].numpy())
+        predicted = np.stack([earlier.predict(X[rows]) for rows in split.validation.numpy()])
+    else:
+        predicted = out_of_fold[split.validation.numpy()]
+    return BlendFit.of(model, model.predict(None, X, target), out_of_fold, predicted)
+
+
+def _fit_given(regressor, samples, metadata, target, split):
+    """Fit a regressor of the user's, and clones; see :func:`fit_blended`."""
+    rows, validation = samples.rows, samples.validation
+    fitter = Fitter(regressor, samples.X, samples.y, metadata, samples.row_of)
+    model = BlendedRegressor(fitter.fit(np.arange(len(rows))))
+    in_sample = model.predict(take_samples(samples.X, rows), samples.matrix[rows], target)
+    if validation is None:
+        predicted = target.transform(fitter.predict_validation(split))
+    else:
+        predicted = model.predict(validation.X, validation.matrix, target)[None]
+    return BlendFit.of(model, in_sample, in_sample, predicted)
+
+
+def _seed(regressor, random_state):
+    """Clone that draws what NumPy's global generator would else give from `random_state`."""
+    regressor = clone(regressor)
+    unseeded = [
+        name
+        for name, value in sorted(regressor.get_params().items())
+        if value is None and f"__{name}".endswith("__random_state")
+    ]
+    if unseeded:
+        regressor.set_params(**{name: random_state.randint(MAX_SEED) for name in unseeded})
+    return regressor
+
+
+class Fitter:
+    """Fits a regressor to parts of the training samples.
+
+    Parameters
+    ----------
+    regressor : estimator
+    X : array-like of shape (n_samples, n_features)
+        What the regressor takes.
+    y : ndarray of shape (n_samples, n_targets)
+    metadata : Metadata
+        What else it is handed.
+    row_of : int ndarray of shape (n_samples,)
+        Rows that a split is of; -1 for samples without weight.
+    """
+
+    def __init__(self, regressor, X, y, metadata, row_of):
+        tags, self._n_targets = tags_of(regressor), y.shape[1]
+        if self._n_targets == 1:
+            y = y.ravel()
+        elif tags is None or not tags.target_tags.multi_output:
+            regressor = OnePerTarget(regressor)
+        self._regressor, self._X, self._y, self._row_of = regressor, X, y, row_of
+        self._metadata = metadata
+
+    def fit(self, rows):
+        """Fit to the samples of some rows.
+
+        Parameters
+        ----------
+        rows : int ndarray
+
+        Returns
+        -------
+        fitted : estimator
+        """
+        samples = np.flatnonzero(np.isin(self._row_of, rows))
+        regressor = clone(self._regressor)
+        X, y = take_samples(self._X, samples), self._y[samples]
+        regressor.fit(X, y, **self._metadata.take(samples))
+        return regressor
+
+    def predict_validation(self, split):
+        """Fit and predict as the split of each of m members says.
+
+        Parameters
+        ----------
+        split : EnsembleSplit
+
+        Returns
+        -------
+        predictions : ndarray of shape (m, n_validation, n_targets)
+        """
+        _, first = np.unique(self._row_of, return_index=True)
+        first = first[-(self._row_of.max() + 1) :]  # samples of the rows, without that of -1
+        predictions, train = [], None
+        for rows, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
+            if train is None or not np.array_equal(rows, train):  # members may share it
+                fitted, train = self.fit(rows), rows
+            X = take_samples(self._X, first[validation])
+            predictions.append(predict(fitted, X, len(validation), self._n_targets))
+        return np.stack(predictions)
