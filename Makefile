@@ -32,7 +32,7 @@ FAST = -m "not slow" tests
 # What depends most on which release of other libraries there is.
 BESIDE_OTHERS = -m "not slow" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
-.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-oldest-quick test-newest lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $${DATA:+--data="$$DATA"} $${TARGET:+--target="$$TARGET"}
@@ -102,6 +102,14 @@ test-newest:
 	.venv-newest/$(PROGRAMS)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[tests]"
 	$(call PYTEST,.venv-newest) $(TESTED)
 
+# The fast tests with the newest pre-releases of what skneighbors builds on.
+test-next:
+	rm -rf .venv-next
+	$(PYTHON) -m venv .venv-next
+	.venv-next/$(PROGRAMS)/python -m pip install --quiet --editable ".[tests]"
+	.venv-next/$(PROGRAMS)/python -m pip install --quiet --upgrade --pre scikit-learn torch narwhals
+	$(call PYTEST,.venv-next) $(FAST)
+
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -128,7 +136,7 @@ wheel-check: $(VENV)/installed-build
 	cd .venv-wheel && $(PROGRAMS)/python ../benchmarks/wheel_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
+	rm -rf .venv .venv-oldest .venv-newest .venv-next .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)

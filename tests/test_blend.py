@@ -19,10 +19,10 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVR
-from skneighbors._blend.share import share_of_second
 
 from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting
+from skneighbors._blend.weight import weight_of_blended
 from skneighbors._target import Target
 from skneighbors._training.validation import HeldOut
 
@@ -54,7 +54,7 @@ def held_out_of(y, y_hat, weight):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_share_is_a_standard_error_below_the_best(weighted, n_targets):
+def test_the_weight_is_a_standard_error_below_the_best(weighted, n_targets):
     rng = np.random.RandomState(0)
     y, noise, second_noise = rng.normal(size=(3, 2, 40, n_targets))
     weight = rng.randint(1, 4, size=(2, 40)) if weighted else np.ones((2, 40))
@@ -73,25 +73,25 @@ def test_the_share_is_a_standard_error_below_the_best(weighted, n_targets):
         expected = max(0, best - np.sqrt(meat) / bread)
         parts = [torch.tensor(part, dtype=torch.float64) for part in (y, y_hat, weight, second)]
         held_out = held_out_of(parts[0], parts[1], parts[2] if weighted else None)
-        assert_allclose(share_of_second(held_out, parts[3]), expected, atol=1e-6)
+        assert_allclose(weight_of_blended(held_out, parts[3]), expected, atol=1e-6)
 
 
-def test_shares_at_the_ends():
+def test_weights_at_the_ends():
     y = torch.linspace(0, 1, 9).view(1, 9, 1)
-    assert share_of_second(held_out_of(y, y, None), y + 1) == 0
-    assert share_of_second(held_out_of(y, y + 1, None), y) == 1
-    assert share_of_second(held_out_of(y, y + 1, None), y + 1) == 0
+    assert weight_of_blended(held_out_of(y, y, None), y + 1) == 0
+    assert weight_of_blended(held_out_of(y, y + 1, None), y) == 1
+    assert weight_of_blended(held_out_of(y, y + 1, None), y + 1) == 0
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 50.0])
-def test_the_share_does_not_depend_on_what_all_rows_weigh(size):
+def test_the_weight_of_the_blend_does_not_depend_on_what_all_rows_weigh(size):
     rng = np.random.RandomState(0)
     y, y_hat, second = (torch.tensor(part) for part in rng.normal(size=(3, 1, 30, 1)))
     for weight in (None, torch.tensor(rng.randint(1, 4, size=(1, 30)))):
         heavy = size * (torch.ones(1, 30).double() if weight is None else weight)
         assert_allclose(
-            share_of_second(held_out_of(y, y_hat, heavy), second),
-            share_of_second(held_out_of(y, y_hat, weight), second),
+            weight_of_blended(held_out_of(y, y_hat, heavy), second),
+            weight_of_blended(held_out_of(y, y_hat, weight), second),
         )
 
 
@@ -103,7 +103,7 @@ def test_the_share_does_not_depend_on_what_all_rows_weigh(size):
         TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
     ],
 )
-def test_the_prediction_is_the_mean_by_shares(estimator_class, data, blend):
+def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
     X, X_test, y, y_test = data
     model = estimator_class(trend="auto", blend=blend, **QUICK).fit(X, y)
     share = model.blend_share_
@@ -124,7 +124,7 @@ def test_the_prediction_is_the_mean_by_shares(estimator_class, data, blend):
 
 
 @pytest.mark.slow
-def test_what_does_not_help_gets_no_share(estimator_class, data):
+def test_what_does_not_help_gets_no_weight(estimator_class, data):
     X, X_test, y, _ = data
     model = estimator_class(
         trend="auto", blend=KNeighborsRegressor(150), max_iter=80, random_state=0
@@ -142,7 +142,7 @@ def test_smooth_targets_are_left_to_the_networks():
     assert model.blend_share_ < 0.1
 
 
-def test_auto_is_boosting_where_rows_are_held_out(data):
+def test_auto_is_boosting_where_there_are_validation_rows(data):
     X, _, y, _ = data
     assert NONARegressor(**QUICK).fit(X, y).plan_.blended
     assert not NONARegressor(**QUICK).fit(X[:99], y[:99]).plan_.blended
@@ -229,7 +229,7 @@ def test_a_column_missing_from_the_rows_of_one_fit(data):
     assert np.isfinite(model.predict(X[:9])).all()
 
 
-def test_more_levels_than_boosting_takes():
+def test_more_categories_than_boosting_takes():
     rng = np.random.RandomState(0)
     level = np.concatenate([np.repeat(np.arange(20), 40), np.arange(20, 520)])
     y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
@@ -240,7 +240,7 @@ def test_more_levels_than_boosting_takes():
 
 
 @pytest.mark.slow
-def test_which_levels_boosting_knows_says_nothing_of_their_targets():
+def test_which_categories_boosting_knows_says_nothing_of_their_targets():
     rng = np.random.RandomState(0)
     store = np.repeat([f"store {i}" for i in range(400)], 10)  # all of one weight
     y = np.repeat(rng.normal(size=400), 10) + rng.normal(size=4000)

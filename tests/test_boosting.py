@@ -1,22 +1,22 @@
-"""Bags of boosted trees, and the means of targets that they are told of categories."""
+"""Bags of boosted trees, and the means of targets that they are given of categories."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
-from skneighbors._blend.flat_trees import SideBySide
 
-from skneighbors import NONARegressor
-from skneighbors._blend import BaggedBoosting, CategoryEncoder, FlatTrees
+from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
+from skneighbors._blend.growing import TreeNodes
 from skneighbors._blend.target_means import draw_folds
+from skneighbors._utils.sklearn_private import read_boosting
 
-N_LEVELS = np.array([0, 5, 0, 300])
+N_CATEGORIES = np.array([0, 5, 0, 300])
 N_PRIOR = 10
 
 
 @pytest.fixture(scope="module")
 def table():
-    """Numbers, few levels and many, gaps in all; y depends on each."""
+    """Numbers, few categories and many, missing values in all; y depends on each."""
     rng = np.random.RandomState(0)
     n = 600
     X = np.column_stack([rng.normal(size=n), rng.randint(5, size=n), rng.normal(size=n)])
@@ -27,10 +27,10 @@ def table():
     return X, (y - y.mean()) / y.std(), rng.randint(1, 4, size=n).astype(float)
 
 
-def fit(X, y, weight=None, groups=None, n_levels=N_LEVELS, seed=0, n_iter=100, **kwargs):
+def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_iter=20, **kwargs):
     weight, y = np.ones(len(X)) if weight is None else weight, y.reshape(len(X), -1)
     random_state = np.random.RandomState(seed)
-    return BaggedBoosting.fit(X, y, weight, groups, n_levels, n_iter, random_state, **kwargs)
+    return BaggedBoosting.fit(X, y, weight, groups, n_categories, n_iter, random_state, **kwargs)
 
 
 def mean_of(y, weight, prior):
@@ -41,7 +41,7 @@ def test_means_of_training_rows_are_of_other_folds(table):
     X, y, weight = table
     groups = np.arange(len(X)) // 3
     encoder, encoded = CategoryEncoder.fit_transform(
-        X, y, weight, groups, N_LEVELS, np.random.RandomState(5)
+        X, y, weight, groups, N_CATEGORIES, np.random.RandomState(5)
     )
     folds, prior = draw_folds(groups, 10, np.random.RandomState(5)), np.average(y, weights=weight)
     now = encoder.transform(X)
@@ -54,13 +54,13 @@ def test_means_of_training_rows_are_of_other_folds(table):
             assert_allclose(now[row, 4 + i], mean_of(y[same], weight[same], prior))
             assert_allclose(now[row, 6 + i], np.log(1 + weight[same].sum()))
     assert_array_equal(encoded[:, [0, 1, 2, 3, 6, 7]], now[:, [0, 1, 2, 3, 6, 7]])
-    # Codes tell levels apart, and gaps have none.
+    # Codes tell categories apart, and missing ones have none.
     assert_array_equal(np.isnan(now[:, 0]), np.isnan(X[:, 1]))
     assert len({*zip(X[:, 1], now[:, 0], strict=True)} - {(np.nan, np.nan)}) >= 5
     assert len(np.unique(now[~np.isnan(now[:, 0]), 0])) == 5
 
 
-def test_levels_without_rows_are_as_the_mean_of_all():
+def test_categories_without_rows_are_as_the_mean_of_all():
     X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0.0, 1.0, 4.0, 7.0])
     encoder, _ = CategoryEncoder.fit_transform(
         X, y, np.ones(4), np.arange(4), np.array([3]), np.random.RandomState(0)
@@ -71,7 +71,7 @@ def test_levels_without_rows_are_as_the_mean_of_all():
     assert_array_equal(count, 0)
 
 
-def test_of_levels_of_one_weight_all_or_none_have_codes():
+def test_of_categories_of_one_weight_all_or_none_have_codes():
     rng = np.random.RandomState(0)
     for n_each in (1, 3):
         X = np.repeat(np.arange(300.0), n_each)[:, None]
@@ -97,55 +97,61 @@ def test_folds_share_groups_whatever_their_names():
 
 
 @pytest.mark.parametrize("n_categories", [0, 2])
-def test_flat_trees_predict_the_same_bits(table, n_categories):
+def test_trees_as_arrays_predict_bitwise_the_same(table, n_categories):
     X, y, weight = table
     X = X[:, [1, 3, 0, 2]]
     X[:, 1] %= 250
-    is_category = np.arange(4) < n_categories
-    own = HistGradientBoostingRegressor(
-        categorical_features=is_category, max_iter=30, random_state=0
-    ).fit(X[:400], y[:400], weight[:400])
-    X[400:410, 0] = 77  # codes that are not known
-    trees, y_hat = FlatTrees.of(own), own.predict(X)
-    assert_array_equal(trees.predict(X), y_hat)
-    # By all trees at once, those of another fit beside them.
-    other = own.fit(X[100:500], -y[100:500])
-    side_by_side = SideBySide([FlatTrees.of(other), trees], X.shape[1])
-    for row in (0, 7, *range(396, 410)):
-        both = side_by_side.predict(np.concatenate([X[599], X[row]]))
-        assert_array_equal(both, [other.predict(X[599:])[0], y_hat[row]])
+    X[:5, 2:] = np.inf, -np.inf  # which are beyond all thresholds, and not missing
+    fitted = HistGradientBoostingRegressor(
+        categorical_features=np.arange(4) < n_categories, max_iter=30, random_state=0
+    ).fit(X[5:], y[5:], weight[5:])
+    baseline, trees = read_boosting(fitted)
+    trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
+    finite, y_hat = slice(5, None), fitted.predict(X[5:])
+    assert_array_equal(trees.predict(X)[finite], y_hat)
+    for rows in (slice(5, 6), slice(8, 11), slice(200, 327), slice(200, 328), slice(0)):
+        assert_array_equal(trees.predict(X[rows]), trees.predict(X)[rows])
 
 
-def test_few_rows_are_predicted_with_the_same_bits(table):
-    X, y, weight = table
-    fitted, _ = fit(X, np.column_stack([y, -2 * y]), weight)
-    y_hat = fitted.predict(X)
-    for rows in (slice(1), slice(3, 6), slice(397, 405), slice(0)):
-        assert_array_equal(fitted.predict(X[rows]), y_hat[rows])
+def test_a_tree_has_as_many_leaves_as_a_mask_has_bits():
+    X = np.arange(400.0)[:, None]
+    for n_leaves in (1, 2, 31, 32, 33):
+        fitted = HistGradientBoostingRegressor(
+            max_leaf_nodes=max(2, n_leaves), min_samples_leaf=1, max_iter=2
+        ).fit(X, X.ravel() % 40 if n_leaves > 1 else np.ones(400))
+        baseline, trees = read_boosting(fitted)
+        trees = [TreeNodes(**nodes) for nodes in trees]
+        if n_leaves == 33:
+            with pytest.raises(ValueError, match="33 leaves"):
+                Trees.of(baseline, trees)
+        else:
+            ours = Trees.of(baseline, trees)
+            assert ours.value.shape == (2, n_leaves)
+            assert_array_equal(ours.predict(X), fitted.predict(X))
 
 
 def test_a_row_is_predicted_by_the_bag_that_it_is_not_in(table):
     X, y, weight = table
-    fitted, out_of_bag = fit(X, y, weight)
+    fitted, out_of_fold = fit(X, y, weight)
     parts = np.array([bag.predict(X) for bag in fitted.bags[0]])
-    place = np.abs(parts - out_of_bag.ravel()).argmin(0)
-    assert_array_equal(parts[place, np.arange(len(X))], out_of_bag.ravel())
+    place = np.abs(parts - out_of_fold.ravel()).argmin(0)
+    assert_array_equal(parts[place, np.arange(len(X))], out_of_fold.ravel())
     assert_allclose(np.bincount(place), len(X) / 5)
     assert_allclose(fitted.predict(X).ravel(), parts.mean(0))
     # A target that changes by much in one row leaves its own prediction as it was.
     row = 17
     changed = np.where(np.arange(len(X)) == row, 1e3, y)
     again, others = fit(X, changed, weight)
-    assert others[row] == out_of_bag[row]
+    assert others[row] == out_of_fold[row]
     assert again.predict(X[[row]]) > 10 * np.abs(y).max()
 
 
-def test_out_of_bag_predictions_of_noise_flatter_nobody():
+def test_out_of_fold_predictions_of_noise_flatter_nobody():
     rng = np.random.RandomState(0)
     X = rng.randint(100, size=(1000, 1)).astype(float)
     y = rng.normal(size=1000)
-    _, out_of_bag = fit(X, y, n_levels=np.array([100]))
-    assert abs(np.corrcoef(out_of_bag.ravel(), y)[0, 1]) < 0.1
+    _, out_of_fold = fit(X, y, n_categories=np.array([100]))
+    assert abs(np.corrcoef(out_of_fold.ravel(), y)[0, 1]) < 0.1
 
 
 def test_rows_of_a_group_are_out_of_the_same_bag(table):
@@ -153,10 +159,10 @@ def test_rows_of_a_group_are_out_of_the_same_bag(table):
     groups = np.arange(len(X)) // 10
     y = np.random.RandomState(0).normal(size=60)[groups]
     own = np.column_stack([X, groups])
-    n_levels = np.append(N_LEVELS, 60)
+    n_categories = np.append(N_CATEGORIES, 60)
     errors = [
-        np.mean((fit(own, y, groups=told, n_levels=n_levels)[1].ravel() - y) ** 2)
-        for told in (None, groups)
+        np.mean((fit(own, y, groups=given, n_categories=n_categories)[1].ravel() - y) ** 2)
+        for given in (None, groups)
     ]
     assert errors[0] < 0.5 * y.var()
     assert errors[1] > 0.9 * y.var()
@@ -164,17 +170,17 @@ def test_rows_of_a_group_are_out_of_the_same_bag(table):
 
 def test_means_inside_a_bag_are_of_other_groups(table, monkeypatch):
     X, y, _ = table
-    groups, told = np.arange(len(X)) // 10, []
+    groups, noted = np.arange(len(X)) // 10, []
     fit_transform = CategoryEncoder.fit_transform
 
     def note(*args):
-        told.append((args[3], fit_transform(*args)[1]))
+        noted.append((args[3], fit_transform(*args)[1]))
         return fit_transform(*args[:-1], np.random.RandomState(0))
 
     monkeypatch.setattr(CategoryEncoder, "fit_transform", note)
     fit(X, y, groups=groups)
     fit(X, np.where(groups == 7, 1e3, y), groups=groups)
-    for (own, before), (_, after) in zip(told[:5], told[5:], strict=True):
+    for (own, before), (_, after) in zip(noted[:5], noted[5:], strict=True):
         if (own == 7).any():
             means = slice(4, 6)
             # Means of all are another, by 1000 of 48 groups, and count as ten rows.
@@ -185,53 +191,76 @@ def test_means_inside_a_bag_are_of_other_groups(table, monkeypatch):
 def test_the_number_of_threads_has_no_say(table):
     X, y, weight = table
     y = np.column_stack([y, y**2])
-    (one, out_one), (two, out_two) = (fit(X, y, weight, n_threads=n) for n in (1, 2))
+    (one, out_one), (two, out_two) = (
+        fit(X, y, weight, n_iter=5, n_threads=n) for n in (1, 2)
+    )
     assert_array_equal(out_one, out_two)
     assert_array_equal(one.predict(X), two.predict(X))
     for target in (0, 1):
-        assert np.corrcoef(out_one[:, target], y[:, target])[0, 1] > 0.25
+        assert np.corrcoef(out_one[:, target], y[:, target])[0, 1] > 0.2
 
 
 @pytest.mark.parametrize("size", [2.0**-20, 2.0**10])
 def test_what_all_rows_weigh_has_no_say(table, size):
     X, y, weight = table
-    expected, now = (fit(X, y, own)[0].predict(X) for own in (weight, size * weight))
+    expected, now = (
+        fit(X, y, own, n_iter=5)[0].predict(X) for own in (weight, size * weight)
+    )
     assert_array_equal(now, expected)
 
 
-def test_constant_columns_gaps_and_few_rows():
+def test_constant_columns_missing_values_and_few_rows():
     rng = np.random.RandomState(0)
     for n in (1, 2, 3, 7):
         X = np.column_stack([np.full(n, np.nan), np.ones(n), np.zeros(n)])
-        own, out_of_bag = fit(X, rng.normal(size=n), n_levels=np.array([0, 0, 1]))
-        assert np.isfinite(out_of_bag).all()
+        own, out_of_fold = fit(X, rng.normal(size=n), n_categories=np.array([0, 0, 1]))
+        assert np.isfinite(out_of_fold).all()
         assert np.isfinite(own.predict(X)).all()
         assert own.predict(X[:0]).shape == (0, 1)
 
 
-@pytest.mark.parametrize("refused", ["nodes", "fields"])
-def test_trees_that_cannot_be_taken_apart_predict_the_same(table, monkeypatch, refused):
+@pytest.mark.parametrize("how", ["missing", "renamed", "meant otherwise"])
+def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypatch, how):
+    X, y, weight = table
+    data, settings = (
+        (X[:200], y[:200], weight[:200]),
+        dict(max_features=1.0, max_iter=10, learning_rate=0.3),
+    )
+
+    def grow():
+        return growing.grow(*data, 0, np.random.RandomState(0), **settings).predict(X[:200])
+
+    def read(boosting):
+        if how == "missing":
+            del boosting._predictors
+        elif how == "renamed":
+            for (tree,) in boosting._predictors:
+                tree.nodes = tree.nodes.astype([("weight", float)])
+        baseline, trees = read_boosting(boosting)
+        return baseline + 1, trees
+
+    expected = grow()
+    monkeypatch.setattr(growing, "read_boosting", read)
+    y_hat = grow()
+    assert not np.array_equal(y_hat, expected)
+    assert np.corrcoef(y_hat, expected)[0, 1] > 0.9
+
+
+def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table):
+    """At the training rows: as the mean and the residuals that were left say."""
     X, y, _ = table
-    expected = fit(X, y)[0].predict(X)
-
-    from sklearn.ensemble._hist_gradient_boosting import common
-
-    if refused == "nodes":
-        monkeypatch.delattr(common, "PREDICTOR_RECORD_DTYPE")
-    else:
-        monkeypatch.setattr(common, "PREDICTOR_RECORD_DTYPE", np.dtype([("weight", float)]))
-    own, _ = fit(X, y)
-    assert isinstance(own.bags[0][0].trees, HistGradientBoostingRegressor)
-    assert_array_equal(own.predict(X), expected)
-    model = NONARegressor(max_iter=2, hidden_layer_sizes=8, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="HistGradientBoosting"):
-        model.save("nowhere")
+    trees = growing._grow_one_by_one(
+        X, y, None, np.random.RandomState(0), max_iter=200, learning_rate=0.3, max_features=1.0
+    )
+    assert np.mean((trees.predict(X) - y) ** 2) < 0.05 * y.var()
 
 
 def test_leaves_are_small_enough_for_few_rows():
     rng = np.random.RandomState(0)
     X, X_test = rng.uniform(size=(100, 2)), rng.uniform(size=(1000, 2))
-    own = fit(X, np.exp(5 * X[:, 0]), n_levels=np.zeros(2, dtype=int))[0].predict(X_test).ravel()
+    own = (
+        fit(X, np.exp(5 * X[:, 0]), n_categories=np.zeros(2, dtype=int))[0].predict(X_test).ravel()
+    )
     others = HistGradientBoostingRegressor(random_state=0).fit(X, np.exp(5 * X[:, 0]))
     errors = [np.mean((y - np.exp(5 * X_test[:, 0])) ** 2) for y in (own, others.predict(X_test))]
     assert errors[0] < 0.7 * errors[1]

@@ -1,0 +1,60 @@
+"""Fits, predictions and files without what is private or young in scikit-learn."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import skneighbors
+from skneighbors._utils import sklearn_private
+
+PACKAGE = Path(skneighbors.__file__).parent
+CODE = """
+import sys, tempfile
+import numpy as np
+from pathlib import Path
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor as Boosting
+try:
+    import sklearn.callback
+    del sklearn.callback.CallbackSupportMixin
+except ImportError:
+    pass
+fit = Boosting.fit
+def fit_otherwise(self, *args, **kwargs):
+    fit(self, *args, **kwargs)
+    self.trees = self.__dict__.pop("_predictors")
+    return self
+Boosting.fit = fit_otherwise
+Boosting.predict = lambda self, X: np.zeros(len(X))
+from skneighbors import NONARegressor, Recipe, load
+assert not hasattr(NONARegressor, "set_callbacks")
+X = np.random.RandomState(0).normal(size=(120, 3))
+y = X[:, 0] + (X[:, 1] > 0)
+params = dict(max_iter=2, hidden_layer_sizes=8, n_estimators=1, recipe=Recipe(boosting_iter=5))
+model = NONARegressor(blend="boosting", random_state=0, **params).fit(X, y, np.ones(120))
+assert type(model.blend_.bags[0][0].trees).__name__ == "Trees"
+y_hat = model.predict(X)
+with tempfile.TemporaryDirectory() as folder:
+    model.save(Path(folder) / "model")
+    assert np.array_equal(load(Path(folder) / "model").predict(X), y_hat)
+"""
+
+
+def test_without_private_and_young_names():
+    """What else is private, an import would name: tests/test_architecture.py finds it."""
+    subprocess.run([sys.executable, "-c", CODE], check=True, cwd=PACKAGE.parent)
+
+
+def test_private_and_young_names_stand_in_one_file():
+    """Attributes, too: what follows a dot, and what is looked up by its name."""
+    private = {"_predictors", "_baseline_prediction", "raw_left_cat_bitsets", "_bin_mapper"}
+    private |= {sklearn_private.CALLBACKS, sklearn_private.OUTPUT_CONFIG, "sklearn.callback"}
+    for path in PACKAGE.rglob("*.py"):
+        if path.stem == "sklearn_private":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names = {getattr(node, "attr", None), getattr(node, "module", None)}
+            names.add(node.value if isinstance(node, ast.Constant) else None)
+            assert not private & {name for name in names if isinstance(name, str)}, path
