@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
-from ._columns import ColumnWarning, TrainingSamples, check_features, unwrap
+from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import fit_model
 from ._model import (
     ALGORITHMS,
@@ -45,10 +45,9 @@ from ._utils.restoring import restored_on_failure
 from ._utils.sklearn_private import (
     HasMethods,
     Listed,
-    Options,
     StrOptions,
     check_argument,
-    check_sample_weight,
+    check_params_of,
     counts_from,
     fit_context,
     reals,
@@ -114,7 +113,7 @@ class BaseNeighborRegressor(
         "n_jobs": [counts_from(1), counts_from(-(2**31), -1), None],
         "device": [str],
         "random_state": ["random_state"],
-        "verbose": [Options(int, {0, 1}), "boolean"],
+        "verbose": [counts_from(0, 1), "boolean"],
     }
     _target_class = Target
     _head_params = ("similarity", "softstep", "softstep_parameters")
@@ -283,7 +282,14 @@ class BaseNeighborRegressor(
         check_blend(self.blend, has_table=self.feature_extractor is None)
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
-        return check_params(self.get_params(deep=False))
+        return check_params(self._read_parameters())
+
+    def _read_parameters(self):
+        """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
+        return {name: getattr(self, name) for name in self._parameter_constraints}
+
+    def _validate_params(self):  # which scikit-learn calls before a fit
+        check_params_of(self, self._read_parameters())
 
     def _ask(self, X):
         """Find the model, X as it reads it, and how to search."""
@@ -370,6 +376,45 @@ class BaseNeighborRegressor(
             y, std = model.predict_std(queries, search)
         warn_unless_held_out(model.bank)
         return y, std
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination R2 of the predictions of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            At most 1; of several targets the mean.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X, y or the weights are not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.score(X[100:], y[100:]) <= 1
+        True
+        """
+        check_is_fitted(self)
+        y = self._model.target.check(y)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(y))
+        return super().score(X, y, sample_weight)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the learnt space.
@@ -697,7 +742,7 @@ class BaseNeighborRegressor(
         check_argument(caller, "confidence_level", confidence_level, allowed)
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
-            interval = model.predict_interval(queries, search, confidence_level)
+            interval = model.predict_interval(queries, search, float(confidence_level))
         warn_unless_held_out(model.bank)
         warn_if_infinite(interval, confidence_level, model.n_held_out(search))
         return interval
@@ -761,7 +806,7 @@ class BaseNeighborRegressor(
         check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
         model, search = self._model, self._check_search()
         with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
-            suspects = model.suspects(search, int(n_rows), confidence_level)
+            suspects = model.suspects(search, int(n_rows), float(confidence_level))
         warn_unless_held_out(model.bank)
         warn_if_infinite(suspects.interval, confidence_level, model.n_held_out(search))
         return suspects
@@ -854,11 +899,7 @@ class BaseNeighborRegressor(
         with _changing:
             model, queries, search = self._ask(X)
             y = model.target.check_more(y, len(queries.matrix))
-            weight = check_sample_weight(
-                sample_weight, y, dtype=np.float64, ensure_non_negative=True
-            )
-            if not weight.any():  # which old releases of scikit-learn let pass
-                raise ValueError("sample_weight must hold at least one positive number.")
+            weight = check_weights(sample_weight, len(y))
             with at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)
         return self

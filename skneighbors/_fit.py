@@ -189,6 +189,7 @@ def _plan(params, tables, samples, random_state):
             plan.max_validation,
             n_members,
             random_state,
+            samples.row_groups,
         )
     elif samples.groups is not None and plan.n_validation:
         split = EnsembleSplit.draw_groups(

@@ -310,8 +310,11 @@ def check_params(params):
     ValueError
         If the recipe or a width is not usable.
     """
+    params = {name: _plain(value) for name, value in params.items()}
     if params["recipe"] is not None:
         params["recipe"]._validate_params()
+        own = params["recipe"].get_params(deep=False)
+        params["recipe"] = Recipe(**{name: _plain(value) for name, value in own.items()})
     sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
@@ -321,6 +324,11 @@ def check_params(params):
                 f"got {params['hidden_layer_sizes']!r}."
             )
     return params | {"hidden_layer_sizes": sizes}
+
+
+def _plain(value):
+    """Python's own number for one of NumPy, whose sums and products may overflow."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=None):

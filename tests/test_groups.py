@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, TrainingSamples
-from skneighbors._columns.checks import check_groups
+from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
 from skneighbors._target import Target
 from skneighbors._training.loop import Training

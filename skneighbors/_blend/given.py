@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._columns import show
+from .._columns import show, unwrap
 from .._utils.sklearn_private import take_samples
 
 _HOW = (
@@ -114,13 +114,13 @@ def metadata_for_blend(estimator, samples, groups, order):
     by_sample = {
         "sample_weight": None if (counted == 1).all() else samples.sample_weight,
         # Splitters take no names.
-        "groups": samples.groups if isinstance(groups, str | None) else np.asarray(groups),
+        "groups": samples.groups if isinstance(groups, str | None) else _as_given(groups),
     }
     others = {}
     if isinstance(order, str):
         others["order"] = order
     elif order is not None:
-        by_sample["order"] = np.asarray(order)
+        by_sample["order"] = _as_given(order)
     if validation is not None:
         others = {
             "X_val": validation.X,
@@ -144,6 +144,11 @@ def metadata_for_blend(estimator, samples, groups, order):
         for part in (by_sample, others)
     )
     return Metadata(*parts)
+
+
+def _as_given(values):
+    """Array of what was given per row; masked values are missing."""
+    return np.asarray(unwrap(values))
 
 
 def routing_is_enabled():

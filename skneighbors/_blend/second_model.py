@@ -224,8 +224,12 @@ def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
     if validation is not None:
         held_out = model.predict(validation.X, validation.matrix, target)[None]
     elif samples.order is not None:  # bags have seen rows as late
-        earlier, _ = fit(split.train[0].numpy())
-        held_out = np.stack([earlier.predict(X[rows]) for rows in split.validation.numpy()])
+        held_out, train = [], None
+        for own, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
+            if train is None or not np.array_equal(own, train):  # members may share it
+                (earlier, _), train = fit(own), own
+            held_out.append(earlier.predict(X[rows]))
+        held_out = np.stack(held_out)
     else:
         held_out = left_out[split.validation.numpy()]
     return SecondFit.of(model, model.predict(None, X, target), left_out, held_out)

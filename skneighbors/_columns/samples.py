@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import indexable
 
-from .checks import check_groups, check_training_data, check_validation_data
+from .checks import check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
-from .order import check_order
+from .per_row import check_groups, check_times
 from .reader import TableReader
 from .table import Table, unwrap
 
@@ -80,12 +80,11 @@ class TrainingSamples:
             if len(np.unique(groups[sample_weight > 0])) < 2:
                 raise ValueError("groups must hold at least 2 groups to train on; got 1.")
         if order is not None:
-            if groups is not None or validation[0] is not None:
+            if validation[0] is not None:
                 raise ValueError(
-                    "order can be given neither with groups nor with X_val: it says which rows "
-                    "are held out."
+                    "order cannot be given with X_val: each says which rows validate. Give one."
                 )
-            order = check_order(order, reader, matrix, sample_weight)
+            order = check_times(order, X, reader, sample_weight)
         validation = check_validation_data(estimator, reader, matrix, y, target, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:

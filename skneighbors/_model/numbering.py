@@ -2,11 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
-from .._columns import show
+from .._columns import (
+    BOOLS,
+    CATEGORIES,
+    is_missing,
+    is_single,
+    read_per_row,
+    show,
+    unwrap,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +133,7 @@ class SampleNumbering:
         numbers = {}
         for sample in np.flatnonzero(~np.isnan(self.weight_of)):
             numbers.setdefault(self.labels[sample], []).append(sample)
-        found = []
+        found, labels = [], unwrap(labels, "labels")
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
         for label in [labels] if is_one else labels:
             if label not in numbers:
@@ -137,23 +146,25 @@ class SampleNumbering:
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
         n_samples = len(self)
-        indices = np.atleast_1d(np.asarray(indices))
-        if indices.dtype == bool:
-            if indices.shape != (n_samples,):
+        column = read_per_row([indices] if is_single(indices) else indices, "indices")
+        values = column.values
+        if any(map(is_missing, values)):
+            raise ValueError("indices contains NaN, None or NA; every entry must name a row.")
+        if column.sorts.keys() == {BOOLS} or (column.declared == CATEGORIES and not values):
+            if len(values) != n_samples:
                 raise ValueError(
-                    f"indices is a mask of shape {indices.shape}; it must have shape "
+                    f"indices is a mask of shape ({len(values)},); it must have shape "
                     f"({n_samples},), one entry for each sample so far."
                 )
-            indices = np.flatnonzero(indices)
-        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise ValueError(
-                "indices must be ints or a mask, in one dimension; got an array of dtype "
-                f"{indices.dtype} and shape {indices.shape}. Labels go to labels=."
-            )
-        unknown = indices[(indices < 0) | (indices >= n_samples)]
-        if unknown.size:
-            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
-        indices = indices.astype(np.int64)
+            values = np.flatnonzero(values).tolist()
+        for value in values:
+            if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
+                raise ValueError(
+                    f"indices must be ints or a mask; got {show(value)}. Labels go to labels=."
+                )
+            if not 0 <= value < n_samples:
+                raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {value}.")
+        indices = np.array(values, dtype=np.int64)
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:
             raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")

@@ -12,22 +12,19 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    Options,
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
     "CALLBACKS",
     "OUTPUT_CONFIG",
     "HasMethods",
     "Listed",
-    "Options",
     "StrOptions",
     "boosting_parts",
     "check_argument",
-    "check_sample_weight",
+    "check_params_of",
     "counts_from",
     "fit_context",
     "fit_unlogged",
@@ -132,6 +129,13 @@ class Listed(StrOptions):
 def check_argument(caller, name, value, allowed):
     """Check an argument as scikit-learn checks parameters, by a list of constraints."""
     validate_parameter_constraints({name: allowed}, {name: value}, caller_name=caller)
+
+
+def check_params_of(estimator, params):
+    """Check an estimator's parameters, which it may have read otherwise than by `get_params`."""
+    validate_parameter_constraints(
+        estimator._parameter_constraints, params, caller_name=type(estimator).__name__
+    )
 
 
 def counts_from(low, high=2**31 - 1):
