@@ -1,4 +1,4 @@
-"""What comes per row beside X and y: weights, groups, times, numbers of rows. One reader for all."""
+"""What comes per row beside X and y: weights, groups, times, numbers of rows."""
 
 from dataclasses import replace
 from difflib import get_close_matches
@@ -51,8 +51,10 @@ def read_per_row(values, name, n_samples=None):
     values = _with_dtype(unwrap(values, name))
     series = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
     data = series if isinstance(series, nw.Series) else as_array(values, name)
-    wanted = "a single dimension" if n_samples is None else f"one entry for each of {n_samples} rows"
-    if data.ndim != 1 if n_samples is None else data.shape != (n_samples,):
+    wanted = (
+        "a single dimension" if n_samples is None else f"one entry for each of {n_samples} samples"
+    )
+    if len(data.shape) != 1 if n_samples is None else data.shape != (n_samples,):
         raise ValueError(f"{name} must have {wanted}; got an array of shape {data.shape}.")
     return single_column(data, name)
 

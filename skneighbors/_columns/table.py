@@ -113,9 +113,9 @@ def unwrap(X, name="X"):
         return [list(part) if np.ndim(part) else _item(part) for part in parts]
     if hasattr(X, "compute") and hasattr(X, "columns"):
         return X.compute()
-    if hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema"):
-        if _as_frame(X) is X:  # another than narwhals knows
-            return nw.from_arrow(X, backend="pyarrow").to_native()
+    is_arrows = hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema")
+    if is_arrows and _as_frame(X) is X:  # of another library than narwhals knows
+        return nw.from_arrow(X, backend="pyarrow").to_native()
     return X
 
 

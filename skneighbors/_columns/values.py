@@ -203,13 +203,13 @@ def as_exact(value):
 
     Ints and fractions, which Python compares exactly; of times attoseconds, in UTC.
     """
+    value = _as_numpys(value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _attoseconds(value)
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real | Decimal):
-        return float(value) if isinstance(value, float) else Fraction(value)
-    value = _as_numpys(value)
-    if isinstance(value, np.generic):
-        return _attoseconds(value)
+        return float(value) if isinstance(value, float | np.floating) else Fraction(value)
     if isinstance(value, date):
         is_moment = isinstance(value, datetime)
         moment = value if is_moment else datetime.combine(value, time())

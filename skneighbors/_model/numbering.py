@@ -10,6 +10,7 @@ from scipy import sparse
 from .._columns import (
     BOOLS,
     CATEGORIES,
+    NUMBERS,
     is_missing,
     is_single,
     read_per_row,
@@ -157,13 +158,15 @@ class SampleNumbering:
                     f"({n_samples},), one entry for each sample so far."
                 )
             values = np.flatnonzero(values).tolist()
-        for value in values:
-            if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
-                raise ValueError(
-                    f"indices must be ints or a mask; got {show(value)}. Labels go to labels=."
-                )
-            if not 0 <= value < n_samples:
-                raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {value}.")
+        elif column.sorts.keys() - {NUMBERS} or not all(isinstance(v, Integral) for v in values):
+            others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
+            others += [value for value in values if not isinstance(value, Integral)]
+            raise ValueError(
+                f"indices must be ints or a mask; got {show(others[0])}. Labels go to labels=."
+            )
+        unknown = [value for value in values if not 0 <= value < n_samples]
+        if unknown:
+            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
         indices = np.array(values, dtype=np.int64)
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:

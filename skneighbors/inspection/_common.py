@@ -16,7 +16,7 @@ def _import_pyplot(display):
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f'{type_name(display)} needs matplotlib: pip install matplotlib.'
+            f"{type_name(display)} needs matplotlib: pip install matplotlib."
         ) from error
     return plt
 
