@@ -133,6 +133,78 @@ def test_each_member_validates_by_some_of_many_late_rows():
         EnsembleSplit.draw_last(np.repeat([0.0, 1.0], [10, 190]), 0.2, 50, 2, rng)
 
 
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("n_groups", [3, 8, 40])
+def test_later_rows_of_drawn_groups_validate(n_groups, n_members):
+    rng = np.random.RandomState(0)
+    groups = np.append(np.arange(n_groups), rng.randint(n_groups, size=400))
+    order = rng.randint(25, size=len(groups)).astype(float)
+    order[rng.randint(len(groups), size=20)] = np.nan
+    split = EnsembleSplit.draw_last(order, 0.2, 30, n_members, rng, groups)
+    plain = EnsembleSplit.draw_last(order, 0.2, len(order), 1, rng)
+    last = plain.validation[0].numpy()
+    assert split.train.shape[0] == split.validation.shape[0] == n_members
+    assert split.validation.shape[1] <= 30
+    drawn = []
+    for train, held_out in zip(*map(np.asarray, split), strict=True):
+        assert set(held_out) <= set(last)
+        assert not set(train) & set(last)
+        assert not set(groups[train]) & set(groups[held_out])
+        assert len(set(groups[train])) >= 2
+        assert len(train) >= 0.3 * len(groups)
+        drawn.append(set(groups[held_out]))
+    if n_groups == 40:
+        assert 1 / 8 < np.mean([len(own) / n_groups for own in drawn]) < 1 / 3
+        assert len(set.union(*drawn)) == sum(map(len, drawn))  # other ones for each
+
+
+def test_groups_that_only_come_late_cost_no_training_rows():
+    order = np.repeat([0.0, 1.0], [60, 20])
+    groups = np.append(np.arange(60) % 3, 3 + np.arange(20) // 5)
+    split = EnsembleSplit.draw_last(order, 0.25, 99, 2, np.random.RandomState(0), groups)
+    assert_array_equal(split.train, np.tile(np.arange(60), (2, 1)))
+    assert split.validation.shape == (2, 5)
+
+
+@pytest.mark.parametrize("groups", [np.arange(40) % 2, np.arange(40) // 20, np.arange(40) // 32])
+def test_too_few_groups_to_hold_out_later_rows_of(groups):
+    message = "give order alone; if they are of new groups, but not later, groups alone"
+    with pytest.raises(ValueError, match=message):
+        EnsembleSplit.draw_last(np.arange(40.0), 0.2, 99, 2, np.random.RandomState(0), groups)
+
+
+@pytest.mark.parametrize("blend", ["boosting", Ridge()])
+def test_new_groups_later_on(estimator_class, blend):
+    """No later row, and no other row of its group, has trained what predicts a row held out."""
+    rng = np.random.RandomState(0)
+    shop, week = np.repeat(np.arange(20), 12), np.tile(np.arange(12), 20)
+    X = np.column_stack([rng.normal(size=20)[shop], week, rng.normal(size=240)])
+    y = rng.normal(size=20)[shop] + X[:, 2]
+    model = estimator_class(blend=blend, **QUICK).fit(X, y, groups=shop, order=week)
+    held_out = held_out_of(model)
+    assert set(week[held_out]) == {10, 11}
+    assert 4 <= len(set(shop[held_out])) <= 10
+    assert model.plan_.refits
+    # Intervals count groups, and training leaves whole ones out.
+    bank = model._model.bank
+    assert len(bank.group.unique()) == 20
+    assert model._model.n_held_out(model._check_search()) == len(set(shop[held_out]))
+    assert np.isfinite(model.predict_interval(X[:3], 0.5)).all()
+    again = estimator_class(**model.plan_.params).fit(X, y, groups=shop, order=week)
+    assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_weights_are_copies_with_groups(estimator_class, table):
+    X, y = table
+    weight, groups = np.random.RandomState(0).randint(3, size=N), np.arange(N) % 12
+    copies = np.repeat(np.arange(N), weight)
+    weighted = estimator_class(**QUICK).fit(X, y, weight, groups=groups, order="date")
+    copied = estimator_class(**QUICK).fit(
+        X.iloc[copies], y[copies], groups=groups[copies], order="date"
+    )
+    assert_allclose(weighted.predict(X), copied.predict(X))
+
+
 def test_drift_shows_in_validation_and_intervals():
     rng = np.random.RandomState(0)
     t = np.arange(400)
@@ -207,9 +279,8 @@ def test_what_is_no_order_is_named(table, order, message):
 def test_what_does_not_go_with_an_order(table):
     X, y = table
     model = NONARegressor(**QUICK)
-    for others in ({"groups": np.arange(N)}, {"X_val": X[:9], "y_val": y[:9]}):
-        with pytest.raises(ValueError, match="order can be given neither with groups nor"):
-            model.fit(X, y, order="date", **others)
+    with pytest.raises(ValueError, match="order cannot be given with X_val: each says which"):
+        model.fit(X, y, order="date", X_val=X[:9], y_val=y[:9])
     with pytest.raises(ValueError, match="early_stopping must not be False with order"):
         clone(model).set_params(early_stopping=False).fit(X, y, order="date")
     with pytest.raises(ValueError, match="it has no names"):
