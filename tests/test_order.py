@@ -25,7 +25,7 @@ import skneighbors
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit
 
-QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
+QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, blend=None, random_state=0)
 N = 120
 
 
@@ -180,7 +180,9 @@ def test_new_groups_later_on(estimator_class, blend):
     shop, week = np.repeat(np.arange(20), 12), np.tile(np.arange(12), 20)
     X = np.column_stack([rng.normal(size=20)[shop], week, rng.normal(size=240)])
     y = rng.normal(size=20)[shop] + X[:, 2]
-    model = estimator_class(blend=blend, **QUICK).fit(X, y, groups=shop, order=week)
+    model = estimator_class(recipe=Recipe(boosting_iter=3), **QUICK | {"blend": blend}).fit(
+        X, y, groups=shop, order=week
+    )
     held_out = held_out_of(model)
     assert set(week[held_out]) == {10, 11}
     assert 4 <= len(set(shop[held_out])) <= 10
@@ -230,7 +232,7 @@ def test_the_second_model_is_judged_by_what_it_has_not_seen(table):
             return super().fit(X, y, sample_weight)
 
     numbers = X[["a"]].assign(t=np.arange(N))
-    model = NONARegressor(blend=Recording(), **QUICK).fit(numbers, y, order="t")
+    model = NONARegressor(**QUICK | {"blend": Recording()}).fit(numbers, y, order="t")
     assert seen == [N, N - N // 5]
     assert model.blend_share_ > 0
 
@@ -353,7 +355,7 @@ def test_a_blend_gets_what_it_requests(table):
     numbers = X[["a"]].assign(day=np.arange(N))
     with sklearn.config_context(enable_metadata_routing=True):
         blend = Orders(**QUICK).set_fit_request(order=True)
-        model = NONARegressor(blend=blend, **QUICK)
+        model = NONARegressor(**QUICK | {"blend": blend})
         model.fit(numbers, y, order=np.arange(N))
         assert [len(own) for _, own, _ in SEEN] == [N, N - N // 5]
         model.fit(numbers, y, order="day")

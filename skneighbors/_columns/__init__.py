@@ -7,7 +7,7 @@
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
        |  reader    all of them as one matrix: gaps NaN, levels codes, times days
-       |  per_row   weights, groups and times: by an array, or by a column's name
+       |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column
        |  merging   samples that agree in X and y become one, with the sum of their weights
        |  doubts    what was hardly meant as it is read
@@ -21,22 +21,18 @@ All is NumPy up to the crossing.
 """
 
 from .checks import check_features, refuse_what_is_no_number
-from .column import CATEGORIES
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .merging import check_total_weight, merge_rows
-from .per_row import check_weights, is_single, read_per_row
+from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
 from .table import Table, find_labels, unwrap
 from .tensors import LabelledRows, none_if_ones
-from .values import BOOLS, NUMBERS, is_missing, show
+from .values import show
 
 __all__ = [
-    "BOOLS",
-    "CATEGORIES",
-    "NUMBERS",
     "ColumnWarning",
     "EnsembleSplit",
     "FeatureEncoder",
@@ -45,15 +41,13 @@ __all__ = [
     "TableReader",
     "TrainingSamples",
     "check_features",
+    "check_row_numbers",
     "check_total_weight",
     "check_weights",
     "find_labels",
-    "is_missing",
-    "is_single",
     "merge_rows",
     "none_if_ones",
     "number_groups",
-    "read_per_row",
     "refuse_what_is_no_number",
     "show",
     "unwrap",

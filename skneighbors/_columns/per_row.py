@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from difflib import get_close_matches
-from numbers import Number
+from numbers import Integral, Number
 
 import narwhals as nw
 import numpy as np
@@ -69,7 +69,7 @@ def _with_dtype(values):
     return values
 
 
-def is_single(value):
+def _is_single(value):
     """Whether an argument is a single value, not one for each row."""
     return isinstance(value, Number) or getattr(value, "ndim", None) == 0
 
@@ -113,7 +113,7 @@ def check_weights(sample_weight, n_samples, name="sample_weight"):
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    if is_single(sample_weight):
+    if _is_single(sample_weight):
         sample_weight = np.full(n_samples, unwrap(sample_weight, name))
     column = read_per_row(sample_weight, name, n_samples)
     others = () if column.declared == NUMBERS else column.sorts.keys() - {NUMBERS, BOOLS}
@@ -139,6 +139,44 @@ def _finite_numbers(column):
     if np.isinf(numbers).any():
         raise ValueError(f"{column.name} contains infinity.")
     return numbers
+
+
+def check_row_numbers(numbers, n_samples, name, advice):
+    """Check numbers of rows, or a mask of them, to int64 (n,).
+
+    Parameters
+    ----------
+    numbers : int, array-like of int, or bool array-like of shape (n_samples,)
+    n_samples : int
+    name : str
+        For messages.
+    advice : str
+        What else to do, for a message about what is neither.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers of rows.
+    """
+    column = read_per_row([numbers] if _is_single(numbers) else numbers, name)
+    values = column.values
+    if any(map(is_missing, values)):
+        raise ValueError(f"{name} contains NaN, None or NA; every entry must name a row.")
+    if column.sorts.keys() == {BOOLS} or (column.declared == CATEGORIES and not values):
+        if len(values) != n_samples:
+            raise ValueError(
+                f"{name} is a mask of shape ({len(values)},); it must have shape ({n_samples},), "
+                "one entry for each sample so far."
+            )
+        return np.flatnonzero(values)
+    others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
+    others += [value for value in values if not isinstance(value, Integral)]
+    if others:
+        raise ValueError(f"{name} must be ints or a mask; got {show(others[0])}. {advice}")
+    unknown = [value for value in values if not 0 <= value < n_samples]
+    if unknown:
+        raise ValueError(f"{name} must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
+    return np.array(values, dtype=np.int64)
 
 
 def check_groups(groups, n_samples, X=None, reader=None):

@@ -2,21 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
-from .._columns import (
-    BOOLS,
-    CATEGORIES,
-    NUMBERS,
-    is_missing,
-    is_single,
-    read_per_row,
-    show,
-    unwrap,
-)
+from .._columns import check_row_numbers, show, unwrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,28 +136,7 @@ class SampleNumbering:
 
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
-        n_samples = len(self)
-        column = read_per_row([indices] if is_single(indices) else indices, "indices")
-        values = column.values
-        if any(map(is_missing, values)):
-            raise ValueError("indices contains NaN, None or NA; every entry must name a row.")
-        if column.sorts.keys() == {BOOLS} or (column.declared == CATEGORIES and not values):
-            if len(values) != n_samples:
-                raise ValueError(
-                    f"indices is a mask of shape ({len(values)},); it must have shape "
-                    f"({n_samples},), one entry for each sample so far."
-                )
-            values = np.flatnonzero(values).tolist()
-        elif column.sorts.keys() - {NUMBERS} or not all(isinstance(v, Integral) for v in values):
-            others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
-            others += [value for value in values if not isinstance(value, Integral)]
-            raise ValueError(
-                f"indices must be ints or a mask; got {show(others[0])}. Labels go to labels=."
-            )
-        unknown = [value for value in values if not 0 <= value < n_samples]
-        if unknown:
-            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
-        indices = np.array(values, dtype=np.int64)
+        indices = check_row_numbers(indices, len(self), "indices", "Labels go to labels=.")
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:
             raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")
