@@ -171,7 +171,7 @@ class BaseNeighborRegressor(
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         groups: str | ArrayLike | None = None,
-        order: str | ArrayLike | None = None,
+        time: str | ArrayLike | None = None,
     ) -> Self:
         """Learn the embedding, the head and the bank of neighbours.
 
@@ -201,14 +201,17 @@ class BaseNeighborRegressor(
             Group of each row, if rows to predict are of other groups: the name of a column of X,
             which stays a feature, or an array; all of one kind, such as numbers or text. Rows
             of one group are held out together, and are no neighbours of each other in training.
-            See :ref:`groups`.
-        order : str or array-like of shape (n_samples,), default=None
+            If the rows to predict are later ones of the same groups (the same shops next week),
+            give `time` alone; if they are of new groups, `groups` alone; if they are later ones
+            of new groups, both. See :ref:`groups`.
+        time : str or array-like of shape (n_samples,), default=None
             When rows were observed, if rows to predict come later: the name of a column of X,
             or an array, of numbers, dates or times. The last fifth is held out, to choose steps,
             sharpness, shares and widths of intervals by; then all is fitted again on all rows
             (unless ``Recipe(refit=False)``).
             Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
-            column stays a feature. Not with `groups` or `X_val`. See :ref:`time`.
+            column stays a feature. With `groups`, the last fifth of a fifth of the groups is
+            held out. Not with `X_val`. See :ref:`time`.
 
         Returns
         -------
@@ -256,7 +259,7 @@ class BaseNeighborRegressor(
         ):
             params = self._check_parameters()
             samples = TrainingSamples.check(
-                self, X, y, sample_weight, groups, order, validation, self._target_class
+                self, X, y, sample_weight, groups, time, validation, self._target_class
             )
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
@@ -267,7 +270,7 @@ class BaseNeighborRegressor(
                 self._target_class,
                 self._make_head,
                 samples,
-                metadata_for_blend(self, samples, groups, order),
+                metadata_for_blend(self, samples, groups, time),
                 n_threads,
                 clock,
                 callbacks,

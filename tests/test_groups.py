@@ -223,7 +223,7 @@ def test_columns_that_name_no_groups(X, groups, message):
         NONARegressor(**QUICK).fit(X, np.arange(30.0), groups=groups)
 
 
-@pytest.mark.parametrize("argument", ["groups", "order"])
+@pytest.mark.parametrize("argument", ["groups", "time"])
 def test_a_feature_extractor_s_columns_have_no_names(argument):
     model = NONARegressor(feature_extractor=torch.nn.Flatten, **QUICK)
     with pytest.raises(ValueError, match=rf"{argument}='x' names no .*: a feature_extractor reads"):

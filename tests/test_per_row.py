@@ -20,7 +20,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from skneighbors import NONARegressor
-from skneighbors._columns.per_row import check_groups, check_times, check_weights
+from skneighbors._columns.per_row import check_groups, check_time, check_weights
 from skneighbors._plan import make_plan
 from skneighbors._training.loop import Training
 
@@ -54,7 +54,7 @@ WEIGHTS = {
 }
 ARGUMENTS = WEIGHTS | {
     "groups": lambda model, own: NONARegressor().fit(X, y, groups=own),
-    "order": lambda model, own: NONARegressor().fit(X, y, order=own),
+    "time": lambda model, own: NONARegressor().fit(X, y, time=own),
     "indices": lambda model, own: model.forget(own),
 }
 
@@ -94,8 +94,8 @@ WITH_A_GAP = {
 
 @pytest.mark.parametrize("values", WITH_A_GAP.values(), ids=WITH_A_GAP)
 def test_missing_values_are_refused_or_missing(no_training, fitted, argument, values):
-    if argument == "order":
-        ranks = check_times(values, X, None, np.ones(N))
+    if argument == "time":
+        ranks = check_time(values, X, None, np.ones(N))
         assert_array_equal(ranks, [0, np.nan, *range(1, N - 1)])
     else:
         refused(argument, fitted, values, "contains NaN, None or NA")
@@ -226,7 +226,7 @@ FINE = {
 
 @pytest.mark.parametrize("values", FINE.values(), ids=FINE)
 def test_values_that_float64_does_not_tell_apart_stay_apart(values):
-    assert_array_equal(check_times(values, X, None, np.ones(N)), PLACES)
+    assert_array_equal(check_time(values, X, None, np.ones(N)), PLACES)
     if not isinstance(values, list) or not isinstance(values[0], Fraction | Decimal):
         assert len(set(check_groups(values, N))) == N
 
@@ -235,7 +235,7 @@ def test_values_that_float64_does_not_tell_apart_stay_apart(values):
 @pytest.mark.parametrize("values", [INTEGERS, NANOSECONDS])
 def test_a_column_of_fine_times_is_as_good_by_its_name(library, values):
     model, table = NONARegressor(**QUICK), library({"t": values, "a": X[:, 0]})
-    by_name, by_rank = (model.fit(table, y, order=own).predict(table) for own in ("t", PLACES))
+    by_name, by_rank = (model.fit(table, y, time=own).predict(table) for own in ("t", PLACES))
     assert_array_equal(by_name, by_rank)
 
 
@@ -255,7 +255,7 @@ def test_integers_keep_their_order(values, library):
     }[library](values)
     ordered = sorted(set(present))
     expected = [np.nan if own is None else ordered.index(own) for own in values]
-    assert_array_equal(check_times(given, values, None, np.ones(len(values))), expected)
+    assert_array_equal(check_time(given, values, None, np.ones(len(values))), expected)
 
 
 UNREADABLE = {

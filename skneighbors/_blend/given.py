@@ -83,7 +83,7 @@ def metadata_router(estimator):
     return router
 
 
-def metadata_for_blend(estimator, samples, groups, order):
+def metadata_for_blend(estimator, samples, groups, time):
     """Find what the `blend` of an estimator is handed of what its `fit` is given.
 
     With metadata routing what it requests, else weights alone. Weights of 1 are none.
@@ -94,7 +94,7 @@ def metadata_for_blend(estimator, samples, groups, order):
     samples : TrainingSamples
     groups : str, array-like of shape (n_samples,) or None
         As given.
-    order : str, array-like of shape (n_samples,) or None
+    time : str, array-like of shape (n_samples,) or None
         As given.
 
     Returns
@@ -117,10 +117,10 @@ def metadata_for_blend(estimator, samples, groups, order):
         "groups": samples.groups if isinstance(groups, str | None) else _as_given(groups),
     }
     others = {}
-    if isinstance(order, str):
-        others["order"] = order
-    elif order is not None:
-        by_sample["order"] = _as_given(order)
+    if isinstance(time, str):
+        others["time"] = time
+    elif time is not None:
+        by_sample["time"] = _as_given(time)
     if validation is not None:
         others = {
             "X_val": validation.X,

@@ -159,7 +159,7 @@ class OnePerTarget(MultiOutputRegressor):
 def count_affordable(n_iter, samples, target, seconds, n_threads):
     """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
     y, weight = target.transform(samples.y[samples.rows]), samples.weight
-    if samples.order is not None:  # they are fitted twice
+    if samples.time is not None:  # they are fitted twice
         seconds /= 2
     X, n_levels = samples.matrix[samples.rows], samples.reader.n_levels
     return BaggedBoosting.count_affordable(X, y, weight, n_levels, n_iter, seconds, n_threads)
@@ -223,7 +223,7 @@ def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
     model = BoostedTrees(fitted)
     if validation is not None:
         held_out = model.predict(validation.X, validation.matrix, target)[None]
-    elif samples.order is not None:  # bags have seen rows as late
+    elif samples.time is not None:  # bags have seen rows as late
         held_out, train = [], None
         for own, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
             if train is None or not np.array_equal(own, train):  # members may share it

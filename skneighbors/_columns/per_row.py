@@ -217,12 +217,12 @@ def check_groups(groups, n_samples, X=None, reader=None):
     return np.array([codes[level] for level in levels])
 
 
-def check_times(times, X, reader, sample_weight):
+def check_time(time, X, reader, sample_weight):
     """Check when rows were observed, by a column's name or an array, and rank them.
 
     Parameters
     ----------
-    times : str or array-like of shape (n_samples,)
+    time : str or array-like of shape (n_samples,)
     X : array-like of shape (n_samples, ...)
         As given.
     reader : TableReader or None
@@ -240,9 +240,9 @@ def check_times(times, X, reader, sample_weight):
         If there is no such column, or it holds no numbers or times, of which at least two differ
         among the samples that count.
     """
-    column = _read_named("order", times, len(sample_weight), X, reader)
+    column = _read_named("time", time, len(sample_weight), X, reader)
     kind = column.kind
-    if isinstance(times, str) and reader.kinds[reader.names.index(times)] == CATEGORIES:
+    if isinstance(time, str) and reader.kinds[reader.names.index(time)] == CATEGORIES:
         kind = CATEGORIES  # as it is named in categorical_features
     if kind == CATEGORIES:
         raise ValueError(

@@ -99,7 +99,7 @@ class EnsembleSplit(NamedTuple):
         last = find_last(time, share)
         if 2 * len(last) > len(time):
             raise ValueError(
-                f"order must not have more than half of the rows at the last time; {len(last)} of "
+                f"time must not have more than half of the rows at the last time; {len(last)} of "
                 f"{len(time)} are. Give finer times."
             )
         is_last = np.isin(np.arange(len(time)), last)
@@ -205,18 +205,18 @@ def _too_few_groups(n_groups, at_any_time):
             "and y_val, or early_stopping=False."
         )
     return (
-        "groups given with order must hold one with rows in the last part of the time, to hold "
+        "groups given with time must hold one with rows in the last part of the time, to hold "
         "out, and two others with earlier rows, to train on. If the rows to come are of the same "
-        "groups, give order alone; if they are of new groups, but not later, groups alone."
+        "groups, give time alone; if they are of new groups, but not later, groups alone."
     )
 
 
-def find_last(order, share):
+def find_last(time, share):
     """Rows of the last times, of those with a time as near to a share as whole times allow.
 
     Parameters
     ----------
-    order : ndarray of shape (n_samples,)
+    time : ndarray of shape (n_samples,)
         NaN for rows without a time.
     share : float
 
@@ -225,8 +225,8 @@ def find_last(order, share):
     rows : int ndarray
         At least those of the last time.
     """
-    present = np.flatnonzero(~np.isnan(order))
-    _, place = np.unique(order[present], return_inverse=True)
+    present = np.flatnonzero(~np.isnan(time))
+    _, place = np.unique(time[present], return_inverse=True)
     n_before = np.bincount(place).cumsum()[:-1]
     first = np.abs(n_before - (1 - share) * len(present)).argmin() + 1
     return present[place >= first]
