@@ -180,23 +180,23 @@ class Told:
         if groups is None and times is None:
             raise SystemExit("split neither by group nor by time")
         groups = None if groups is None else groups[: len(X)]
-        order = None
+        time = None
         if times is not None:  # rows of one time have one number
-            order = X[list(times)].apply(tuple, axis=1).rank(method="dense").to_numpy()
+            time = X[list(times)].apply(tuple, axis=1).rank(method="dense").to_numpy()
         if isinstance(self.model, NONARegressor):
-            self.model.fit(X, y, groups=groups, order=order)
+            self.model.fit(X, y, groups=groups, time=time)
         else:
-            self._stop_by_rows_held_out(X, y, groups, order)
+            self._stop_by_rows_held_out(X, y, groups, time)
         return self
 
-    def _stop_by_rows_held_out(self, X, y, groups, order):
+    def _stop_by_rows_held_out(self, X, y, groups, time):
         from lightgbm import early_stopping
 
         if groups is not None:
             split = GroupShuffleSplit(1, test_size=N_LAST, random_state=self.seed)
             train, last = next(split.split(X, y, groups))
         else:
-            in_time = np.argsort(order, kind="stable")
+            in_time = np.argsort(time, kind="stable")
             train, last = np.split(in_time, [round((1 - N_LAST) * len(in_time))])
         self.model.set_params(n_estimators=1000)
         validation = [(X.iloc[last], y[last])]

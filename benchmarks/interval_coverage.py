@@ -51,7 +51,7 @@ def simulate(seed, n=300, weight=None, copies=None, drift=0.0):
         times = rng.randint(1, 11, size=n) if copies == "some" else np.full(n, copies)
         data["X"], data["y"] = (np.repeat(data[part], times, axis=0) for part in ("X", "y"))
     if drift:
-        data |= {"order": np.arange(n), "last": np.arange(n) >= 0.8 * n}
+        data |= {"time": np.arange(n), "last": np.arange(n) >= 0.8 * n}
     return data
 
 
@@ -75,7 +75,7 @@ def load(name, seed):
     order = np.lexsort([X[column] for column in reversed(X.attrs["times"])])
     last = np.zeros(len(X), dtype=bool)
     last[order[round(0.8 * len(X)) :]] = True
-    return parts | {"order": order.argsort(), "last": last}
+    return parts | {"time": order.argsort(), "last": last}
 
 
 SETTINGS = {
@@ -99,14 +99,14 @@ TABLES = {
 
 
 class Ours:
-    """An estimator of this package, told of weights, groups and the order of rows."""
+    """An estimator of this package, told of weights, groups and the time of rows."""
 
     def __init__(self, model):
         self.model = model
 
     def fit(self, data):
         """Fit."""
-        told = {"sample_weight": "weight", "groups": "groups", "order": "order"}
+        told = {"sample_weight": "weight", "groups": "groups", "time": "time"}
         self.model.fit(data["X"], data["y"], **{to: data.get(own) for to, own in told.items()})
 
     def interval(self, X, level):

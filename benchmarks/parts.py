@@ -6,7 +6,7 @@ Usage: python benchmarks/parts.py [--rows 10000] [--seeds 0 1] [--jobs 2] [--mem
 The real tables and the numeric sets of the folder that `SKNEIGHBORS_DATA` names. One fit of NONA
 by its defaults gives three predictions: the networks' alone, the boosted trees' alone, and the
 default's, which blends both. Where rows are of groups, or the test rows come later, it is fitted
-once more and told so, by `groups` or `order`. CatBoost at its defaults stands beside it, with the
+once more and told so, by `groups` or `time`. CatBoost at its defaults stands beside it, with the
 columns of categories named. What the splits are is said in _tables.py and _data.py. Appends to
 benchmarks/results/parts.jsonl what is not there yet, and writes docs/benchmark/parts.inc;
 `--report` the latter alone, and told.inc.
@@ -37,8 +37,8 @@ OUTPUT, TOLD_OUTPUT = (
     HERE.parent / "docs" / "benchmark" / name for name in ("parts.inc", "told.inc")
 )
 # Tables whose test rows are later, beside those of _tables.py.
-ORDERS = {name: columns[0] for name, columns in TIMES.items()}
-ORDERS |= {"korea_tmax": "Date", "irish_power": "DateTime"}
+TIME_COLUMNS = {name: columns[0] for name, columns in TIMES.items()}
+TIME_COLUMNS |= {"korea_tmax": "Date", "irish_power": "DateTime"}
 # Told apart from others by means of its categories alone: a leak that flatters who has them.
 APART = "medicare"
 PARTS = ["networks alone", "second model alone", "default", "default, told"]
@@ -99,7 +99,7 @@ def measure(name, seed, n_rows, params):
         for part, y_hat in zip(PARTS[:3], (networks, second.ravel(), both), strict=True)
     }
     told = {} if groups is None else {"groups": groups[:n_rows]}
-    told |= {"order": ORDERS[name]} if name in ORDERS else {}
+    told |= {"time": TIME_COLUMNS[name]} if name in TIME_COLUMNS else {}
     if told:
         start = time.perf_counter()
         model = NONARegressor(random_state=seed, **params).fit(X, y, **told)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
-from ._columns import ColumnWarning, TrainingSamples, check_features, unwrap
+from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import fit_model
 from ._model import (
     ALGORITHMS,
@@ -51,7 +51,7 @@ from ._utils.parameters import (
     reals,
 )
 from ._utils.restoring import restored_on_failure
-from ._utils.sklearn_private import CallbackSupportMixin, check_sample_weight
+from ._utils.sklearn_private import CallbackSupportMixin
 from ._utils.threads import at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from .nn._similarity import SIMILARITIES
@@ -171,7 +171,7 @@ class BaseNeighborRegressor(
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         groups: str | ArrayLike | None = None,
-        order: str | ArrayLike | None = None,
+        time: str | ArrayLike | None = None,
     ) -> Self:
         """Learn the embedding, the head and the bank of neighbours.
 
@@ -201,14 +201,17 @@ class BaseNeighborRegressor(
             Group of each row, if rows to predict are of other groups: the name of a column of X,
             which stays a feature, or an array; all of one kind, such as numbers or text. Rows
             of one group are held out together, and are no neighbours of each other in training.
-            See :ref:`groups`.
-        order : str or array-like of shape (n_samples,), default=None
+            If the rows to predict are later ones of the same groups (the same shops next week),
+            give `time` alone; if they are of new groups, `groups` alone; if they are later ones
+            of new groups, both. See :ref:`groups`.
+        time : str or array-like of shape (n_samples,), default=None
             When rows were observed, if rows to predict come later: the name of a column of X,
             or an array, of numbers, dates or times. The last fifth is held out, to choose steps,
             sharpness, shares and widths of intervals by; then all is fitted again on all rows
             (unless ``Recipe(refit=False)``).
             Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
-            column stays a feature. Not with `groups` or `X_val`. See :ref:`time`.
+            column stays a feature. With `groups`, the last fifth of a fifth of the groups is
+            held out. Not with `X_val`. See :ref:`time`.
 
         Returns
         -------
@@ -256,7 +259,7 @@ class BaseNeighborRegressor(
         ):
             params = self._check_parameters()
             samples = TrainingSamples.check(
-                self, X, y, sample_weight, groups, order, validation, self._target_class
+                self, X, y, sample_weight, groups, time, validation, self._target_class
             )
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
@@ -267,7 +270,7 @@ class BaseNeighborRegressor(
                 self._target_class,
                 self._make_head,
                 samples,
-                metadata_for_blend(self, samples, groups, order),
+                metadata_for_blend(self, samples, groups, time),
                 n_threads,
                 clock,
                 callbacks,
@@ -282,10 +285,14 @@ class BaseNeighborRegressor(
         check_blend(self.blend, has_table=self.feature_extractor is None)
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
-        return check_params(self.get_params(deep=False))
+        return check_params(self._read_parameters())
+
+    def _read_parameters(self):
+        """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
+        return {name: getattr(self, name) for name in self._parameter_constraints}
 
     def _validate_params(self):
-        check_params_of(self, self.get_params(deep=False))
+        check_params_of(self, self._read_parameters())
 
     def _ask(self, X):
         """Find the model, X as it reads it, and how to search."""
@@ -372,6 +379,45 @@ class BaseNeighborRegressor(
             y, std = model.predict_std(queries, search)
         warn_unless_held_out(model.bank)
         return y, std
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination R2 of the predictions of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            At most 1; of several targets the mean.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X, y or the weights are not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> model.score(X[100:], y[100:]) <= 1
+        True
+        """
+        check_is_fitted(self)
+        y = self._model.target.check(y)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(y))
+        return super().score(X, y, sample_weight)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the learnt space.
@@ -699,7 +745,7 @@ class BaseNeighborRegressor(
         check_argument(caller, "confidence_level", confidence_level, allowed)
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
-            interval = model.predict_interval(queries, search, confidence_level)
+            interval = model.predict_interval(queries, search, float(confidence_level))
         warn_unless_held_out(model.bank)
         warn_if_infinite(interval, confidence_level, model.n_held_out(search))
         return interval
@@ -763,7 +809,7 @@ class BaseNeighborRegressor(
         check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
         model, search = self._model, self._check_search()
         with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
-            suspects = model.suspects(search, int(n_rows), confidence_level)
+            suspects = model.suspects(search, int(n_rows), float(confidence_level))
         warn_unless_held_out(model.bank)
         warn_if_infinite(suspects.interval, confidence_level, model.n_held_out(search))
         return suspects
@@ -856,7 +902,7 @@ class BaseNeighborRegressor(
         with _changing:
             model, queries, search = self._ask(X)
             y = model.target.check_more(y, len(queries.matrix))
-            weight = check_sample_weight(sample_weight, y)
+            weight = check_weights(sample_weight, len(y))
             with at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)
         return self

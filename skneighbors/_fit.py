@@ -172,23 +172,24 @@ def _finish(samples, data, split, encoder, target, second, network, plan, histor
 def _plan(params, tables, samples, random_state):
     """Say how to make a plan of parameters, and which rows each member holds out."""
     n_rows, validation = len(samples.rows), samples.validation
-    in_order = samples.order is not None
+    in_time = samples.time is not None
     make = partial(make_plan, tables=tables, n_samples=n_rows)
     if validation is not None:
         n_given = len(validation.y)
         make = partial(make, n_given=n_given)
         is_held_out = np.arange(n_rows + n_given) >= n_rows
         return make, EnsembleSplit.hold_out(is_held_out, len(make(params).trends))
-    make = partial(make, in_order=in_order)
+    make = partial(make, in_time=in_time)
     plan = make(params)
     n_members = len(plan.trends)
-    if in_order:
+    if in_time:
         split = EnsembleSplit.draw_last(
-            samples.row_order,
+            samples.row_time,
             plan.params["validation_fraction"],
             plan.max_validation,
             n_members,
             random_state,
+            samples.row_groups,
         )
     elif samples.groups is not None and plan.n_validation:
         split = EnsembleSplit.draw_groups(

@@ -122,7 +122,7 @@ class NONARegressor(BaseNeighborRegressor):
         than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
+        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `time` it
         is 0.2 of those with a time, and each network judges by at most 1,024 of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
@@ -227,7 +227,7 @@ class NONARegressor(BaseNeighborRegressor):
     learning rate's six cycles (31/63 of the epochs), and at those of the second to fourth
     (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its best by more
     than a standard error, training stops, and the networks are trained anew on all rows, from
-    the same initial weights and for as many steps as were best; with `order` in any case. If
+    the same initial weights and for as many steps as were best; with `time` in any case. If
     not, and samples are few, the last cycle trains on all rows and its last weights are kept.
     (``Recipe(refit=False)`` trains on rows held out in no case.)
 

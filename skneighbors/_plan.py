@@ -102,7 +102,7 @@ class Recipe(BaseEstimator):
         anew; ``"anew"``: the latter alone. (Rows given as `X_val` never are.) Only where a
         training is reviewed: with
         ``learning_rate="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
-        steps (see the table). With `order`, networks are trained anew in any case, unless
+        steps (see the table). With `time`, networks are trained anew in any case, unless
         this is False.
 
     See Also
@@ -256,7 +256,7 @@ TABLE = [
         eps=1e-6,
         harm_in_standard_errors=1.0,
         hidden_layer_sizes=(256, 256),
-        last_fraction=0.2,  # where rows have an order
+        last_fraction=0.2,  # where time is given
         learning_rate="cycles",
         max_validation=1024,  # more would cost time and tell little more
         min_epochs=68,
@@ -310,8 +310,11 @@ def check_params(params):
     ValueError
         If the recipe or a width is not usable.
     """
+    params = {name: _plain(value) for name, value in params.items()}
     if params["recipe"] is not None:
         check_params_of(params["recipe"], params["recipe"].get_params())
+        own = params["recipe"].get_params(deep=False)
+        params["recipe"] = Recipe(**{name: _plain(value) for name, value in own.items()})
     sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
@@ -323,7 +326,12 @@ def check_params(params):
     return params | {"hidden_layer_sizes": sizes}
 
 
-def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=None):
+def _plain(value):
+    """Python's own number for one of NumPy, whose sums and products may overflow."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None):
     """Resolve the parameters of an estimator and its recipe.
 
     Parameters
@@ -336,7 +344,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=Non
         Distinct samples of positive weight.
     n_given : int, default=None
         Number of further samples given for validation, which are never trained on.
-    in_order : bool, default=False
+    in_time : bool, default=False
         Whether the last samples are held out.
     drawn : tuple of int, default=None
         Numbers of samples that a member trains on and holds out, where they are known.
@@ -353,7 +361,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=Non
     auto = values_for(n_samples, tables)
     recipe = Recipe() if params["recipe"] is None else params["recipe"]
     given = params | recipe.get_params(deep=False)
-    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given, in_order)
+    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given, in_time)
     n_train, n_validation = drawn or (n_samples - n_asked, n_asked)
     known = {name: _or(value, auto.get(name, value)) for name, value in given.items()}
     known["early_stopping"] = early_stopping
@@ -362,7 +370,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_order=False, drawn=Non
     known["sharpness"] = _or(given["sharpness"], "held-out" if n_validation else 1.0)
     known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
     n_train = n_train if n_given is None else n_samples
-    known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_order)
+    known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time)
     recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
     powers = auto["sharpness_powers"] if recipe.sharpness == "held-out" else ()
     known |= dict(
@@ -399,7 +407,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
     )
 
 
-def _count_validation(given, n_samples, auto, n_given, in_order):
+def _count_validation(given, n_samples, auto, n_given, in_time):
     """Whether samples are held out, and how many by each network."""
     early_stopping, needed = given["early_stopping"], None
     if _or(given["blend"], None) is not None:
@@ -408,8 +416,8 @@ def _count_validation(given, n_samples, auto, n_given, in_order):
         needed = "sharpness='held-out': rows held out choose it"
     if n_given is not None:
         needed = "X_val"
-    if in_order:
-        needed = "order: the last rows are held out"
+    if in_time:
+        needed = "time: the last rows are held out"
     if early_stopping == "auto":
         early_stopping = auto["early_stopping"] or needed is not None
     if not early_stopping:
@@ -421,7 +429,7 @@ def _count_validation(given, n_samples, auto, n_given, in_order):
     if n_samples < 3:  # one to train on would be left
         return True, 0
     fraction = given["validation_fraction"]
-    if fraction == "auto" and in_order:
+    if fraction == "auto" and in_time:
         n_validation = round(auto["last_fraction"] * n_samples)
     elif fraction == "auto":
         n_validation = min(round(auto["validation_fraction"] * n_samples), auto["max_validation"])
@@ -430,7 +438,7 @@ def _count_validation(given, n_samples, auto, n_given, in_order):
     return True, min(max(1, n_validation), n_samples - 2)
 
 
-def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_order):
+def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     """How long to train, when to stop, and on which samples in the end."""
     near, context_size = known["context_neighbors"], known["context_size"]
     if context_size is None or n_train <= known["batch_size"] + context_size:
@@ -455,9 +463,9 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_order):
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         review=review,
-        join_last_cycle=ends_on_all and known["refit"] is True and not in_order,
-        refits=bool(known["refit"]) and (ends_on_all or in_order),
-        always_refits=bool(known["refit"]) and in_order,
+        join_last_cycle=ends_on_all and known["refit"] is True and not in_time,
+        refits=bool(known["refit"]) and (ends_on_all or in_time),
+        always_refits=bool(known["refit"]) and in_time,
     )
 
 

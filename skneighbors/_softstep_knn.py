@@ -133,7 +133,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         than three distinct rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `order` it
+        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `time` it
         is 0.2 of those with a time, and each network judges by at most 1,024 of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"

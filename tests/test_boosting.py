@@ -191,9 +191,7 @@ def test_means_inside_a_bag_are_of_other_groups(table, monkeypatch):
 def test_the_number_of_threads_has_no_say(table):
     X, y, weight = table
     y = np.column_stack([y, y**2])
-    (one, out_one), (two, out_two) = (
-        fit(X, y, weight, n_iter=5, n_threads=n) for n in (1, 2)
-    )
+    (one, out_one), (two, out_two) = (fit(X, y, weight, n_iter=5, n_threads=n) for n in (1, 2))
     assert_array_equal(out_one, out_two)
     assert_array_equal(one.predict(X), two.predict(X))
     for target in (0, 1):
@@ -203,9 +201,7 @@ def test_the_number_of_threads_has_no_say(table):
 @pytest.mark.parametrize("size", [2.0**-20, 2.0**10])
 def test_what_all_rows_weigh_has_no_say(table, size):
     X, y, weight = table
-    expected, now = (
-        fit(X, y, own, n_iter=5)[0].predict(X) for own in (weight, size * weight)
-    )
+    expected, now = (fit(X, y, own, n_iter=5)[0].predict(X) for own in (weight, size * weight))
     assert_array_equal(now, expected)
 
 

@@ -85,10 +85,10 @@ def test_errors_so_far_are_the_estimators_attributes(friedman):
     assert scores == model.validation_scores_
 
 
-@pytest.mark.parametrize("order", [None, np.arange(200.0)])
-def test_a_training_anew_has_epochs_of_its_own(noise, harmed, order):
+@pytest.mark.parametrize("time", [None, np.arange(200.0)])
+def test_a_training_anew_has_epochs_of_its_own(noise, harmed, time):
     seen = Recorder()
-    model = NONARegressor(**HARMED).set_callbacks(seen).fit(*noise, order=order)
+    model = NONARegressor(**HARMED).set_callbacks(seen).fit(*noise, time=time)
     n_epochs = {name: seen.tasks.count(name) for name in ("epoch", "refit-epoch")}
     assert n_epochs["epoch"] == model.n_iter_
     assert 0 < n_epochs["refit-epoch"] <= model.best_iter_
@@ -134,15 +134,15 @@ def test_a_fitted_estimator_is_what_a_fit_that_ends_there_leaves(
 
 
 @pytest.mark.parametrize("task", ["epoch", "refit-epoch"])
-@pytest.mark.parametrize("order", [None, np.arange(200.0)])
-def test_an_end_by_a_callback_keeps_the_best_epoch_not_refitted(noise, harmed, task, order):
+@pytest.mark.parametrize("time", [None, np.arange(200.0)])
+def test_an_end_by_a_callback_keeps_the_best_epoch_not_refitted(noise, harmed, task, time):
     X, _ = noise
 
     def stop(estimator, context):
         return context.task_name == task and context.task_id >= 1
 
     stops = Recorder(stop)
-    model = NONARegressor(**HARMED).set_callbacks(stops).fit(*noise, order=order)
+    model = NONARegressor(**HARMED).set_callbacks(stops).fit(*noise, time=time)
     assert stops.tasks[-2:] == [task, "fit"]
     best = np.argmax(model.validation_scores_)
     assert model.best_iter_ == model.validation_iters_[best]
@@ -150,7 +150,7 @@ def test_an_end_by_a_callback_keeps_the_best_epoch_not_refitted(noise, harmed, t
     alone = NONARegressor(**HARMED).set_callbacks(
         Recorder(lambda estimator, context: context.task_id + 1 == model.n_iter_)
     )
-    assert_array_equal(model.predict(X), alone.fit(*noise, order=order).predict(X))
+    assert_array_equal(model.predict(X), alone.fit(*noise, time=time).predict(X))
 
 
 @pytest.mark.parametrize("fitted", [False, True])

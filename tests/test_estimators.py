@@ -357,8 +357,8 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     assert f"epoch {n_epochs} of at most {n_epochs} " in last
 
 
-@pytest.mark.parametrize("order", [None, np.arange(200.0)])
-def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, order):
+@pytest.mark.parametrize("time", [None, np.arange(200.0)])
+def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, time):
     """It never grows, no epoch exceeds it, and a training anew is known to the epoch."""
     told = []
 
@@ -372,7 +372,7 @@ def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, order
     monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=lines))
     noise = np.random.RandomState(0).normal(size=200)
     model = NONARegressor(verbose=1, n_estimators=1, random_state=0)
-    model.fit(friedman[0], noise, order=order)
+    model.fit(friedman[0], noise, time=time)
     (bar,) = told
     assert bar.totals == sorted(bar.totals, reverse=True)
     assert len(bar.totals) <= min(bar.totals)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, TrainingSamples
-from skneighbors._columns.checks import check_groups
+from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
 from skneighbors._target import Target
 from skneighbors._training.loop import Training
@@ -223,7 +223,7 @@ def test_columns_that_name_no_groups(X, groups, message):
         NONARegressor(**QUICK).fit(X, np.arange(30.0), groups=groups)
 
 
-@pytest.mark.parametrize("argument", ["groups", "order"])
+@pytest.mark.parametrize("argument", ["groups", "time"])
 def test_a_feature_extractor_s_columns_have_no_names(argument):
     model = NONARegressor(feature_extractor=torch.nn.Flatten, **QUICK)
     with pytest.raises(ValueError, match=rf"{argument}='x' names no .*: a feature_extractor reads"):

@@ -53,7 +53,7 @@ def test_enough_time_changes_nothing(estimator_class, auto, sharpens, learns):
     assert timed.plan_.recipe.boosting_iter == 100
 
 
-@pytest.mark.parametrize("kwargs", [{}, {"order": np.arange(len(X))}], ids=["random", "order"])
+@pytest.mark.parametrize("kwargs", [{}, {"time": np.arange(len(X))}], ids=["random", "time"])
 def test_fewer_epochs_can_be_repeated_without_a_limit(estimator_class, fake_time, kwargs):
     model = estimator_class(max_iter=400, max_time=5.0, **NO_TREES)
     with pytest.warns(ConvergenceWarning, match=r"max_time=5\.0 left time for \d+ epochs instead"):
@@ -212,5 +212,5 @@ def test_no_time_to_train_anew_is_told(fake_time, monkeypatch):
     monkeypatch.setattr(Training, "_refit", refit_slowly)
     model = NONARegressor(max_iter=4, max_time=20.0, **NO_TREES)
     with pytest.warns(ConvergenceWarning, match="left time for no training on rows held out"):
-        model.fit(X, y, order=np.arange(len(X)))
+        model.fit(X, y, time=np.arange(len(X)))
     assert model.n_iter_ == 4

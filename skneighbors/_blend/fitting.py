@@ -53,7 +53,7 @@ class OnePerTarget(MultiOutputRegressor):
 def count_affordable(n_iter, samples, target, seconds, n_threads):
     """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
     y, weight = target.transform(samples.y[samples.rows]), samples.weight
-    if samples.order is not None:  # they are fitted twice
+    if samples.time is not None:  # they are fitted twice
         seconds /= 2
     X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
     return BaggedBoosting.count_affordable(X, y, weight, n_categories, n_iter, seconds, n_threads)
@@ -117,9 +117,13 @@ def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
     model = BlendedBoosting(fitted)
     if validation is not None:
         predicted = model.predict(validation.X, validation.matrix, target)[None]
-    elif samples.order is not None:  # bags have seen rows as late
-        earlier, _ = fit(split.train[0].numpy())
-        predicted = np.stack([earlier.predict(X[rows]) for rows in split.validation.numpy()])
+    elif samples.time is not None:  # bags have seen rows as late
+        predicted, train = [], None
+        for earlier, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
+            if train is None or not np.array_equal(earlier, train):  # members may share it
+                (bags, _), train = fit(earlier), earlier
+            predicted.append(bags.predict(X[rows]))
+        predicted = np.stack(predicted)
     else:
         predicted = out_of_fold[split.validation.numpy()]
     return BlendFit.of(model, model.predict(None, X, target), out_of_fold, predicted)

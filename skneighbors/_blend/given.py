@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
 )
 
-from .._columns import show
+from .._columns import show, unwrap
 from .._utils.sklearn_private import take_samples
 
 _HOW = (
@@ -83,7 +83,7 @@ def metadata_router(estimator):
     return router
 
 
-def metadata_for_blend(estimator, samples, groups, order):
+def metadata_for_blend(estimator, samples, groups, time):
     """Find what the `blend` of an estimator is given of the arguments of its `fit`.
 
     With metadata routing what it requests, else weights alone. Weights of 1 are none.
@@ -94,7 +94,7 @@ def metadata_for_blend(estimator, samples, groups, order):
     samples : TrainingSamples
     groups : str, array-like of shape (n_samples,) or None
         As given.
-    order : str, array-like of shape (n_samples,) or None
+    time : str, array-like of shape (n_samples,) or None
         As given.
 
     Returns
@@ -114,13 +114,13 @@ def metadata_for_blend(estimator, samples, groups, order):
     by_sample = {
         "sample_weight": None if (counted == 1).all() else samples.sample_weight,
         # Splitters take no names.
-        "groups": samples.groups if isinstance(groups, str | None) else np.asarray(groups),
+        "groups": samples.groups if isinstance(groups, str | None) else _as_given(groups),
     }
     others = {}
-    if isinstance(order, str):
-        others["order"] = order
-    elif order is not None:
-        by_sample["order"] = np.asarray(order)
+    if isinstance(time, str):
+        others["time"] = time
+    elif time is not None:
+        by_sample["time"] = _as_given(time)
     if validation is not None:
         others = {
             "X_val": validation.X,
@@ -144,6 +144,11 @@ def metadata_for_blend(estimator, samples, groups, order):
         for part in (by_sample, others)
     )
     return Metadata(*parts)
+
+
+def _as_given(values):
+    """Array of what was given per row; masked values are missing."""
+    return np.asarray(unwrap(values))
 
 
 def routing_is_enabled():

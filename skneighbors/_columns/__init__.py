@@ -7,7 +7,7 @@
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
        |  reader    all of them as one matrix: gaps NaN, levels codes, times days
-       |  order     when rows were observed, by a column or an array; columns by their names
+       |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column
        |  merging   samples that agree in X and y become one, with the sum of their weights
        |  doubts    what was hardly meant as it is read
@@ -24,6 +24,7 @@ from .checks import check_features, refuse_what_is_no_number
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .merging import check_total_weight, merge_rows
+from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
@@ -40,7 +41,9 @@ __all__ = [
     "TableReader",
     "TrainingSamples",
     "check_features",
+    "check_row_numbers",
     "check_total_weight",
+    "check_weights",
     "find_labels",
     "merge_rows",
     "none_if_ones",

@@ -2,7 +2,6 @@
 
 from contextlib import contextmanager
 
-import narwhals as nw
 import numpy as np
 from sklearn.utils import indexable
 from sklearn.utils.validation import (
@@ -11,18 +10,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._utils.sklearn_private import check_sample_weight, take_samples
-from .merging import check_total_weight
-from .order import find_named
+from .._utils.sklearn_private import take_samples
+from .per_row import check_weights
 from .reader import TableReader
-from .table import Table, refuse_lazy, unwrap
+from .table import Table, as_array, has_masked_parts, refuse_lazy, unwrap
 from .values import (
     CLOCK_TIMES,
     DURATIONS,
     OTHERS,
     TEXT,
     TIMES,
-    as_levels,
     is_missing,
     show,
     sorts_of,
@@ -66,8 +63,7 @@ def check_training_data(estimator, X, y, sample_weight, target):
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     y = target.check(y)
     check_consistent_length(matrix, y)
-    sample_weight = check_sample_weight(sample_weight, matrix)
-    check_total_weight(sample_weight)
+    sample_weight = check_weights(sample_weight, len(matrix))
     if reader is not None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
@@ -149,9 +145,7 @@ def check_validation_data(estimator, reader, matrix, y, target, X_val, y_val, sa
         y_val = target.check(y_val)
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
-    with _naming("sample_weight_val"):
-        weight = check_sample_weight(sample_weight_val, read)
-        check_total_weight(weight)
+    weight = check_weights(sample_weight_val, len(read), "sample_weight_val")
     if y_val.shape[1] != y.shape[1]:
         raise ValueError(
             f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
@@ -179,56 +173,6 @@ def _out_of_tuples(*validation):
     return tuple(part if part is None else part[0] for part in validation)
 
 
-def check_groups(groups, n_samples, X=None, reader=None):
-    """Check groups and count them from 0, to int64 (n_samples,).
-
-    Parameters
-    ----------
-    groups : str or array-like of shape (n_samples,)
-        A column's name or an array.
-    n_samples : int
-    X : array-like of shape (n_samples, ...)
-        As given.
-    reader : TableReader or None
-        What has read it.
-
-    Raises
-    ------
-    ValueError
-        If there is not one group for each sample.
-    """
-    name = "groups"
-    if isinstance(groups, str):
-        name, j = f"groups={show(groups)}", find_named("groups", groups, reader)
-        groups = Table.of(X).column(j).values
-    series = nw.from_native(groups, allow_series=True, eager_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        values, shape = series.to_list(), series.shape
-    else:
-        # No value becomes another, as numbers beside text would.
-        array = np.asarray(groups, dtype=object if isinstance(groups, list | tuple) else None)
-        values, shape = list(array) if array.ndim else [], array.shape
-    if shape != (n_samples,):
-        raise ValueError(
-            f"{name} must have one entry for each of {n_samples} samples; got an array of shape "
-            f"{shape}. A column can be given by its name."
-        )
-    if np.ma.is_masked(groups) or any(map(is_missing, values)):
-        raise ValueError(f"{name} contains NaN, None or NA; every sample must have a group.")
-    sorts = sorts_of(values)
-    if len(sorts) > 1:
-        found = " and ".join(map(show, sorts.values()))
-        raise ValueError(f"{name} must be all numbers or all text; got {found}.")
-    try:
-        levels = as_levels(values)
-        codes = {level: code for code, level in enumerate(sorted(set(levels)))}
-    except TypeError as error:
-        raise ValueError(
-            f"{name} must be all numbers or all text; got {show(values[0])}."
-        ) from error
-    return np.array([codes[level] for level in levels])
-
-
 @contextmanager
 def _naming(argument):
     """Let an error begin with the name of an argument."""
@@ -253,7 +197,7 @@ def _shortening():
 def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
     refuse_lazy(data, name)
-    if np.ma.is_masked(data):
+    if np.ma.is_masked(data) or has_masked_parts(data):
         raise ValueError(f"{name} contains masked values; every value must be a number.")
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         for column in getattr(data, "column_names", data.columns):  # Arrow's columns are values
@@ -262,8 +206,8 @@ def refuse_what_is_no_number(data, name):
     data = [data] if isinstance(data, str | bytes) else data
     if isinstance(data, list | tuple):
         try:
-            is_number = np.asarray(data).dtype.kind not in "OUSTMm"
-            data = data if is_number else np.asarray(data, dtype=object)
+            objects = as_array(data, name)
+            data = data if np.asarray(data).dtype.kind not in "OUSTMm" else objects
         except ValueError:  # ragged: for scikit-learn to refuse
             return
     if hasattr(data, "dtype") and not hasattr(data, "tocsr"):
@@ -275,7 +219,7 @@ def _refuse_values(values, name):
     is_numpys = isinstance(getattr(values, "dtype", None), np.dtype)
     if is_numpys and values.dtype.kind not in "OUSTMm":
         return
-    values = np.asarray(values)
+    values = as_array(values, name)
     if values.dtype.kind not in "OUSTMm":
         return
     values = list(values.flat)

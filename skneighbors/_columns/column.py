@@ -9,9 +9,11 @@ from .values import (
     BOOLS,
     CLOCK_TIMES,
     DURATIONS,
+    NUMBERS,
     OTHERS,
     TEXT,
     TIMES,
+    as_exact,
     as_levels,
     days,
     days_of_objects,
@@ -146,6 +148,33 @@ class Column:
             return days_of_objects(self.values)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"{self.name} holds no days: {error}.") from error
+
+    def ranks(self):
+        """Rank numbers, times or durations (n_samples,), equal ones alike; NaN where missing.
+
+        Values are told apart that float64 does not: large integers, nanoseconds.
+        """
+        ranks, array = np.full(len(self.data), np.nan), self._as_exact_array()
+        if array is None:
+            values = [None if is_missing(value) else as_exact(value) for value in self.values]
+            ordered = sorted(set(values).difference([None]))
+            rank_of = {value: rank for rank, value in enumerate(ordered)}
+            return np.array([rank_of.get(value, np.nan) for value in values])
+        present = array == array
+        ranks[present] = np.unique(array[present], return_inverse=True)[1]
+        return ranks
+
+    def _as_exact_array(self):
+        """Array of NumPy's numbers or times; None if that would round some of them."""
+        if self.declared not in (NUMBERS, TIMES, DURATIONS):
+            return None
+        array = self._as_array()
+        is_rounded = array.dtype.kind == "f" and self._holds_integers()
+        return array if array.dtype.kind in "iufmM" and not is_rounded else None
+
+    def _holds_integers(self):
+        """Whether it is of a dtype of integers, which become floats where some are missing."""
+        return not isinstance(self.data, np.ndarray) and self.data.dtype.is_integer()
 
     def levels(self):
         """Read levels, as a list; None for gaps. Those of a dtype of categories may be anything.

@@ -6,7 +6,7 @@ import numpy as np
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
 
 
-def check_total_weight(*sample_weights):
+def check_total_weight(*sample_weights, name="sample_weight"):
     """Check that single precision can hold the sum of all weights.
 
     Raises
@@ -18,7 +18,7 @@ def check_total_weight(*sample_weights):
         total = sum(weight.sum() for weight in sample_weights)
     if not _LEAST_WEIGHT <= total <= _LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight must sum to between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, for "
+            f"{name} must sum to between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, for "
             f"training in single precision; got {total:g}."
         )
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import indexable
 
-from .checks import check_groups, check_training_data, check_validation_data
+from .checks import check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
-from .order import check_order
+from .per_row import check_groups, check_time
 from .reader import TableReader
 from .table import Table, unwrap
 
@@ -39,8 +39,8 @@ class TrainingSamples:
         Dimensions of y as given.
     sample_weight : ndarray of shape (n_samples,)
     groups : int ndarray of shape (n_samples,) or None
-    order : ndarray of shape (n_samples,) or None
-        When samples were observed; NaN for those of which it is unknown.
+    time : ndarray of shape (n_samples,) or None
+        Ranks of when samples were observed; NaN for those of which it is unknown.
     rows, weight, row_of : ndarray
         See :func:`merge_rows`.
     validation : ValidationSamples or None
@@ -53,14 +53,14 @@ class TrainingSamples:
     y_ndim: int
     sample_weight: np.ndarray
     groups: np.ndarray | None
-    order: np.ndarray | None
+    time: np.ndarray | None
     rows: np.ndarray
     weight: np.ndarray
     row_of: np.ndarray
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, order, validation, target):
+    def check(cls, estimator, X, y, sample_weight, groups, time, validation, target):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
 
         `target` is a subclass of Target.
@@ -79,13 +79,12 @@ class TrainingSamples:
             groups = check_groups(groups, len(y), X, reader)
             if len(np.unique(groups[sample_weight > 0])) < 2:
                 raise ValueError("groups must hold at least 2 groups to train on; got 1.")
-        if order is not None:
-            if groups is not None or validation[0] is not None:
+        if time is not None:
+            if validation[0] is not None:
                 raise ValueError(
-                    "order can be given neither with groups nor with X_val: it says which rows "
-                    "are held out."
+                    "time cannot be given with X_val: each says which rows validate. Give one."
                 )
-            order = check_order(order, reader, matrix, sample_weight)
+            time = check_time(time, X, reader, sample_weight)
         validation = check_validation_data(estimator, reader, matrix, y, target, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
@@ -96,7 +95,7 @@ class TrainingSamples:
             validation = ValidationSamples(*validation)
         (X,) = indexable(X)
         merged = rows, weight, row_of
-        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, order, *merged, validation)
+        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
 
     def find_doubts(self, categorical_features):
         """Say which columns of text were hardly meant as categories; None if all were."""
@@ -111,10 +110,10 @@ class TrainingSamples:
         return None if self.groups is None else self.groups[self.rows]
 
     @property
-    def row_order(self):
-        """When each row was observed last, or None."""
-        if self.order is None:
+    def row_time(self):
+        """Rank of when each row was observed last, or None."""
+        if self.time is None:
             return None
-        counted, order = self.row_of >= 0, np.full(len(self.rows), np.nan)
-        np.fmax.at(order, self.row_of[counted], self.order[counted])
-        return order
+        counted, time = self.row_of >= 0, np.full(len(self.rows), np.nan)
+        np.fmax.at(time, self.row_of[counted], self.time[counted])
+        return time

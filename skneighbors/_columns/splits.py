@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from .._utils.device import CPU
-from .order import find_last
 
 
 class EnsembleSplit(NamedTuple):
@@ -54,39 +53,39 @@ class EnsembleSplit(NamedTuple):
         ValueError
             If there are fewer than three groups.
         """
-        groups = number_groups(groups)
-        sizes = np.bincount(groups)
-        if len(sizes) < 3:
-            raise ValueError(
-                f"groups must hold at least 3 groups, one to hold out; got {len(sizes)}. Or give "
-                "X_val and y_val, or early_stopping=False."
-            )
-        n_drawn, is_held_out = np.zeros(len(sizes)), []
-        for _ in range(n_members):
-            order = np.lexsort([random_state.permutation(len(sizes)), n_drawn])
-            drawn = _fill(sizes, order, n_validation)
-            n_drawn[drawn] += 1
-            is_held_out.append(np.isin(groups, drawn))
+        every = np.ones(len(groups), dtype=bool)
+        is_held_out = _draw_groups(groups, every, every, n_validation, n_members, random_state)
+        return cls._of_masks(~is_held_out, is_held_out, len(groups), random_state)
+
+    @classmethod
+    def _of_masks(cls, is_trained_on, is_held_out, n_most, random_state):
+        """Split by masks (m, n); of the rows that a member has more than others, some at random."""
         parts = []
-        for is_part in (~np.array(is_held_out), np.array(is_held_out)):
+        for is_part, most in ((is_trained_on, len(is_held_out.T)), (is_held_out, n_most)):
             rows = [random_state.permutation(np.flatnonzero(own)) for own in is_part]
-            parts.append(np.stack([np.sort(own[: is_part.sum(1).min()]) for own in rows]))
+            parts.append(np.stack([np.sort(own[: min(most, *map(len, rows))]) for own in rows]))
         return cls(*map(torch.from_numpy, parts))
 
     @classmethod
-    def draw_last(cls, order, share, n_most, n_members, random_state):
+    def draw_last(cls, time, share, n_most, n_members, random_state, groups=None):
         """Hold the last rows out of all members' training, of which each validates by some.
+
+        With `groups` a member validates by the last rows of groups drawn as by
+        :meth:`draw_groups`, and trains on the earlier ones of the others: the last rows of
+        these, and the earlier ones of those, are neither.
 
         Parameters
         ----------
-        order : ndarray of shape (n_samples,)
+        time : ndarray of shape (n_samples,)
             When samples were observed; those of NaN are trained on.
         share : float
-            Of the others, how many are held out, as nearly as whole times allow.
+            Of the others, how many are held out, as nearly as whole times allow; with `groups`,
+            of these as many.
         n_most : int
             A member validates by no more, drawn at random.
         n_members : int
         random_state : RandomState
+        groups : int ndarray of shape (n_samples,), default=None
 
         Returns
         -------
@@ -95,18 +94,23 @@ class EnsembleSplit(NamedTuple):
         Raises
         ------
         ValueError
-            If more than half of the samples would be held out.
+            If more than half of the samples would be held out, or no groups can be.
         """
-        last = find_last(order, share)
-        if 2 * len(last) > len(order):
+        last = find_last(time, share)
+        if 2 * len(last) > len(time):
             raise ValueError(
-                f"order must not have more than half of the rows at the last time; {len(last)} of "
-                f"{len(order)} are. Give finer times."
+                f"time must not have more than half of the rows at the last time; {len(last)} of "
+                f"{len(time)} are. Give finer times."
             )
-        train = np.setdiff1d(np.arange(len(order)), last)
-        drawn = [random_state.permutation(last)[:n_most] for _ in range(n_members)]
-        parts = np.tile(train, (n_members, 1)), np.sort(drawn, axis=1)
-        return cls(*map(torch.from_numpy, parts))
+        is_last = np.isin(np.arange(len(time)), last)
+        if groups is None:
+            drawn = [random_state.permutation(last)[:n_most] for _ in range(n_members)]
+            parts = np.tile(np.flatnonzero(~is_last), (n_members, 1)), np.sort(drawn, axis=1)
+            return cls(*map(torch.from_numpy, parts))
+        n_wanted = share * len(last)
+        is_drawn = _draw_groups(groups, ~is_last, is_last, n_wanted, n_members, random_state)
+        parts = ~is_drawn & ~is_last, is_drawn & is_last
+        return cls._of_masks(*parts, n_most, random_state)
 
     @classmethod
     def hold_out(cls, is_held_out, n_members):
@@ -137,12 +141,92 @@ def number_groups(groups):
     return first.argsort().argsort()[place]
 
 
-def _fill(sizes, order, n_samples):
-    """Take groups of these sizes in an order, as :meth:`EnsembleSplit.draw_groups` says."""
-    taken, n_taken = [], 0
+def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_state):
+    """Draw the groups that each member holds out, as :class:`EnsembleSplit` says.
+
+    Parameters
+    ----------
+    groups : int ndarray of shape (n_samples,)
+    is_training, is_judging : bool ndarrays of shape (n_samples,)
+        Rows that train if their group is not drawn, and that validate if it is.
+    n_wanted : float
+        How many validate, as nearly as whole groups allow.
+    n_members : int
+    random_state : RandomState
+
+    Returns
+    -------
+    is_drawn : bool ndarray of shape (n_members, n_samples)
+
+    Raises
+    ------
+    ValueError
+        If no group can be held out.
+    """
+    groups = number_groups(groups)
+    training, judging = (
+        np.bincount(groups[part], minlength=groups.max() + 1) for part in (is_training, is_judging)
+    )
+    n_training_groups = np.count_nonzero(training)
+    is_free = (judging > 0) & (n_training_groups - (training > 0) >= 2)
+    if not is_free.any():
+        raise ValueError(_too_few_groups(len(training), is_judging.all()))
+    n_drawn, is_drawn = np.zeros(len(training)), []
+    for _ in range(n_members):
+        order = np.lexsort([random_state.permutation(len(training)), n_drawn])
+        drawn = _fill(training, judging, order[is_free[order]], n_wanted)
+        n_drawn[drawn] += 1
+        is_drawn.append(np.isin(groups, drawn))
+    return np.array(is_drawn)
+
+
+def _fill(training, judging, order, n_wanted):
+    """Take groups in an order until they judge by enough rows.
+
+    Two groups are left, with half of the training rows if any group can be held out so.
+    """
+    taken, n_judging, n_lost = [], 0, 0
+    n_left, most_lost = np.count_nonzero(training), training.sum() / 2
     for i in order:
-        fits = 2 * (n_taken + sizes[i]) <= sizes.sum()
-        if n_taken < n_samples and fits and len(taken) < len(sizes) - 2:
+        if n_judging >= n_wanted:
+            break
+        if n_lost + training[i] <= most_lost and n_left - (training[i] > 0) >= 2:
             taken.append(i)
-            n_taken += sizes[i]
-    return taken or [sizes.argmin()]
+            n_judging, n_lost = n_judging + judging[i], n_lost + training[i]
+            n_left -= training[i] > 0
+    return taken or [min(order, key=lambda i: (training[i], i))]
+
+
+def _too_few_groups(n_groups, at_any_time):
+    """Say that no group can be held out, and what to do."""
+    if at_any_time:
+        return (
+            f"groups must hold at least 3 groups, one to hold out; got {n_groups}. Or give X_val "
+            "and y_val, or early_stopping=False."
+        )
+    return (
+        "groups given with time must hold one with rows in the last part of the time, to hold "
+        "out, and two others with earlier rows, to train on. If the rows to come are of the same "
+        "groups, give time alone; if they are of new groups, but not later, groups alone."
+    )
+
+
+def find_last(time, share):
+    """Rows of the last times, of those with a time as near to a share as whole times allow.
+
+    Parameters
+    ----------
+    time : ndarray of shape (n_samples,)
+        NaN for rows without a time.
+    share : float
+
+    Returns
+    -------
+    rows : int ndarray
+        At least those of the last time.
+    """
+    present = np.flatnonzero(~np.isnan(time))
+    _, place = np.unique(time[present], return_inverse=True)
+    n_before = np.bincount(place).cumsum()[:-1]
+    first = np.abs(n_before - (1 - share) * len(present)).argmin() + 1
+    return present[place >= first]

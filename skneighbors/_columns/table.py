@@ -1,6 +1,6 @@
 """A user's table, of whatever library, as columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import narwhals as nw
 import numpy as np
@@ -42,19 +42,14 @@ class Table:
             If columns share a name.
         """
         refuse_lazy(X, "X")
-        try:
-            is_array = isinstance(X, np.ndarray)  # to look for frames takes longer
-            frame = X if is_array else nw.from_native(X, eager_only=True, pass_through=True)
-        except nw.exceptions.DuplicateError as error:
-            raise ValueError(f"Each column of X must have a name of its own. {error}") from error
+        # To look for frames takes longer.
+        frame = X if isinstance(X, np.ndarray) else _as_frame(X)
         if isinstance(frame, nw.DataFrame):
             return cls(frame, frame.columns, _declared_in(frame))
         if hasattr(X, "tocsr"):
             return None
         try:
-            # No value of a list, or text, becomes another.
-            array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
-            array = array.astype(object) if array.dtype.kind in "SUT" else array
+            array = as_array(X, "X")
         except ValueError:  # ragged
             return None
         if array.ndim != 2:
@@ -97,27 +92,77 @@ class Table:
         return self.names is not None and self.data[:, j].dtype in (nw.Categorical, nw.Enum)
 
 
-def unwrap(X):
-    """X as something that scikit-learn knows: without a wrapper, computed, masked values as gaps.
+def unwrap(X, name="X"):
+    """X as something scikit-learn knows: without a wrapper, computed, masked values as missing.
 
     Raises
     ------
     TypeError
         If X is a lazy frame, but of Dask, which computes it.
+    ValueError
+        If its columns share a name.
     """
     X = nw.to_native(X, pass_through=True)
-    refuse_lazy(X, "X")
+    refuse_lazy(X, name)
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind in "mM":
             return X.filled(np.array("NaT", X.dtype))
         return np.where(np.ma.getmaskarray(X), None, X.data.astype(object))
+    if has_masked_parts(X):
+        parts = [unwrap(part) if isinstance(part, np.ma.MaskedArray) else part for part in X]
+        return [list(part) if np.ndim(part) else _item(part) for part in parts]
     if hasattr(X, "compute") and hasattr(X, "columns"):
         return X.compute()
-    if hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema"):
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if frame is X:  # another than narwhals knows
-            return nw.from_arrow(X, backend="pyarrow").to_native()
+    is_arrows = hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema")
+    if is_arrows and _as_frame(X) is X:  # of another library than narwhals knows
+        return nw.from_arrow(X, backend="pyarrow").to_native()
     return X
+
+
+def single_column(data, name):
+    """Column of an array (n_samples,), or of a series of narwhals, by another name."""
+    if isinstance(data, nw.Series):
+        return replace(Table.of(data.alias("values").to_frame()).column(0), name=name)
+    return Column(data, name, _OF_KIND.get(data.dtype.kind))
+
+
+def has_masked_parts(X):
+    """Whether a list holds arrays with masked values, which NumPy would read through the mask."""
+    if not isinstance(X, list | tuple):
+        return False
+    may_be = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, X)))
+    return may_be and any(map(np.ma.is_masked, X))
+
+
+def _item(part):
+    """Take the value out of an array of no dimension."""
+    return part[()] if isinstance(part, np.ndarray) else part
+
+
+def _as_frame(X):
+    """Frame of narwhals for X; X itself if it is none."""
+    try:
+        return nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Each column of X must have a name of its own. {error}") from error
+
+
+def as_array(values, name):
+    """Array of values, none of which becomes another, as numbers beside text in a list would.
+
+    Raises
+    ------
+    TypeError
+        If NumPy cannot read them, as tensors of types that it has not.
+    """
+    try:
+        array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    except (TypeError, RuntimeError) as error:
+        dtype = f" of dtype {values.dtype}" if hasattr(values, "dtype") else ""
+        raise TypeError(
+            f"{name} is a {type(values).__name__}{dtype}, which NumPy cannot read: {error}"
+        ) from error
+    return array.astype(object) if array.dtype.kind in "SUT" else array
 
 
 def refuse_lazy(data, name):

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,18 +15,19 @@ DURATIONS = "durations"
 CLOCK_TIMES = "times of day"
 OTHERS = "others"
 
-# Types of values that stand for none: Python's, and those of pandas, which need not be there.
-_GAPS = ("NoneType", "NAType", "NaTType")
+# Types of values that stand for none: those of pandas need not be there.
+_GAPS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 _MAY_BE_NAN = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
 _PLAIN = (datetime, timedelta)
 _LONGEST = 60
 _EPOCH = datetime(1970, 1, 1)
 _A_DAY = {"D": 1, "h": 24, "m": 1440}
 _A_DAY |= {unit: 86_400 * 1000**i for i, unit in enumerate(["s", "ms", "us", "ns", "ps"])}
+_ATTOSECONDS_A_DAY = 86_400 * 10**18
 
 
 def is_missing(value):
-    """Whether a value is None, NaN, NaT or NA."""
+    """Whether a value is None, NaN, NaT, NA or masked."""
     if isinstance(value, Decimal):
         return value.is_nan()  # a signalling one does not compare
     if isinstance(value, _MAY_BE_NAN):
@@ -194,3 +196,32 @@ def _days_of(value):
     elif isinstance(value, date):
         value = datetime.combine(value, time()) - _EPOCH
     return value.days + (value.seconds * 10**6 + value.microseconds) / _A_DAY["us"]
+
+
+def as_exact(value):
+    """Make a number of a number, a time or a duration that no other of its kind equals.
+
+    Ints and fractions, which Python compares exactly; of times attoseconds, in UTC.
+    """
+    value = _as_numpys(value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _attoseconds(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real | Decimal):
+        return float(value) if isinstance(value, float | np.floating) else Fraction(value)
+    if isinstance(value, date):
+        is_moment = isinstance(value, datetime)
+        moment = value if is_moment else datetime.combine(value, time())
+        value = moment.replace(tzinfo=None) - _EPOCH - (moment.utcoffset() or timedelta())
+    return value // timedelta(microseconds=1) * 10**12
+
+
+def _attoseconds(moment):
+    """Count the attoseconds of one of NumPy's times since 1970, or of its durations."""
+    unit, step = np.datetime_data(moment.dtype)
+    if unit in ("fs", "as"):
+        return int(moment.astype(np.int64)) * step * (1000 if unit == "fs" else 1)
+    if unit not in _A_DAY:
+        moment, unit, step = moment.astype(f"{moment.dtype.kind}8[D]"), "D", 1
+    return int(moment.astype(np.int64)) * step * (_ATTOSECONDS_A_DAY // _A_DAY[unit])

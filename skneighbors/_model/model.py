@@ -205,8 +205,7 @@ class Model:
         if n_neighbors is None:
             n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
             n_neighbors = min(n_neighbors, largest)
-        check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbours")
-        return own, int(n_neighbors)
+        return own, check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbours")
 
     def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
         found = find_nearest(bank, z, min(n_samples, len(bank)), search.algorithm)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._columns import show
+from .._columns import check_row_numbers, show, unwrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class SampleNumbering:
         numbers = {}
         for sample in np.flatnonzero(~np.isnan(self.weight_of)):
             numbers.setdefault(self.labels[sample], []).append(sample)
-        found = []
+        found, labels = [], unwrap(labels, "labels")
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
         for label in [labels] if is_one else labels:
             if label not in numbers:
@@ -136,24 +136,7 @@ class SampleNumbering:
 
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
-        n_samples = len(self)
-        indices = np.atleast_1d(np.asarray(indices))
-        if indices.dtype == bool:
-            if indices.shape != (n_samples,):
-                raise ValueError(
-                    f"indices is a mask of shape {indices.shape}; it must have shape "
-                    f"({n_samples},), one entry for each sample so far."
-                )
-            indices = np.flatnonzero(indices)
-        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise ValueError(
-                "indices must be ints or a mask, in one dimension; got an array of dtype "
-                f"{indices.dtype} and shape {indices.shape}. Labels go to labels=."
-            )
-        unknown = indices[(indices < 0) | (indices >= n_samples)]
-        if unknown.size:
-            raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
-        indices = indices.astype(np.int64)
+        indices = check_row_numbers(indices, len(self), "indices", "Labels go to labels=.")
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:
             raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")

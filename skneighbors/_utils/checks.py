@@ -7,10 +7,11 @@ import torch
 
 
 def check_int(name, value, low, high, remark=""):
-    """Check an argument that is an int within bounds; `remark` says where these are from."""
+    """Check an argument that is an int within bounds, to int; `remark` says where they are from."""
     is_int = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_int or not low <= value <= high:
         raise ValueError(f"{name} must be an int from {low} to {high}{remark}; got {value!r}.")
+    return int(value)
 
 
 def check_quantiles(quantiles):

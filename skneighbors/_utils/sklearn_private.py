@@ -4,7 +4,6 @@ from inspect import unwrap
 
 import narwhals as nw
 import numpy as np
-from sklearn.utils.validation import check_array, check_consistent_length, check_non_negative
 
 try:  # from scikit-learn 1.9 on
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -24,7 +23,6 @@ __all__ = [
     "CALLBACKS",
     "OUTPUT_CONFIG",
     "CallbackSupportMixin",
-    "check_sample_weight",
     "fit_unlogged",
     "read_boosting",
     "take_samples",
@@ -44,22 +42,6 @@ def take_samples(X, samples):
     if hasattr(X, "iloc"):
         return X.take(samples)
     return X[samples] if hasattr(X, "shape") else [X[i] for i in samples]
-
-
-def check_sample_weight(sample_weight, X):
-    """Check weights of the samples of X, at least one of them positive; None is 1 for each."""
-    if sample_weight is None or np.isscalar(sample_weight):
-        sample_weight = np.full(len(X), 1.0 if sample_weight is None else sample_weight)
-    sample_weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if sample_weight.ndim != 1:
-        raise ValueError(f"sample_weight must be 1D; it has {sample_weight.ndim} dimensions.")
-    check_consistent_length(X, sample_weight)
-    check_non_negative(sample_weight, "`sample_weight`")
-    if not sample_weight.any():
-        raise ValueError("sample_weight must have a positive entry; all weights are zero.")
-    return sample_weight
 
 
 def fit_unlogged(kind, estimator, *data):

@@ -93,6 +93,7 @@ def at_most(n_jobs):
     if n_jobs is None:
         yield
         return
+    n_jobs = int(n_jobs)  # torch takes none of NumPy's
     n_threads = n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
     with torch_threads.at_most(n_threads), _openmp_at_most(n_threads):
         yield

@@ -1,0 +1,261 @@
+"""What comes per row beside X and y: weights, groups, times, numbers of rows."""
+
+from dataclasses import replace
+from difflib import get_close_matches
+from numbers import Integral, Number
+
+import narwhals as nw
+import numpy as np
+
+from .column import CATEGORIES
+from .merging import check_total_weight
+from .table import Table, as_array, single_column, unwrap
+from .values import (
+    BOOLS,
+    DURATIONS,
+    NUMBERS,
+    TIMES,
+    as_levels,
+    is_missing,
+    show,
+    sorts_of,
+)
+
+# Of more columns those are named that are most like the one asked for.
+_N_SHOWN = 5
+
+
+def read_per_row(values, name, n_samples=None):
+    """Read an argument with a value for each row, as a column.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        Of any library; masked values are missing.
+    name : str
+        For messages.
+    n_samples : int, default=None
+        How many rows there are; None: any number.
+
+    Returns
+    -------
+    column : Column
+
+    Raises
+    ------
+    ValueError
+        If it has another shape.
+    TypeError
+        If it cannot be read.
+    """
+    values = _with_dtype(unwrap(values, name))
+    series = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    data = series if isinstance(series, nw.Series) else as_array(values, name)
+    wanted = (
+        "a single dimension" if n_samples is None else f"one entry for each of {n_samples} samples"
+    )
+    if len(data.shape) != 1 if n_samples is None else data.shape != (n_samples,):
+        raise ValueError(f"{name} must have {wanted}; got an array of shape {data.shape}.")
+    return single_column(data, name)
+
+
+def _with_dtype(values):
+    """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
+    pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
+    if pandas and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
+        return pandas.Series(values)
+    if arrow and isinstance(values, arrow.Array):
+        return arrow.chunked_array([values])
+    return values
+
+
+def _is_single(value):
+    """Whether an argument is a single value, not one for each row."""
+    return isinstance(value, Number) or getattr(value, "ndim", None) == 0
+
+
+def _read_named(argument, values, n_samples, X, reader):
+    """Read an argument that may be the name of a column of X."""
+    if not isinstance(values, str):
+        return read_per_row(values, argument, n_samples)
+    column = Table.of(X).column(_find_named(argument, values, reader))
+    return replace(column, name=f"{argument}={show(values)}")
+
+
+def _find_named(argument, name, reader):
+    """Find the position of the column of X that an argument names."""
+    names = [] if reader is None or reader.names is None else reader.names
+    if name in names:
+        return names.index(name)
+    if not names:
+        why = "it has no names" if reader else "a feature_extractor reads it as a whole"
+        raise ValueError(f"{argument}={show(name)} names no column of X: {why}. Give an array.")
+    alike = get_close_matches(name, [own for own in names if isinstance(own, str)], 3, 0)
+    alike = alike if len(names) > _N_SHOWN else names
+    known = ", ".join(map(show, alike)) + (", ..." if len(names) > len(alike) else "")
+    raise ValueError(f"{argument}={show(name)} names no column of X: there are {known}.")
+
+
+def check_weights(sample_weight, n_samples, name="sample_weight"):
+    """Check weights, to float64 (n_samples,); those of None are 1.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), number or None
+    n_samples : int
+    name : str, default="sample_weight"
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If they are not numbers from 0 on, one for each row, of which some are positive.
+    """
+    if sample_weight is None:
+        return np.ones(n_samples)
+    if _is_single(sample_weight):
+        sample_weight = np.full(n_samples, unwrap(sample_weight, name))
+    column = read_per_row(sample_weight, name, n_samples)
+    others = () if column.declared == NUMBERS else column.sorts.keys() - {NUMBERS, BOOLS}
+    for example in map(column.sorts.get, others):
+        raise ValueError(
+            f"{name} must hold numbers; it holds {show(example)}, of type "
+            f"{type(example).__name__!r}."
+        )
+    weight = _finite_numbers(column)
+    if np.isnan(weight).any():
+        raise ValueError(f"{name} contains NaN, None or NA; every row must have a weight.")
+    if (weight < 0).any():
+        raise ValueError(f"{name} contains negative values, such as {weight[weight < 0][0]}.")
+    if not weight.any():
+        raise ValueError(f"{name} must have a positive entry; all weights are zero.")
+    check_total_weight(weight, name=name)
+    return weight
+
+
+def _finite_numbers(column):
+    """Numbers of a column, to float64; NaN where missing. ValueError if one is infinite."""
+    numbers = np.array(column.numbers(), dtype=np.float64)
+    if np.isinf(numbers).any():
+        raise ValueError(f"{column.name} contains infinity.")
+    return numbers
+
+
+def check_row_numbers(numbers, n_samples, name, advice):
+    """Check numbers of rows, or a mask of them, to int64 (n,).
+
+    Parameters
+    ----------
+    numbers : int, array-like of int, or bool array-like of shape (n_samples,)
+    n_samples : int
+    name : str
+        For messages.
+    advice : str
+        What else to do, for a message about what is neither.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers of rows.
+    """
+    column = read_per_row([numbers] if _is_single(numbers) else numbers, name)
+    values = column.values
+    if any(map(is_missing, values)):
+        raise ValueError(f"{name} contains NaN, None or NA; every entry must name a row.")
+    if column.sorts.keys() == {BOOLS} or (column.declared == CATEGORIES and not values):
+        if len(values) != n_samples:
+            raise ValueError(
+                f"{name} is a mask of shape ({len(values)},); it must have shape ({n_samples},), "
+                "one entry for each sample so far."
+            )
+        return np.flatnonzero(values)
+    others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
+    others += [value for value in values if not isinstance(value, Integral)]
+    if others:
+        raise ValueError(f"{name} must be ints or a mask; got {show(others[0])}. {advice}")
+    unknown = [value for value in values if not 0 <= value < n_samples]
+    if unknown:
+        raise ValueError(f"{name} must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
+    return np.array(values, dtype=np.int64)
+
+
+def check_groups(groups, n_samples, X=None, reader=None):
+    """Check groups and count them from 0, to int64 (n_samples,).
+
+    Parameters
+    ----------
+    groups : str or array-like of shape (n_samples,)
+        A column's name or an array.
+    n_samples : int
+    X : array-like of shape (n_samples, ...)
+        As given.
+    reader : TableReader or None
+        What has read it.
+
+    Raises
+    ------
+    ValueError
+        If there is not one group for each sample.
+    """
+    column = _read_named("groups", groups, n_samples, X, reader)
+    name, values = column.name, column.values
+    if any(map(is_missing, values)):
+        raise ValueError(f"{name} contains NaN, None or NA; every row must have a group.")
+    if column.declared in (TIMES, DURATIONS):
+        return column.ranks().astype(np.int64)
+    sorts = sorts_of(values)
+    if len(sorts) > 1:
+        found = " and ".join(map(show, sorts.values()))
+        raise ValueError(f"{name} must be all numbers or all text; got {found}.")
+    try:
+        levels = as_levels(values)
+        codes = {level: code for code, level in enumerate(sorted(set(levels)))}
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must be all numbers or all text; got {show(values[0])}."
+        ) from error
+    return np.array([codes[level] for level in levels])
+
+
+def check_time(time, X, reader, sample_weight):
+    """Check when rows were observed, by a column's name or an array, and rank them.
+
+    Parameters
+    ----------
+    time : str or array-like of shape (n_samples,)
+    X : array-like of shape (n_samples, ...)
+        As given.
+    reader : TableReader or None
+        What has read it.
+    sample_weight : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_samples,)
+        NaN for rows without a time.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it holds no numbers or times, of which at least two differ
+        among the samples that count.
+    """
+    column = _read_named("time", time, len(sample_weight), X, reader)
+    kind = column.kind
+    if isinstance(time, str) and reader.kinds[reader.names.index(time)] == CATEGORIES:
+        kind = CATEGORIES  # as it is named in categorical_features
+    if kind == CATEGORIES:
+        raise ValueError(
+            f"{column.name} must hold numbers, dates or times; it holds categories or text. Of "
+            "text, pandas.to_datetime makes times."
+        )
+    if kind == NUMBERS:
+        _finite_numbers(column)
+    ranks = column.ranks()
+    counted = ranks[sample_weight > 0]
+    n_times = len(np.unique(counted[~np.isnan(counted)]))
+    if n_times < 2:
+        raise ValueError(
+            f"{column.name} must hold at least 2 different numbers, dates or times; got {n_times}."
+        )
+    return ranks
