@@ -1,22 +1,20 @@
-"""What each part of the default brings: networks, second model, blend, and being told.
+"""What each part of the default brings: networks, blended model, and being given groups or times.
 
 Usage: python benchmarks/parts.py [--rows 10000] [--seeds 0 1] [--jobs 2] [--members N]
     [--only NAME ...] [--report]
 
-The real tables and the numeric sets of the folder that `SKNEIGHBORS_DATA` names. One fit of NONA
-by its defaults gives three predictions: the networks' alone, the boosted trees' alone, and the
-default's, which blends both. Where rows are of groups, or the test rows come later, it is fitted
-once more and told so, by `groups` or `time`. CatBoost at its defaults stands beside it, with the
-columns of categories named. What the splits are is said in _tables.py and _data.py. Appends to
-benchmarks/results/parts.jsonl what is not there yet, and writes docs/benchmark/parts.inc;
-`--report` the latter alone, and told.inc.
+The real tables and the numeric sets of the folder that `SKNEIGHBORS_DATA` names. NONA by its
+defaults, and without the blended model. Where rows are of groups, or the test rows come later, it
+is fitted once more and given these, by `groups` or `time`. CatBoost at its defaults stands beside
+it, with the columns of categories named. What the splits are is said in _tables.py and _data.py.
+Appends to benchmarks/results/parts.jsonl what is not there yet, and writes
+docs/benchmark/parts.inc; `--report` the latter alone, and given.inc.
 """
 
 import argparse
 import json
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,50 +27,22 @@ from report import rst_text_table
 from tabular import versions
 
 from skneighbors import NONARegressor
-from skneighbors._blend import BaggedBoosting
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "parts.jsonl"
-OUTPUT, TOLD_OUTPUT = (
-    HERE.parent / "docs" / "benchmark" / name for name in ("parts.inc", "told.inc")
+OUTPUT, GIVEN_OUTPUT = (
+    HERE.parent / "docs" / "benchmark" / name for name in ("parts.inc", "given.inc")
 )
 # Tables whose test rows are later, beside those of _tables.py.
 TIME_COLUMNS = {name: columns[0] for name, columns in TIMES.items()}
 TIME_COLUMNS |= {"korea_tmax": "Date", "irish_power": "DateTime"}
-# Told apart from others by means of its categories alone: a leak that flatters who has them.
+# Predicted by means of its categories alone: a leak that flatters who has them.
 APART = "medicare"
-PARTS = ["networks alone", "second model alone", "default", "default, told"]
+PARTS = ["networks alone", "default", "default, given"]
 
 
 def rmse(y, y_hat):
     return float(np.sqrt(np.mean((y - y_hat) ** 2)))
-
-
-def predict_parts(model, X):
-    """Predictions of the networks alone, the second model alone, and of both."""
-    fitted, queries, search = model._ask(X)
-    bank, z, second = fitted.embed(queries, search)
-    alone = replace(bank, blend_share=0.0)
-    values = alone.targets.unsqueeze(1) - alone.baselines(alone.z_n, alone.blended)
-    networks = replace(alone, values=values).predict(z, second, search.n_neighbors)
-    back = fitted.target.inverse_transform
-    return back(networks.numpy()), back(second.numpy()), model.predict(X)
-
-
-def second_alone(model, X, y, X_test, seed):
-    """Predictions of the second model where the blend has no share for it."""
-    fitted = model._model
-    rows = fitted.samples
-    trees, _ = BaggedBoosting.fit(
-        fitted.matrix,
-        fitted.target.transform(y[rows, None]),
-        np.ones(len(rows)),
-        None,
-        fitted.encoder.n_levels,
-        model.plan_.recipe.boosting_iter,
-        np.random.RandomState(seed),
-    )
-    return fitted.target.inverse_transform(trees.predict(model._ask(X_test)[1].matrix))
 
 
 def measure(name, seed, n_rows, params):
@@ -90,21 +60,17 @@ def measure(name, seed, n_rows, params):
     start = time.perf_counter()
     model = NONARegressor(random_state=seed, **params).fit(X, y)
     figures["fit_s"] = time.perf_counter() - start
-    networks, second, both = predict_parts(model, X_test)
-    if not model.blend_share_:
-        second = second_alone(model, X, y, X_test, seed)
     figures["share"] = model.blend_share_
-    figures |= {
-        part: rmse(y_test, y_hat)
-        for part, y_hat in zip(PARTS[:3], (networks, second.ravel(), both), strict=True)
-    }
-    told = {} if groups is None else {"groups": groups[:n_rows]}
-    told |= {"time": TIME_COLUMNS[name]} if name in TIME_COLUMNS else {}
-    if told:
+    figures["default"] = rmse(y_test, model.predict(X_test))
+    model = NONARegressor(random_state=seed, **params | {"blend": None}).fit(X, y)
+    figures["networks alone"] = rmse(y_test, model.predict(X_test))
+    given = {} if groups is None else {"groups": groups[:n_rows]}
+    given |= {"time": TIME_COLUMNS[name]} if name in TIME_COLUMNS else {}
+    if given:
         start = time.perf_counter()
-        model = NONARegressor(random_state=seed, **params).fit(X, y, **told)
-        figures["told_fit_s"] = time.perf_counter() - start
-        figures["default, told"] = rmse(y_test, model.predict(X_test))
+        model = NONARegressor(random_state=seed, **params).fit(X, y, **given)
+        figures["given_fit_s"] = time.perf_counter() - start
+        figures["default, given"] = rmse(y_test, model.predict(X_test))
     peer = (TABLE_METHODS if is_table else FAST_PEERS)["CatBoost"](seed)
     figures["CatBoost"] = rmse(y_test, peer.fit(X, y).predict(X_test))
     return figures
@@ -112,7 +78,7 @@ def measure(name, seed, n_rows, params):
 
 def summarise(lines):
     """Error to CatBoost's by part: geometric mean over names, of means over seeds; the worst."""
-    lines = lines.assign(**{PARTS[3]: lines[PARTS[3]].fillna(lines["default"])})
+    lines = lines.assign(**{PARTS[2]: lines[PARTS[2]].fillna(lines["default"])})
     logs = np.log(lines[PARTS].div(lines["CatBoost"], axis=0)).groupby(lines["name"]).mean()
     return np.exp(logs.mean()), np.exp(logs)
 
@@ -133,12 +99,12 @@ def report():
         title = f"{len(each) - 1} {what}, {own['seed'].nunique()} seeds"
         parts.append(rst_text_table(title, each.map("{:.3f}".format)))
     OUTPUT.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    told = lines.dropna(subset="default, told").groupby("name")[PARTS[2:]].mean()
-    told["told to untold"] = told["default, told"] / told["default"]
-    digits = {name: "{:.4g}".format if name in PARTS else "{:.3f}".format for name in told}
+    given = lines.dropna(subset="default, given").groupby("name")[PARTS[1:]].mean()
+    given["given to default"] = given["default, given"] / given["default"]
+    digits = {name: "{:.4g}".format if name in PARTS else "{:.3f}".format for name in given}
     title = f"Means of {lines['seed'].nunique()} seeds"
-    told = told.apply(lambda column: column.map(digits[column.name]))
-    TOLD_OUTPUT.write_text(rst_text_table(title, told) + "\n", encoding="utf-8")
+    given = given.apply(lambda column: column.map(digits[column.name]))
+    GIVEN_OUTPUT.write_text(rst_text_table(title, given) + "\n", encoding="utf-8")
 
 
 def main():

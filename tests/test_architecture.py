@@ -131,6 +131,20 @@ def test_scikit_learns_private_names_stand_in_one_file():
                 assert not any(name.startswith("_") for name in names), (path, names)
 
 
+def test_benchmarks_use_public_names_alone():
+    for path in (PACKAGE.parent / "benchmarks").rglob("*.py"):
+        tree = tree_of(path)
+        for node in ast.walk(tree):
+            module = getattr(node, "module", None) or "" if isinstance(node, ast.ImportFrom) else ""
+            if module.split(".")[0] == "skneighbors":
+                names = [*module.split("."), *(alias.name for alias in node.names)]
+                assert not any(map(is_private, names)), (path, names)
+        on_others = [
+            attr for on, attr in private_attributes(tree) if not has_name(on, {"self", "cls"})
+        ]
+        assert not {"_model", "_ask"} & set(on_others), path
+
+
 @pytest.mark.parametrize("path", MODULES, ids=module_id)
 def test_private_names_stay_in_their_room(path):
     names = list(names_from_other_rooms(path))

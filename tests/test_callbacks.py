@@ -18,16 +18,18 @@ from skneighbors._training.stopping import Budget, Unaffordable
 
 pytest.importorskip("sklearn.callback")  # from scikit-learn 1.9 on
 
-SETTINGS = dict(max_iter=6, n_estimators=2, blend=None, embedding_dim=8, random_state=0)
+SETTINGS = dict(
+    max_iter=6, n_estimators=2, blend=None, hidden_layer_sizes=(8,), embedding_dim=8, random_state=0
+)
 # A training that is reviewed, found to have harmed, and repeated on all rows.
 HARMED = dict(max_iter=30, n_estimators=1, blend=None, random_state=0)
 
 
 class Recorder:
-    """Callback that notes what it is told, and does something at an epoch."""
+    """Callback that notes what it is given, and does something at an epoch."""
 
     def __init__(self, act=lambda estimator, context: None):
-        self.tasks, self.told, self.act, self.torn_down = [], [], act, 0
+        self.tasks, self.given, self.act, self.torn_down = [], [], act, 0
 
     def setup(self, estimator, context):
         self.max_epochs = context.max_subtasks
@@ -37,7 +39,7 @@ class Recorder:
 
     def on_fit_task_begin(self, estimator, context, *, X, y, metadata):
         self.begun = context
-        self.told.append((X, y, metadata))
+        self.given.append((X, y, metadata))
 
     def on_fit_task_end(self, estimator, context, *, X, y, metadata):
         assert context is self.begun or context.task_name == "fit"
@@ -61,7 +63,7 @@ def test_callbacks_see_each_epoch_and_change_no_bit(estimator_class, friedman):
     model = estimator_class(**SETTINGS).set_callbacks(seen).fit(X, y, weight)
     assert seen.tasks == ["epoch"] * 6 + ["fit"]
     assert seen.torn_down == 1
-    for of_X, of_y, metadata in seen.told:
+    for of_X, of_y, metadata in seen.given:
         assert of_X is X
         assert of_y is y
         assert metadata["sample_weight"] is weight
@@ -107,7 +109,7 @@ def test_a_training_that_begins_again_for_want_of_time_stays_one_fit(friedman, m
     model = NONARegressor(max_time=1e6, **SETTINGS).set_callbacks(seen)
     with pytest.warns(ConvergenceWarning, match="3 epochs instead of 6"):
         model.fit(X, y)
-    assert len(seen.told) == 1 + 2 + 3 <= 1 + seen.max_epochs
+    assert len(seen.given) == 1 + 2 + 3 <= 1 + seen.max_epochs
     assert seen.tasks == ["epoch"] * 4 + ["fit"]  # that of the second has no end
     assert seen.torn_down == 1
 
@@ -115,7 +117,7 @@ def test_a_training_that_begins_again_for_want_of_time_stays_one_fit(friedman, m
 @pytest.mark.parametrize("n_estimators", [1, 2])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_fitted_estimator_is_what_a_fit_that_ends_there_leaves(
-    estimator_class, friedman, auto, n_estimators, parallel
+    friedman, auto, n_estimators, parallel
 ):
     X, X_test, y, _ = friedman
     auto(parallel=parallel)
@@ -127,7 +129,7 @@ def test_a_fitted_estimator_is_what_a_fit_that_ends_there_leaves(
             return context.task_id == 3
 
     asks, settings = Asks(), SETTINGS | dict(n_estimators=n_estimators, blend="boosting")
-    model = estimator_class(**settings).set_callbacks(asks).fit(X, y)
+    model = NONARegressor(**settings).set_callbacks(asks).fit(X, y)
     assert model.n_iter_ == asks.fitted.n_iter_ == 4
     assert_array_equal(model.predict(X_test), asks.fitted.predict(X_test))
     assert_array_equal(model.predict_interval(X_test), asks.fitted.predict_interval(X_test))
@@ -154,7 +156,7 @@ def test_an_end_by_a_callback_keeps_the_best_epoch_not_refitted(noise, harmed, t
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-def test_a_callback_that_raises_leaves_the_estimator_as_it_was(estimator_class, friedman, fitted):
+def test_a_callback_that_raises_leaves_the_estimator_as_it_was(friedman, fitted):
     X, _, y, _ = friedman
 
     class Pruned(Exception):
@@ -164,7 +166,7 @@ def test_a_callback_that_raises_leaves_the_estimator_as_it_was(estimator_class, 
         if context.task_id == 2:
             raise Pruned
 
-    model = estimator_class(**SETTINGS)
+    model = NONARegressor(**SETTINGS)
     if fitted:
         model.fit(X, y)
     raises = Recorder(prune)
@@ -193,7 +195,7 @@ def test_an_interrupt_within_a_callback_keeps_the_best_epoch(friedman):
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_progress_bar_shows_and_its_thread_ends(estimator_class, friedman, capfd, raises):
+def test_progress_bar_shows_and_its_thread_ends(friedman, capfd, raises):
     pytest.importorskip("rich")
     from sklearn.callback import ProgressBar
 
@@ -204,7 +206,7 @@ def test_progress_bar_shows_and_its_thread_ends(estimator_class, friedman, capfd
             raise ValueError("of the callback")
 
     # The bar first: it is to end although what comes later raises.
-    model = estimator_class(**SETTINGS)
+    model = NONARegressor(**SETTINGS)
     tools = [
         clone(model).set_callbacks(ProgressBar(), Recorder(fail)),
         make_pipeline(StandardScaler(), clone(model).set_callbacks(Recorder(fail))),
@@ -223,7 +225,7 @@ def test_progress_bar_shows_and_its_thread_ends(estimator_class, friedman, capfd
                 tool.fit(X, y)
         else:
             tool.fit(X, y)
-        assert f"{estimator_class.__name__} - fit" in capfd.readouterr().out
+        assert "NONARegressor - fit" in capfd.readouterr().out
         names = {type(thread).__name__ for thread in threading.enumerate()}
         assert "RichProgressMonitor" not in names
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import skops.io
 import torch
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from safetensors import safe_open
 from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
@@ -218,16 +218,6 @@ def test_pickles_hold_numpy(estimator_class):
     assert set(state["_model"]) == {"tree", "arrays", "objects"}
     assert all(type(array) is np.ndarray for array in state["_model"]["arrays"].values())
     assert not any(isinstance(v, torch.Tensor) for v in state.values())
-
-
-@pytest.mark.parametrize("name", ["NONARegressor", "SoftStepKNNRegressor"])
-def test_files_of_format_1(name):
-    """Written by the version that introduced it; not to be written again."""
-    model = load(HERE / f"format_1_{name}.safetensors")
-    expected = json.loads((HERE / f"format_1_{name}.json").read_text())
-    X, _ = make_table()
-    assert_allclose(model.predict(X.iloc[:10]), expected["predict"], rtol=1e-7)
-    assert model.explain(X.iloc[:1]).labels[0].tolist() == expected["labels"]
 
 
 def read(path):

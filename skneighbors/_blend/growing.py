@@ -10,7 +10,6 @@ from .._utils.sklearn_private import fit_unlogged, read_boosting
 from .._utils.threads import one_openmp_thread
 from .trees import Trees
 
-# benchmarks/blended.py compares them with others, on splits that are not reported.
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
 _MAX_EDGES = 255
 # Rows by which is seen whether trees were read as they are meant.
