@@ -352,7 +352,7 @@ def test_around_it(data, routing, calls):
     params = dict(sample_weight=weight, groups=groups)
     scores = cross_val_score(around, X, y, cv=GroupKFold(2), params=params, scoring=search.scoring)
     assert np.isfinite(scores).all()
-    assert around.fit_transform(X, y).shape == (N, 128)
+    assert around.fit_transform(X, y).shape == (N, 64)
 
 
 def test_around_it_without_routing(data):
