@@ -31,7 +31,7 @@ from ._model import (
     Search,
     check_algorithm,
     warn_if_infinite,
-    warn_unless_held_out,
+    warn_unless_validated,
 )
 from ._plan import TABLE, Recipe, check_params
 from ._target import Target
@@ -377,7 +377,7 @@ class BaseNeighborRegressor(
             if not return_std:
                 return model.predict(queries, search)
             y, std = model.predict_std(queries, search)
-        warn_unless_held_out(model.bank)
+        warn_unless_validated(model)
         return y, std
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -563,7 +563,7 @@ class BaseNeighborRegressor(
             check_is_fitted(self)
             model, search = self._model, self._check_search()
             with at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
-                found = model.neighbors_of_own(search, n_neighbors)
+                found = model.neighbors_of_samples(search, n_neighbors)
         else:
             found = self._answer(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]
@@ -695,7 +695,7 @@ class BaseNeighborRegressor(
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             y = model.predict_quantiles(queries, search, levels)
-        warn_unless_held_out(model.bank)
+        warn_unless_validated(model)
         return y[..., 0] if len(levels) == 1 else y
 
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
@@ -746,8 +746,8 @@ class BaseNeighborRegressor(
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             interval = model.predict_interval(queries, search, float(confidence_level))
-        warn_unless_held_out(model.bank)
-        warn_if_infinite(interval, confidence_level, model.n_held_out(search))
+        warn_unless_validated(model)
+        warn_if_infinite(interval, confidence_level, model.n_validation(search))
         return interval
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
@@ -810,8 +810,8 @@ class BaseNeighborRegressor(
         model, search = self._model, self._check_search()
         with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
             suspects = model.suspects(search, int(n_rows), float(confidence_level))
-        warn_unless_held_out(model.bank)
-        warn_if_infinite(suspects.interval, confidence_level, model.n_held_out(search))
+        warn_unless_validated(model)
+        warn_if_infinite(suspects.interval, confidence_level, model.n_validation(search))
         return suspects
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
@@ -1137,7 +1137,7 @@ class BaseNeighborRegressor(
 
     @property
     def _n_features_out(self):
-        return self._model.bank.z_n[0].numel()
+        return self._model.bank.rows.z[0].numel()
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_model")

@@ -1,4 +1,4 @@
-"""Rows whose targets are unlike what the other rows say of them."""
+"""Rows whose targets are unlike what the other rows predict of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from .._utils.device import CPU
 from .printing import by_target, html_note, html_table, same_decimals, text_table
-from .residuals import ResidualDistribution, stand_ins
+from .residuals import stand_ins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,58 +157,55 @@ def find_suspects(model, search, n_rows, confidence_level):
     suspects : Suspects
     """
     bank = model.bank.to(search.device)
-    if not bank.group.any():
+    group, targets = bank.rows.group, bank.rows.targets
+    if not group.any():
         raise ValueError(
             "suspects compares rows with others; a single one, or a single group, is left."
         )
-    residuals = ResidualDistribution.of(bank, search.n_neighbors)
+    residuals = model.residuals(bank, search.n_neighbors)
     y_hat = _predict_left_out(bank, search, residuals.left_out)
-    group, rows = bank.group.cpu(), torch.arange(len(bank), device=CPU)
-    spread = residuals.spread(bank.z_n, stand_ins(group, rows, residuals.left_out.rows))
-    scores = ((bank.targets - y_hat).abs() / spread).amax(1).cpu().numpy()
+    every = torch.arange(len(bank), device=CPU)
+    known = stand_ins(group.cpu(), every, residuals.left_out.rows)
+    spread = residuals.spread(bank.rows.z, known)
+    scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
     worst = np.lexsort([model.samples, -scores])[:n_rows]
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
     y_hat, back = y_hat.cpu().numpy()[worst], model.target.inverse_transform
     samples, name = model.samples[worst], model.numbering.name
-    comparables = [model.samples[rows] for rows in _heaviest(bank, search, worst)]
+    comparables = [model.samples[rows] for rows in _largest_weights(bank, search, worst)]
     return Suspects(
         samples=samples,
         labels=name(samples),
         scores=scores[worst],
-        targets=back(bank.targets.cpu().numpy()[worst]),
+        targets=back(targets.cpu().numpy()[worst]),
         expected=back(y_hat),
         interval=np.stack([back(y_hat - width), back(y_hat + width)], axis=-1),
         comparables=comparables,
-        comparable_labels=[name(own) for own in comparables],
+        comparable_labels=[name(part) for part in comparables],
     )
 
 
 def _predict_left_out(bank, search, known):
     """Predict all rows (N, k), each without itself and its group; `known` is by exact search."""
+    rows = bank.rows
     if search.algorithm == "auto" and len(known.rows) == len(bank):
-        y_hat = known.y_hat.to(bank.z_n.device)
+        y_hat = known.y_hat.to(rows.z.device)
     else:
-        own = torch.arange(len(bank), device=bank.z_n.device)
-        means = bank.attend(
-            bank.z_n,
-            lambda near: near.average(bank.values),
-            search.n_neighbors,
-            search.algorithm,
-            own,
-        )
-        y_hat = bank.complete(bank.z_n, torch.cat(means), bank.left_out_blended)
-    return y_hat.clamp(*bank.limits_left_out())
+        every = torch.arange(len(bank), device=rows.z.device)
+        means = bank.average(rows.z, search.n_neighbors, search.algorithm, every)
+        y_hat = bank.complete(rows.z, means, rows.blended_out_of_fold)
+    return y_hat.clamp(*rows.limits_left_out())
 
 
-def _heaviest(bank, search, own):
-    """Rows that weigh most in the prediction of each of `own` (n,) without itself."""
-    own = torch.from_numpy(own).to(bank.z_n.device)
+def _largest_weights(bank, search, rows):
+    """Rows of the largest weights in the prediction of each of `rows` (n,) without itself."""
+    self_index = torch.from_numpy(rows).to(bank.rows.z.device)
     parts = bank.attend(
-        bank.z_n[own],
+        bank.rows.z[self_index],
         lambda near: [part[:, :_N_COMPARABLES] for part in near.by_weight()[:2]],
         search.n_neighbors,
         search.algorithm,
-        own,
+        self_index,
     )
-    weights, rows = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
-    return [rows[i][weights[i] > 0] for i in range(len(rows))]
+    weights, found = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
+    return [found[i][weights[i] > 0] for i in range(len(found))]
