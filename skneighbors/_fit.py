@@ -299,7 +299,7 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
 def _make_bank(network, history, data, plan, second):
     """Neighbors for the networks, which weigh by their kinds' validation errors."""
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
-    rows = data.first(plan.n_samples)
+    rows = data.select(slice(plan.n_samples))
     parts = (part.to(rows.X.device) for part in (weights, second.in_sample, second.out_of_fold))
     bank = NeighborBank.build(network, rows, *parts, second.model.weight)
     some = bank.rows.select(slice(_N_CHECKED_ROWS))

@@ -5,6 +5,7 @@ import torch
 
 from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
 from .._model import NeighborBank, NeighborRows, ValidationRows, ValidationSet
+from .._utils.device import CPU
 
 _VALIDATION = ValidationRows, ValidationSet, type(None)
 # Rows that must be predicted by finite numbers.
@@ -184,8 +185,8 @@ def _check_bag(bag, name, n_categories):
 def check_answers(model):
     """Check that a model predicts some of its own rows by finite numbers."""
     matrix, bank = model.matrix[:_N_ANSWERS], model.bank
-    encoded, blended = model.encode(None, matrix, bank.rows.z.device)
-    if not bank.predict(bank.embed(encoded), blended, 1).isfinite().all():
+    z, blended = bank.embed(model.prepare(matrix)), model.blend(None, matrix, CPU)
+    if not bank.predict(z, blended, 1).isfinite().all():
         raise ValueError("its predictions are not finite")
 
 

@@ -119,7 +119,7 @@ def _write(value, path, plain):
 
 
 def _kept(kind):
-    return [own for own in fields(kind) if own.metadata.get("kept", True)]
+    return [part for part in fields(kind) if part.init and part.metadata.get("in_files", True)]
 
 
 def _are_levels(value):

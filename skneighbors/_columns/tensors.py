@@ -71,11 +71,6 @@ class LabelledRows(Rows):
         parts = {name: part.float() for name, part in self.tensors().items() if name != "group"}
         return replace(self, **parts)
 
-    def first(self, n_rows):
-        """Select the first rows."""
-        rows = self.select(slice(n_rows))
-        return replace(rows, weight=none_if_ones(rows.weight))
-
     def take_labels(self, rows):
         """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""
         return self.y[rows], None if self.weight is None else self.weight[rows]

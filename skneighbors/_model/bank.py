@@ -11,7 +11,7 @@ from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows, keep
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
 from .cache import Cache
-from .rows import NeighborRows, number_groups
+from .rows import NeighborRows
 from .search import NeighborIndex
 
 # Queries whose neighbors are searched at a time, at most, and attended to at a time.
@@ -83,25 +83,19 @@ class NeighborBank:
     blend_weight : float
         The blended model's weight in baselines; 0 if there is none.
     cache : Cache
-        Of engines.
+        Of engines; empty in what is made by `replace`.
     """
 
     network: NeighborNetwork
     rows: NeighborRows
     member_weight: torch.Tensor
     blend_weight: float
-    cache: Cache = field(default_factory=Cache, metadata={"kept": False})
+    cache: Cache = field(default_factory=Cache, init=False)
 
     @classmethod
     @torch.no_grad()
     def build(
-        cls,
-        network,
-        rows,
-        member_weight,
-        blended=None,
-        blended_out_of_fold=None,
-        blend_weight=0.0,
+        cls, network, rows, member_weight, blended=None, blended_out_of_fold=None, blend_weight=0.0
     ):
         """Embed rows as the neighbors of a copy of a network.
 
@@ -124,8 +118,8 @@ class NeighborBank:
         if blended_out_of_fold is not None:
             new = replace(new, blended_out_of_fold=blended_out_of_fold)
         if rows.group is not None:
-            new = replace(new, group=number_groups(rows.group))
-        return replace(bank, rows=replace(new, sample_weight=rows.weight))
+            new = replace(new, group=rows.group)
+        return replace(bank, rows=new.weigh(rows.weight))
 
     def _embed_rows(self, z, y, blended):
         """Rows of embeddings (n, m, d), each a group."""
@@ -144,7 +138,7 @@ class NeighborBank:
     @cached_property
     def index(self):
         """Index of the rows by which the nearest are found."""
-        return NeighborIndex(self.space, self.rows.z, self.rows.group, self.cache)
+        return NeighborIndex(self.space, self.rows, self.cache)
 
     @property
     def has_baseline(self):
@@ -156,12 +150,10 @@ class NeighborBank:
         """Bank whose tensors lie on `device`: itself, or a copy."""
         if self.rows.z.device == device:
             return self
-        return replace(
-            self,
-            network=copy.deepcopy(self.network).to(device),
-            rows=self.rows.to(device),
-            member_weight=self.member_weight.to(device),
-        )
+        network, weight = copy.deepcopy(self.network).to(device), self.member_weight.to(device)
+        moved = replace(self, network=network, rows=self.rows.to(device), member_weight=weight)
+        vars(moved)["cache"] = self.cache  # which knows devices
+        return moved
 
     @torch.no_grad()
     def extend(self, z, y, blended, sample_weight):
@@ -174,12 +166,12 @@ class NeighborBank:
         sample_weight : Tensor of shape (N + n,)
         """
         rows = self.rows.extend(self._embed_rows(z, y, blended), sample_weight)
-        return replace(self, rows=rows, cache=Cache())
+        return replace(self, rows=rows)
 
     @torch.no_grad()
     def keep(self, mask, sample_weight):
         """Bank of the rows of a mask, with new weights."""
-        return replace(self, rows=self.rows.keep(mask, sample_weight), cache=Cache())
+        return replace(self, rows=self.rows.select(mask).weigh(sample_weight))
 
     def embed(self, X):
         """Embed X (n, ...) for every member, to (n, m, d)."""
@@ -208,11 +200,11 @@ class NeighborBank:
 
     def average(self, z, n_neighbors, algorithm, self_index):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
-        values = self.rows.values
-        parts = self.attend(
-            z, lambda near: near.average(values), n_neighbors, algorithm, self_index
-        )
-        return torch.cat(parts)
+
+        def average(near):
+            return near.average(self.rows.values)
+
+        return torch.cat(self.attend(z, average, n_neighbors, algorithm, self_index))
 
     def complete(self, z, means, blended):
         """Make means (n, k) of values predictions: add the members' baselines by their weights."""

@@ -99,8 +99,8 @@ def _take_apart(model, bank, queries, rows, mixtures):
     mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 
     def baseline(mixed, pair):
-        encoded, blended = model.encode(None, mixed, device)
-        baselines = bank.baselines(bank.embed(encoded), blended)
+        z = bank.embed(model.prepare(mixed).to(device))
+        baselines = bank.baselines(z, model.blend(None, mixed, device))
         return torch.einsum("bm,bmt->bt", mixtures[pair], baselines).cpu().numpy()
 
     row_matrix = model.matrix[rows.ravel()]

@@ -15,14 +15,11 @@ from .._utils.device import CPU
 from .bank import NeighborBank
 from .cache import Cache
 from .decomposition import explain
-from .nearness import Nearness
+from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
 from .residuals import LeftOut, effective_number, joined_since, measure
 from .suspects import find_suspects
 from .validation import ValidationRows, ValidationSet
-
-# Of fields that a file does not hold.
-_NOT_KEPT = {"kept": False}
 
 
 class Search(NamedTuple):
@@ -64,7 +61,7 @@ class Model:
     left_out : LeftOut or None
         Of the bank as it was before samples joined it.
     cache : Cache
-        Of residuals and nearness.
+        Of residuals and nearness; empty in what is made by `replace`.
     """
 
     bank: NeighborBank
@@ -76,8 +73,8 @@ class Model:
     target: object
     second: object
     x_shape: tuple
-    left_out: LeftOut | None = field(default=None, metadata=_NOT_KEPT)
-    cache: Cache = field(default_factory=Cache, metadata=_NOT_KEPT)
+    left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
+    cache: Cache = field(default_factory=Cache, init=False)
 
     @property
     def samples(self):
@@ -93,35 +90,23 @@ class Model:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
         return torch.from_numpy(self.encoder.transform(matrix))
 
-    def encode(self, X, matrix, device):
-        """Rows as the networks take them, and what the second model predicts of them (n, k)."""
-        encoded = self.prepare(matrix)
-        blended = torch.from_numpy(self.second.predict(X, matrix, self.target))
-        return encoded.to(device), blended.to(device)
-
-    def embed(self, queries, search):
-        """Bank on the device to use, queries embedded, and what is blended in."""
-        bank = self.bank.to(search.device)
-        encoded, blended = self.encode(*queries, search.device)
-        return bank, bank.embed(encoded), blended
+    def blend(self, X, matrix, device):
+        """Predictions (n, k) of the blended model, standardized."""
+        return torch.from_numpy(self.second.predict(X, matrix, self.target)).to(device)
 
     def transform(self, queries, search):
-        """Embed queries, to a Tensor (n, m, d), on the bank's device; and that bank."""
+        """Bank on the device to use, and queries embedded there, (n, m, d)."""
         bank = self.bank.to(search.device)
         return bank, bank.embed(self.prepare(queries.matrix).to(search.device))
 
+    def embed(self, queries, search):
+        """Do the same, and predict queries by the blended model."""
+        return *self.transform(queries, search), self.blend(*queries, search.device)
+
     def network(self, search):
         """Networks and rows as a torch module of its own."""
-        bank, rows = self.bank, self.bank.rows
-        network = FittedNetwork(
-            bank.network,
-            rows.z,
-            rows.targets,
-            rows.sample_weight,
-            bank.member_weight,
-            rows.limits,
-            search.n_neighbors,
-        )
+        bank = self.bank
+        network = FittedNetwork(bank.network, bank.rows, bank.member_weight, search.n_neighbors)
         return copy.deepcopy(network).requires_grad_(True)
 
     def predict(self, queries, search):
@@ -137,26 +122,21 @@ class Model:
 
     def predict_quantiles(self, queries, search, levels):
         """Quantiles at levels (l,), the last axis."""
-        y, offsets = self._predict(
-            queries, search, lambda residuals, z: residuals.quantiles(z, levels)
-        )
+        y, offsets = self._predict(queries, search, lambda known, z: known.quantiles(z, levels))
         return np.moveaxis(self.target.inverse_transform(y[:, None] + offsets), 1, -1)
 
     def predict_interval(self, queries, search, confidence_level):
         """Lower and upper ends, the last axis."""
         y, width = self._predict(
-            queries, search, lambda residuals, z: residuals.half_widths(z, confidence_level)
+            queries, search, lambda known, z: known.half_widths(z, confidence_level)
         )
         ends = [self.target.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
 
     def residuals(self, bank, n_neighbors):
         """Distribution of residuals, by the bank on any device; that of the last call is kept."""
-        return self.cache.get(
-            "residuals",
-            n_neighbors,
-            lambda: measure(bank, self.validation, n_neighbors, self.left_out),
-        )
+        arguments = bank, self.validation, n_neighbors, self.left_out
+        return self.cache.get("residuals", n_neighbors, lambda: measure(*arguments))
 
     def n_validation(self, search):
         """How many rows, or groups, of equal weight intervals rest on."""
@@ -177,8 +157,8 @@ class Model:
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
         bank, z = self.transform(queries, search)
-        nearness = self.cache.get("nearness", None, lambda: Nearness.of(bank))
-        return nearness.novelty(bank, z).numpy()
+        nearness = self.cache.get("nearness", None, lambda: measure_nearness(bank))
+        return novelty(bank, z, nearness).numpy()
 
     def suspects(self, search, n_rows, confidence_level):
         """Find the rows whose targets differ most from their predictions without them."""
@@ -262,7 +242,6 @@ class Model:
             numbering=numbering,
             matrix=matrix,
             left_out=(self.cache.peek("residuals") or self).left_out,
-            cache=Cache(),
         )
 
     def _merge(self, matrix, z, y, weight):
@@ -280,12 +259,9 @@ class Model:
         """
         bank = self.bank
         known = np.flatnonzero(np.isin(bank.rows.targets[:, 0], y[:, 0]))
-        if self.reader is not None:
-            both = self.matrix[known], matrix
-        else:
-            both = bank.rows.z[known].float().numpy(), z.float().numpy()
+        embedded = bank.rows.z[known].float().numpy(), z.float().numpy()
         first, _, merged = merge_rows(
-            np.concatenate(both),
+            np.concatenate(embedded if self.reader is None else [self.matrix[known], matrix]),
             np.concatenate([bank.rows.targets[known], y]),
             np.concatenate([np.ones(len(known)), weight]),
         )
@@ -309,7 +285,6 @@ class Model:
             numbering=numbering,
             matrix=self.matrix if self.reader is None else self.matrix[keep],
             left_out=None,
-            cache=Cache(),
         )
 
 

@@ -1,7 +1,5 @@
 """How near rows usually are in the embedding space."""
 
-from dataclasses import dataclass
-
 import torch
 
 from .residuals import sample_rows
@@ -12,38 +10,20 @@ _N_NEAREST = 5
 _MAX_COMPARED = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class Nearness:
-    """Distances of a bank's rows to others.
+def novelty(bank, z, nearness):
+    """Fraction (n,) of a bank's rows that are nearer to their neighbors than queries (n, m, d)."""
+    (compared, cumulative), distance = nearness, _mean_distance(bank, z).cpu()
+    # Half of those that are as near: where all are, a row is neither new nor known.
+    nearer = [torch.searchsorted(compared, distance, right=right) for right in (False, True)]
+    return sum(cumulative[place] for place in nearer) / (2 * cumulative[-1])
 
-    Attributes
-    ----------
-    distances : Tensor of shape (c,)
-        Ascending.
-    cumulative : Tensor of shape (c + 1,)
-        Weight of the rows before each, and of all.
-    """
 
-    distances: torch.Tensor
-    cumulative: torch.Tensor
-
-    @classmethod
-    def of(cls, bank):
-        """Measure the distances of all rows, or of some drawn at random."""
-        rows = sample_rows(len(bank), _MAX_COMPARED).to(bank.rows.z.device)
-        distances, order = _mean_distance(bank, bank.rows.z[rows], rows).sort()
-        cumulative = bank.rows.weights()[rows][order].cumsum(0)
-        return cls(distances.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu())
-
-    def novelty(self, bank, z):
-        """Fraction (n,) of rows that are nearer to their neighbors than queries (n, m, d)."""
-        distance = _mean_distance(bank, z).cpu()
-        # Half of those that are as near: where all are, a row is neither new nor known.
-        nearer = sum(
-            self.cumulative[torch.searchsorted(self.distances, distance, right=right)]
-            for right in (False, True)
-        )
-        return nearer / (2 * self.cumulative[-1])
+def measure_nearness(bank):
+    """Sorted distances (c,) of the bank's rows to others, and their cumulative weights (c + 1,)."""
+    rows = sample_rows(len(bank), _MAX_COMPARED).to(bank.rows.z.device)
+    distance, order = _mean_distance(bank, bank.rows.z[rows], rows).sort()
+    cumulative = bank.rows.weights()[rows][order].cumsum(0)
+    return distance.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu()
 
 
 def _mean_distance(bank, z, self_index=None):

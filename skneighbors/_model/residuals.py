@@ -222,12 +222,13 @@ def _leave_out(bank, n_neighbors, before):
         is_open[kept] = _is_reached(bank, rows[kept], reach[kept], joined)
     index = rows[is_open].to(device)
     if len(index):
-        z, blended = bank.rows.z[index], bank.rows.blended_out_of_fold[index]
+        z, blended, values = (
+            bank.rows.z[index],
+            bank.rows.blended_out_of_fold[index],
+            bank.rows.values,
+        )
         parts = bank.attend(
-            z,
-            lambda near: (near.average(bank.rows.values), near.reach),
-            n_neighbors,
-            self_index=index,
+            z, lambda near: (near.average(values), near.reach), n_neighbors, self_index=index
         )
         means, reached = map(torch.cat, zip(*parts, strict=True))
         y_hat[is_open], reach[is_open] = bank.complete(z, means, blended).cpu(), reached.cpu()

@@ -44,21 +44,17 @@ class NeighborRows(Rows):
     def extend(self, others, sample_weight):
         """Rows with further ones, each a group; of all rows the new weights."""
         others = replace(others, group=others.group + len(self))
-        return replace(self, sample_weight=None).concat(others)._weigh(sample_weight)
+        return replace(self, sample_weight=None).concat(others).weigh(sample_weight)
 
-    def keep(self, mask, sample_weight):
-        """Rows of a mask, with new weights."""
-        return self.select(mask)._weigh(sample_weight)
-
-    def _weigh(self, sample_weight):
-        group = number_groups(self.group)
+    def weigh(self, sample_weight):
+        """Rows with other weights, whose groups are counted from 0, without holes."""
+        group = self.group.unique(return_inverse=True)[1]
         return replace(self, sample_weight=none_if_ones(sample_weight), group=group)
 
     def weights(self):
         """Sample weights (N,)."""
-        return (
-            torch.ones_like(self.z[:, 0, 0]) if self.sample_weight is None else self.sample_weight
-        )
+        weight = self.sample_weight
+        return torch.ones_like(self.z[:, 0, 0]) if weight is None else weight
 
     def weights_by_group(self):
         """Sum of the weights of each group."""
@@ -90,8 +86,3 @@ def _widen(low, high):
     """Limits of predictions by the smallest and the largest target."""
     margin = _MARGIN * (high - low)
     return torch.stack([low - margin, high + margin])
-
-
-def number_groups(group):
-    """Count groups from 0, without holes."""
-    return group.unique(return_inverse=True)[1]

@@ -11,6 +11,7 @@ from .._utils.threads import map_batches
 from ..nn._similarity import Similarity
 from .cache import Cache
 from .engines import make_engine
+from .rows import NeighborRows
 
 # How many more than are asked for an engine looks for: enough to see most ties whole.
 _MARGIN = 8
@@ -41,26 +42,24 @@ class NeighborIndex:
     Attributes
     ----------
     space : Similarity
-    z_n : Tensor of shape (N, m, d)
-    group : int Tensor of shape (N,)
+    rows : NeighborRows
     cache : Cache
         Of engines, which :meth:`find` makes when they are first needed.
     """
 
     space: Similarity
-    z_n: torch.Tensor
-    group: torch.Tensor
+    rows: NeighborRows
     cache: Cache
 
     @cached_property
     def radius(self):
         """Size of the largest embedding."""
-        return self.space.norms(self.z_n).max()
+        return self.space.norms(self.rows.z).max()
 
     def excludes(self, self_index, rows=slice(None)):
         """Whether queries are rows (b, K), or of their groups; `self_index` (b,) is -1 for none."""
         self_index = self_index.unsqueeze(1)
-        return (self.group[rows] == self.group[self_index]) & (self_index >= 0)
+        return (self.rows.group[rows] == self.rows.group[self_index]) & (self_index >= 0)
 
     def find(self, z, k, algorithm="auto", self_index=None):
         """Find the k nearest rows of queries.
@@ -92,11 +91,12 @@ class NeighborIndex:
 
     def _search(self, z, k, n_found, algorithm, self_index):
         """Find the k nearest among so many candidates, and whether no other row can be nearer."""
-        norms, complete = self.space.norms(z), n_found >= len(self.z_n)
+        norms, complete = self.space.norms(z), n_found >= len(self.rows)
         if complete:
-            candidates = torch.arange(len(self.z_n), device=z.device).expand(len(z), -1)
+            candidates = torch.arange(len(self.rows), device=z.device).expand(len(z), -1)
         else:
-            engine = self._engine(algorithm)
+            name = self.rows.z.device, algorithm
+            engine = self.cache.get(name, None, lambda: self._make_engine(algorithm))
             candidates = engine.nearest(self.space.query_points(z), n_found)
             complete = not engine.is_exact
 
@@ -111,17 +111,14 @@ class NeighborIndex:
         found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
         return found, torch.cat(is_settled) | complete
 
-    def _engine(self, algorithm):
-        def make():
-            return make_engine(self.space.row_points(self.z_n), self.space.p, algorithm)
-
-        return self.cache.get((self.z_n.device, algorithm), None, make)
+    def _make_engine(self, algorithm):
+        return make_engine(self.space.row_points(self.rows.z), self.space.p, algorithm)
 
     def _compare(self, z, rows):
         """Compare queries (n, m, d) with rows (n, K), so few at a time that a CPU caches them."""
         length = bounded_length(_row_bytes(z, rows), CACHED_BYTES) if z.is_cpu else len(z)
         parts = [
-            self.space.compare(z[batch], gather_rows(self.z_n, rows[batch]))
+            self.space.compare(z[batch], gather_rows(self.rows.z, rows[batch]))
             for batch in cut(len(z), length)
         ]
         s, distances = zip(*parts, strict=True)
