@@ -52,9 +52,11 @@ def predict_parts(model, X):
     """Predictions of the networks alone, the second model alone, and of both."""
     fitted, queries, search = model._ask(X)
     bank, z, second = fitted.embed(queries, search)
-    alone = replace(bank, blend_share=0.0)
-    values = alone.targets.unsqueeze(1) - alone.baselines(alone.z_n, alone.blended)
-    networks = replace(alone, values=values).predict(z, second, search.n_neighbors)
+    alone = replace(bank, blend_weight=0.0)
+    rows = alone.rows
+    values = rows.targets.unsqueeze(1) - alone.baselines(rows.z, rows.blended)
+    alone = replace(alone, rows=replace(rows, values=values))
+    networks = alone.predict(z, second, search.n_neighbors)
     back = fitted.target.inverse_transform
     return back(networks.numpy()), back(second.numpy()), model.predict(X)
 

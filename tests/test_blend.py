@@ -42,9 +42,11 @@ def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
     fitted, queries, search = model._ask(X)
     bank, z, blended = fitted.embed(queries, search)
-    bank = replace(bank, blend_share=0.0)
-    values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
-    y_hat = replace(bank, values=values).predict(z, blended, search.n_neighbors)
+    bank = replace(bank, blend_weight=0.0)
+    values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
+    y_hat = replace(bank, rows=replace(bank.rows, values=values)).predict(
+        z, blended, search.n_neighbors
+    )
     return fitted.target.inverse_transform(y_hat.numpy())
 
 

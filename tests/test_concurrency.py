@@ -36,7 +36,7 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(8)))
-    assert len(model._model.numbering) == model._model.bank.total_weight == n_fit + 80
+    assert len(model._model.numbering) == model._model.bank.rows.total_weight == n_fit + 80
     assert len(model._model.bank) == n_fit + 8  # equal rows are one
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))

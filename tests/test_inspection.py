@@ -363,7 +363,7 @@ def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
         weights = np.take_along_axis(model.neighbor_weights(X[:5]).toarray(), rows, axis=1)
         # Weights are those of a softmax over similarities times the mask.
         bank = model._model.bank
-        rate = bank.network.head._rate(bank.z_n).item()
+        rate = bank.network.head._rate(bank.rows.z).item()
         near, far = distances[:, :1], distances[:, -1:]
         masks = weights / np.exp(rate * (near - distances))
         scaled = (far - distances) / (far - near)

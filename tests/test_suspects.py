@@ -199,8 +199,8 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
     groups = np.random.RandomState(0).randint(5, size=N)
     model = NONARegressor(**QUICK).fit(X, y, groups=groups)
     bank = model._model.bank
-    targets, group = bank.targets.numpy(), bank.group.numpy()
-    for own, low, high in zip(group, *bank.limits_left_out().numpy(), strict=True):
+    targets, group = bank.rows.targets.numpy(), bank.rows.group.numpy()
+    for own, low, high in zip(group, *bank.rows.limits_left_out().numpy(), strict=True):
         others = targets[group != own]
         margin = np.ptp(others, axis=0) / 10
         assert_allclose(low, others.min(axis=0) - margin)
@@ -213,8 +213,8 @@ def test_what_the_second_model_says_of_a_row_is_left_out(friedman):
     before, share = model.suspects(len(y)), model.blend_share_
     assert share > 0
     bank = pickle.loads(pickle.dumps(model))._model.bank  # of which nothing is kept
-    moved = replace(bank, left_out_blended=bank.left_out_blended + 0.01)
-    model._model = replace(model._model, bank=moved)
+    rows = replace(bank.rows, blended_out_of_fold=bank.rows.blended_out_of_fold + 0.01)
+    model._model = replace(model._model, bank=replace(bank, rows=rows))
     now = model.suspects(len(y))
     order, other = before.samples.argsort(), now.samples.argsort()
     change = (now.expected[other] - before.expected[order]) / model._model.target.scale
@@ -309,7 +309,7 @@ def test_one_row_has_none_to_compare_with(estimator_class):
 
 def test_warns_where_none_or_few_were_held_out(friedman):
     X, _, y, _ = friedman
-    with pytest.warns(UserWarning, match="No rows were held out") as caught:
+    with pytest.warns(UserWarning, match="no validation rows") as caught:
         fit(NONARegressor).suspects()
     assert caught[0].filename == __file__
     model = NONARegressor(max_iter=2, random_state=0).fit(X, y)

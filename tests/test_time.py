@@ -39,7 +39,7 @@ def table():
 
 def held_out_of(model):
     """Samples whose residuals are known of networks that had held them out."""
-    return model._model.samples[model._model.bank.held_out.rows.numpy()]
+    return model._model.samples[model._model.validation.rows.numpy()]
 
 
 def test_the_last_fifth_is_held_out_and_fitted_in_the_end(estimator_class, table):
