@@ -93,9 +93,9 @@ def measure(name, seed, n_rows, params):
     model = NONARegressor(random_state=seed, **params).fit(X, y)
     figures["fit_s"] = time.perf_counter() - start
     networks, second, both = predict_parts(model, X_test)
-    if not model.blend_share_:
+    if not model.blend_weight_:
         second = second_alone(model, X, y, X_test, seed)
-    figures["share"] = model.blend_share_
+    figures["share"] = model.blend_weight_
     figures |= {
         part: rmse(y_test, y_hat)
         for part, y_hat in zip(PARTS[:3], (networks, second.ravel(), both), strict=True)

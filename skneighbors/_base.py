@@ -487,7 +487,7 @@ class BaseNeighborRegressor(
         >>> X, y = make_friedman1(n_samples=120, random_state=0)
         >>> model = NONARegressor(n_neighbors=10, max_iter=5, random_state=0)
         >>> explanation = model.fit(X[:100], y[:100]).explain(X[100:])
-        >>> explanation.samples.shape
+        >>> explanation.indices.shape
         (20, 10)
         """
         at_once = "the number of rows explained at once, or n_neighbors"
@@ -753,9 +753,9 @@ class BaseNeighborRegressor(
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
         """Find the labelled rows whose targets look wrong.
 
-        Each row is predicted by its comparables without itself: with all its weight, and with
-        its group, if :meth:`fit` was told of groups. Those rows come first whose targets differ
-        most from that, relative to how far their comparables are off themselves.
+        Each row is predicted by its neighbors without itself: with all its weight, and with
+        its group, if :meth:`fit` was given `groups`. Those rows come first whose targets differ
+        most from that, relative to how far their neighbors are off themselves.
 
         Parameters
         ----------
@@ -800,7 +800,7 @@ class BaseNeighborRegressor(
         >>> y[17] += 15
         >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
         >>> suspects = model.suspects(n_rows=5)
-        >>> int(suspects.samples[0])
+        >>> int(suspects.indices[0])
         17
         """
         check_is_fitted(self)

@@ -63,7 +63,7 @@ class Fit(NamedTuple):
         return self.history.curves(self.plan.n_validation > 0) | dict(
             _model=model,
             plan_=self.plan,
-            blend_share_=bank.blend_weight,
+            blend_weight_=bank.blend_weight,
             sharpness_=bank.network.head.sharpness.numpy().copy(),
             estimator_weights_=bank.member_weight.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),

@@ -199,7 +199,7 @@ def test_a_search_by_groups_that_a_column_names(data, routing):
     by_name, by_array = (
         NONARegressor(blend=blend, **QUICK).fit(table, y, groups=own) for own in ("who", groups)
     )
-    assert by_name.blend_share_ == by_array.blend_share_
+    assert by_name.blend_weight_ == by_array.blend_weight_
     assert_array_equal(by_name.predict(table), by_array.predict(table))
 
 
@@ -436,7 +436,7 @@ def test_predictions_of_any_form(data, change):
     model, expected = (
         NONARegressor(blend=Unusual(own), **QUICK).fit(X, y) for own in (change, np.asarray)
     )
-    assert 0 < model.blend_share_ <= 1
+    assert 0 < model.blend_weight_ <= 1
     assert_array_equal(model.predict(X), expected.predict(X))
 
 

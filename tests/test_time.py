@@ -234,7 +234,7 @@ def test_the_second_model_is_judged_by_what_it_has_not_seen(table):
     numbers = X[["a"]].assign(t=np.arange(N))
     model = NONARegressor(**QUICK | {"blend": Recording()}).fit(numbers, y, time="t")
     assert seen == [N, N - N // 5]
-    assert model.blend_share_ > 0
+    assert model.blend_weight_ > 0
 
 
 def test_weights_are_copies(estimator_class, table):

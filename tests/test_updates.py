@@ -130,7 +130,7 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     X, y, _, _ = data
     model = fitted(estimator_class, X[:40], y[:40], None)
     model.append(X[40:], y[40:]).forget([7, 20, 45])
-    rows = model.set_params(n_neighbors=None).explain(X).samples
+    rows = model.set_params(n_neighbors=None).explain(X).indices
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
     embedded = model._model.bank.rows.z.flatten(1).numpy()

@@ -35,18 +35,18 @@ def explain(model, queries, search, by_column):
     parts = bank.attend(
         z, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
     )
-    rows, weights, mixtures, adjustments, y, cut = (
+    rows, weights, mixtures, adjustments, y, clipping = (
         torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
     )
-    target, samples, labels = model.target, model.samples[rows], find_labels(queries.X)
+    target, indices, labels = model.target, model.samples[rows], find_labels(queries.X)
     return Explanation(
         prediction=target.on_scale(y),
-        samples=samples,
-        labels=model.numbering.name(samples),
+        indices=indices,
+        labels=model.numbering.name(indices),
         weights=weights,
         targets=target.on_scale(bank.rows.targets.cpu().numpy()[rows]),
         adjustments=target.differences_on_scale(adjustments),
-        cut=target.differences_on_scale(cut),
+        clipping=target.differences_on_scale(clipping),
         is_adjusted=bank.has_baseline,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
@@ -59,8 +59,8 @@ def _check_has_columns(model):
     if not model.second.takes_matrix:
         raise ValueError(
             "by_column=True needs blend='auto', 'boosting' or None; with "
-            f"blend={model.second.regressor!r}, which takes X as given, adjustments are known in "
-            "all alone."
+            f"blend={model.second.regressor!r}, which takes X as given, only whole adjustments are "
+            "known."
         )
 
 
@@ -74,7 +74,7 @@ def _compare(bank, near, baselines):
     mixtures : Tensor of shape (b, K, m)
         The members' weights in that of each row, which sum to 1.
     adjustments : Tensor of shape (b, K, t)
-    y, cut : Tensor of shape (b, t)
+    y, clipping : Tensor of shape (b, t)
         Predictions, and what clipping adds to the mean of the adjusted targets.
     """
     weights, rows, order = near.by_weight()
@@ -88,9 +88,9 @@ def _compare(bank, near, baselines):
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
     means = (total * (targets + adjustments)).sum(1)
     y = means.clamp(*bank.rows.limits)
-    cut = y - means
-    cut.masked_fill_(cut.abs() <= _ROUNDING, 0)
-    return rows, weights, mixtures, adjustments, y, cut
+    clipping = y - means
+    clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
+    return rows, weights, mixtures, adjustments, y, clipping
 
 
 def _take_apart(model, bank, queries, rows, mixtures):

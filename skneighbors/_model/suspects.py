@@ -15,41 +15,41 @@ from .residuals import stand_ins
 if TYPE_CHECKING:
     import pandas as pd
 
-# Comparables that are named of each row, and rows that are printed.
-_N_COMPARABLES, _N_SHOWN = 5, 20
+# Neighbors that are named of each row, and rows that are printed.
+_N_NEIGHBORS, _N_SHOWN = 5, 20
 _NOTE = (
-    "expected is what a row's comparables, the heaviest of which are named, say without it; score\n"
-    "is how many times as far off it is as they are themselves, in the mean. A high score is no\n"
-    "proof: a row may be rare and right."
+    "expected is what a row's neighbors, those of the largest weights named, predict without it;\n"
+    "score is how many times as far off it is as they are themselves, on average. A high score is\n"
+    "no proof: a row may be rare and right."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """Labelled rows whose targets look wrong, the most suspect first; made by ``suspects``.
+    """Training samples whose targets look wrong, the most suspect first; made by ``suspects``.
 
     Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
 
     Attributes
     ----------
-    samples : int ndarray of shape (n_rows,)
+    indices : int ndarray of shape (n_rows,)
         Rows of the X given to ``fit``; of those that are equal in X and y, which count as one,
         the first. Rows appended later are numbered on from there.
     labels : ndarray of shape (n_rows,)
-        Their labels in the index of the DataFrame, if X was one with an index; else `samples`.
+        Their labels in the index of the DataFrame, if X was one with an index; else `indices`.
     scores : ndarray of shape (n_rows,)
         How far each target is from what is expected, divided by the mean absolute residual of
-        the row's comparables; of several targets the largest. Descending.
+        the row's neighbors; of several targets the largest. Descending.
     targets : ndarray of shape (n_rows,) or (n_rows, n_targets)
         Their targets.
     expected : ndarray of the shape of `targets`
-        Predictions of each row without itself as a neighbour.
+        Predictions of each row without itself as a neighbor.
     interval : ndarray of shape (n_rows, 2) or (n_rows, n_targets, 2)
         Lower and upper ends of intervals around `expected`, as ``predict_interval`` makes them.
-    comparables : list of int ndarray
-        Of each row, the neighbours that weigh most in `expected`, the heaviest first, at most
-        five; numbered like `samples`.
-    comparable_labels : list of ndarray
+    neighbors : list of int ndarray
+        Of each row, those of the largest weights in `expected`, the largest first, at most five;
+        numbered like `indices`.
+    neighbor_labels : list of ndarray
         Their labels.
 
     See Also
@@ -70,17 +70,17 @@ class Suspects:
     False
     """
 
-    samples: np.ndarray
+    indices: np.ndarray
     labels: np.ndarray
     scores: np.ndarray
     targets: np.ndarray
     expected: np.ndarray
     interval: np.ndarray
-    comparables: list
-    comparable_labels: list
+    neighbors: list
+    neighbor_labels: list
 
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self.indices)
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the rows as a DataFrame.
@@ -88,7 +88,7 @@ class Suspects:
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns row (labels), score, target, expected, low, high and comparables (lists of
+            Of columns row (labels), score, target, expected, low, high and neighbors (lists of
             labels); target to high with the number of the target behind their name if there are
             several.
 
@@ -104,7 +104,7 @@ class Suspects:
         >>> X, y = make_friedman1(n_samples=200, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X, y)
         >>> list(model.suspects().to_frame())
-        ['row', 'score', 'target', 'expected', 'low', 'high', 'comparables']
+        ['row', 'score', 'target', 'expected', 'low', 'high', 'neighbors']
         """
         import pandas as pd
 
@@ -114,7 +114,7 @@ class Suspects:
             columns[f"expected{suffix}"] = self.expected[k]
             columns[f"low{suffix}"] = self.interval[..., 0][k]
             columns[f"high{suffix}"] = self.interval[..., 1][k]
-        columns["comparables"] = [list(labels) for labels in self.comparable_labels]
+        columns["neighbors"] = [list(labels) for labels in self.neighbor_labels]
         return pd.DataFrame(columns)
 
     def __str__(self) -> str:
@@ -132,11 +132,11 @@ class Suspects:
     def _table(self):
         """Title and cells."""
         write = same_decimals(self.targets, self.expected)
-        cells = [["row", "score", "target", "expected", "low", "high", "comparables"]]
+        cells = [["row", "score", "target", "expected", "low", "high", "neighbors"]]
         for i in range(min(len(self), _N_SHOWN)):
             ends = self.interval[i, ..., 0], self.interval[i, ..., 1]
             numbers = map(write, (self.targets[i], self.expected[i], *ends))
-            named = ", ".join(map(str, self.comparable_labels[i]))
+            named = ", ".join(map(str, self.neighbor_labels[i]))
             cells.append([str(self.labels[i]), f"{self.scores[i]:.1f}", *numbers, named])
         return "Rows whose targets look wrong, the most suspect first", cells
 
@@ -171,17 +171,17 @@ def find_suspects(model, search, n_rows, confidence_level):
     worst = np.lexsort([model.samples, -scores])[:n_rows]
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
     y_hat, back = y_hat.cpu().numpy()[worst], model.target.inverse_transform
-    samples, name = model.samples[worst], model.numbering.name
-    comparables = [model.samples[rows] for rows in _largest_weights(bank, search, worst)]
+    indices, name = model.samples[worst], model.numbering.name
+    neighbors = [model.samples[rows] for rows in _largest_weights(bank, search, worst)]
     return Suspects(
-        samples=samples,
-        labels=name(samples),
+        indices=indices,
+        labels=name(indices),
         scores=scores[worst],
         targets=back(targets.cpu().numpy()[worst]),
         expected=back(y_hat),
         interval=np.stack([back(y_hat - width), back(y_hat + width)], axis=-1),
-        comparables=comparables,
-        comparable_labels=[name(part) for part in comparables],
+        neighbors=neighbors,
+        neighbor_labels=[name(part) for part in neighbors],
     )
 
 
@@ -202,7 +202,7 @@ def _largest_weights(bank, search, rows):
     self_index = torch.from_numpy(rows).to(bank.rows.z.device)
     parts = bank.attend(
         bank.rows.z[self_index],
-        lambda near: [part[:, :_N_COMPARABLES] for part in near.by_weight()[:2]],
+        lambda near: [part[:, :_N_NEIGHBORS] for part in near.by_weight()[:2]],
         search.n_neighbors,
         search.algorithm,
         self_index,

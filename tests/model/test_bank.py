@@ -322,9 +322,9 @@ def test_predictions_lie_at_most_a_tenth_of_the_range_beyond_it(fitted_to_lines)
     assert_allclose(why.prediction[::2], [[low[0], high[1]], [high[0], low[1]]])
     means = (why.weights[..., None] * why.adjusted_targets).sum(1)
     assert ((means < low) | (means > high))[::2].all()
-    assert_allclose(why.cut, means.clip(low, high) - means, atol=1e-9)
-    assert_allclose(why.cut[1], 0)
-    assert "cut at the range of targets" in str(why)
+    assert_allclose(why.clipping, means.clip(low, high) - means, atol=1e-9)
+    assert_allclose(why.clipping[1], 0)
+    assert "clipped to the range of targets" in str(why)
 
 
 def test_the_limits_are_those_of_the_neighbours_there_are(fitted_to_lines):
