@@ -114,31 +114,26 @@ class NeighborBank:
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
         bank = cls(network, None, member_weight, blend_weight)
         blended = torch.zeros_like(rows.y) if blended is None else blended
-        new = bank._embed_rows(bank.embed(rows.X), rows.y, blended)
+        new = bank._make_rows(bank.embed(rows.X), rows.y, blended)
         if blended_out_of_fold is not None:
             new = replace(new, blended_out_of_fold=blended_out_of_fold)
         if rows.group is not None:
             new = replace(new, group=rows.group)
         return replace(bank, rows=new.weigh(rows.weight))
 
-    def _embed_rows(self, z, y, blended):
-        """Rows of embeddings (n, m, d), each a group."""
+    def _make_rows(self, z, y, blended, n_before=0):
+        """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
         values = y.unsqueeze(1) - self.baselines(z, blended)
-        group = torch.arange(len(y), device=y.device)
+        group = n_before + torch.arange(len(y), device=y.device)
         return NeighborRows(z, y, values, blended, blended, group)
 
     def __len__(self):
         return len(self.rows)
 
-    @property
-    def space(self):
-        """Embedding space of the network's similarity."""
-        return SIMILARITIES[self.network.head.similarity]
-
     @cached_property
     def index(self):
         """Index of the rows by which the nearest are found."""
-        return NeighborIndex(self.space, self.rows, self.cache)
+        return NeighborIndex(SIMILARITIES[self.network.head.similarity], self.rows, self.cache)
 
     @property
     def has_baseline(self):
@@ -165,8 +160,9 @@ class NeighborBank:
         y, blended : Tensor of shape (n, k)
         sample_weight : Tensor of shape (N + n,)
         """
-        rows = self.rows.extend(self._embed_rows(z, y, blended), sample_weight)
-        return replace(self, rows=rows)
+        rows = replace(self.rows, sample_weight=None)
+        rows = rows.concat(self._make_rows(z, y, blended, len(self)))
+        return replace(self, rows=rows.weigh(sample_weight))
 
     @torch.no_grad()
     def keep(self, mask, sample_weight):

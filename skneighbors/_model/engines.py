@@ -21,7 +21,7 @@ _CHUNK = 2**16
 # Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
 _LISTS_PER_ROOT, _MIN_PROBES = 4, 32
 _MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
-# Rows looked through for every neighbour.
+# Rows looked through for every neighbor.
 _SEARCHED_PER_NEIGHBOR = 8
 _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
 # By which Minkowski distances its indices search.

@@ -104,7 +104,7 @@ class Model:
         return *self.transform(queries, search), self.blend(*queries, search.device)
 
     def network(self, search):
-        """Networks and rows as a torch module of its own."""
+        """Networks and rows as a new torch module."""
         bank = self.bank
         network = FittedNetwork(bank.network, bank.rows, bank.member_weight, search.n_neighbors)
         return copy.deepcopy(network).requires_grad_(True)
@@ -170,7 +170,7 @@ class Model:
         parts = bank.attend(
             z, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
         )
-        weights = sparse.vstack(parts, format="csr") @ self.numbering.shares()
+        weights = sparse.vstack(parts, format="csr") @ self.numbering.fractions()
         weights.sort_indices()
         return weights
 
@@ -210,8 +210,9 @@ class Model:
         if n_neighbors is None:
             n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
             n_neighbors = min(n_neighbors, largest)
-        counted = check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbors")
-        return samples, counted
+        return samples, check_int(
+            "n_neighbors", n_neighbors, 1, largest, ", the number of neighbors"
+        )
 
     def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
         found = bank.index.find(z, min(n_samples, len(bank)), search.algorithm)
@@ -253,7 +254,7 @@ class Model:
         Returns
         -------
         new : int ndarray
-            Samples that make rows of their own.
+            Samples that make further rows.
         row_of : int ndarray of shape (n_samples,)
             Row of each, those of `new` counted on; -1 for samples of weight 0.
         """

@@ -245,7 +245,7 @@ def _is_reached(bank, rows, reach, joined):
     """Whether any row of `joined` is among the neighbors of `rows` (c,)."""
     if not len(joined):
         return torch.zeros_like(reach, dtype=torch.bool)
-    space, z_n = bank.space, bank.rows.z
+    space, z_n = bank.index.space, bank.rows.z
     new = z_n[joined.to(z_n.device)]
     length = bounded_length(3 * 8 * new.numel(), DIFFERENCES_BYTES)
     reached = []

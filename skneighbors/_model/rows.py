@@ -41,11 +41,6 @@ class NeighborRows(Rows):
     group: torch.Tensor
     sample_weight: torch.Tensor | None = None
 
-    def extend(self, others, sample_weight):
-        """Rows with further ones, each a group; of all rows the new weights."""
-        others = replace(others, group=others.group + len(self))
-        return replace(self, sample_weight=None).concat(others).weigh(sample_weight)
-
     def weigh(self, sample_weight):
         """Rows with other weights, whose groups are counted from 0, without holes."""
         group = self.group.unique(return_inverse=True)[1]
