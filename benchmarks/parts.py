@@ -60,7 +60,7 @@ def measure(name, seed, n_rows, params):
     start = time.perf_counter()
     model = NONARegressor(random_state=seed, **params).fit(X, y)
     figures["fit_s"] = time.perf_counter() - start
-    figures["share"] = model.blend_share_
+    figures["share"] = model.blend_weight_
     figures["default"] = rmse(y_test, model.predict(X_test))
     model = NONARegressor(random_state=seed, **params | {"blend": None}).fit(X, y)
     figures["networks alone"] = rmse(y_test, model.predict(X_test))

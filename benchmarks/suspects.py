@@ -48,7 +48,7 @@ def suspects(estimator_class):
     def score(X, y, seed):
         found = estimator_class(random_state=seed).fit(X, y).suspects(len(y))
         scores = pd.Series(np.nan, index=range(len(y)))
-        scores[found.samples] = found.scores
+        scores[found.indices] = found.scores
         # Of rows that are equal the first has the score of all.
         row = X.assign(target=y).groupby([*X, "target"], dropna=False, observed=True).ngroup()
         return scores.groupby(row.to_numpy()).transform("max").to_numpy()

@@ -31,7 +31,7 @@ from ._model import (
     Search,
     check_algorithm,
     warn_if_infinite,
-    warn_unless_held_out,
+    warn_unless_validated,
 )
 from ._plan import TABLE, Recipe, check_params
 from ._target import Target
@@ -377,7 +377,7 @@ class BaseNeighborRegressor(
             if not return_std:
                 return model.predict(queries, search)
             y, std = model.predict_std(queries, search)
-        warn_unless_held_out(model.bank)
+        warn_unless_validated(model)
         return y, std
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -487,7 +487,7 @@ class BaseNeighborRegressor(
         >>> X, y = make_friedman1(n_samples=120, random_state=0)
         >>> model = NONARegressor(n_neighbors=10, max_iter=5, random_state=0)
         >>> explanation = model.fit(X[:100], y[:100]).explain(X[100:])
-        >>> explanation.samples.shape
+        >>> explanation.indices.shape
         (20, 10)
         """
         at_once = "the number of rows explained at once, or n_neighbors"
@@ -563,7 +563,7 @@ class BaseNeighborRegressor(
             check_is_fitted(self)
             model, search = self._model, self._check_search()
             with at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
-                found = model.neighbors_of_own(search, n_neighbors)
+                found = model.neighbors_of_samples(search, n_neighbors)
         else:
             found = self._answer(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]
@@ -695,7 +695,7 @@ class BaseNeighborRegressor(
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             y = model.predict_quantiles(queries, search, levels)
-        warn_unless_held_out(model.bank)
+        warn_unless_validated(model)
         return y[..., 0] if len(levels) == 1 else y
 
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
@@ -746,16 +746,16 @@ class BaseNeighborRegressor(
         model, queries, search = self._ask(X)
         with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
             interval = model.predict_interval(queries, search, float(confidence_level))
-        warn_unless_held_out(model.bank)
-        warn_if_infinite(interval, confidence_level, model.n_held_out(search))
+        warn_unless_validated(model)
+        warn_if_infinite(interval, confidence_level, model.n_validation(search))
         return interval
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
         """Find the labelled rows whose targets look wrong.
 
-        Each row is predicted by its comparables without itself: with all its weight, and with
-        its group, if :meth:`fit` was told of groups. Those rows come first whose targets differ
-        most from that, relative to how far their comparables are off themselves.
+        Each row is predicted by its neighbors without itself: with all its weight, and with
+        its group, if :meth:`fit` was given `groups`. Those rows come first whose targets differ
+        most from that, relative to how far their neighbors are off themselves.
 
         Parameters
         ----------
@@ -800,7 +800,7 @@ class BaseNeighborRegressor(
         >>> y[17] += 15
         >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
         >>> suspects = model.suspects(n_rows=5)
-        >>> int(suspects.samples[0])
+        >>> int(suspects.indices[0])
         17
         """
         check_is_fitted(self)
@@ -810,8 +810,8 @@ class BaseNeighborRegressor(
         model, search = self._model, self._check_search()
         with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
             suspects = model.suspects(search, int(n_rows), float(confidence_level))
-        warn_unless_held_out(model.bank)
-        warn_if_infinite(suspects.interval, confidence_level, model.n_held_out(search))
+        warn_unless_validated(model)
+        warn_if_infinite(suspects.interval, confidence_level, model.n_validation(search))
         return suspects
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
@@ -1137,7 +1137,7 @@ class BaseNeighborRegressor(
 
     @property
     def _n_features_out(self):
-        return self._model.bank.z_n[0].numel()
+        return self._model.bank.rows.z[0].numel()
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_model")

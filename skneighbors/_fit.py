@@ -3,7 +3,6 @@
 import copy
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from ._columns import (
     find_labels,
     merge_rows,
 )
-from ._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
+from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, ValidationSet
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, Recipe, make_plan
 from ._training import fit_networks, inverse_error_weights
@@ -64,11 +63,11 @@ class Fit(NamedTuple):
         return self.history.curves(self.plan.n_validation > 0) | dict(
             _model=model,
             plan_=self.plan,
-            blend_share_=bank.blend_share,
+            blend_weight_=bank.blend_weight,
             sharpness_=bank.network.head.sharpness.numpy().copy(),
             estimator_weights_=bank.member_weight.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),
-            n_outputs_=bank.targets.shape[1],
+            n_outputs_=bank.rows.targets.shape[1],
         )
 
 
@@ -150,12 +149,12 @@ def _finish(samples, data, split, encoder, target, second, network, plan, histor
     """Weigh trained networks and the second model, and make of them what answers."""
     if plan.blended:
         second = second.weigh(history.best_before_refit.held_out)
-    bank = _make_bank(network, history, data, plan, second)
+    bank, validation = _make_bank(network, history, data, plan, second), None
     if plan.n_validation:
-        held_out = _measure_held_out(bank, data, history, split, second.validation, plan)
-        bank = replace(bank, held_out=held_out)
+        validation = _validate(bank, data, history, split, second.validation, plan)
     model = Model(
         bank=bank.to(CPU),
+        validation=validation,
         numbering=SampleNumbering(
             samples.row_of, samples.sample_weight.copy(), find_labels(samples.X)
         ),
@@ -298,17 +297,13 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
 
 
 def _make_bank(network, history, data, plan, second):
-    """Neighbours for the networks, which weigh by their kinds' validation errors."""
+    """Neighbors for the networks, which weigh by their kinds' validation errors."""
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
-    X, y, weight, group = data.first(plan.n_samples)
-    weights, blended, left_out = (
-        part.to(X.device) for part in (weights, second.in_sample, second.out_of_fold)
-    )
-    bank = NeighborBank.build(
-        network, X, y, weight, weights, blended, second.model.weight, group, left_out
-    )
-    some = slice(_N_CHECKED_ROWS)
-    if not bank.predict(bank.z_n[some], blended[some], plan.n_neighbors).isfinite().all():
+    rows = data.select(slice(plan.n_samples))
+    parts = (part.to(rows.X.device) for part in (weights, second.in_sample, second.out_of_fold))
+    bank = NeighborBank.build(network, rows, *parts, second.model.weight)
+    some = bank.rows.select(slice(_N_CHECKED_ROWS))
+    if not bank.predict(some.z, some.blended, plan.n_neighbors).isfinite().all():
         raise FloatingPointError(
             f"Predictions with the weights of epoch {history.best_epoch}, which are "
             "kept, are not finite. Lower learning_rate_init or check the scale of "
@@ -317,20 +312,23 @@ def _make_bank(network, history, data, plan, second):
     return bank
 
 
-def _measure_held_out(bank, data, history, split, second, plan):
-    """Find residuals of what was held out; `second` (m, n, k) is what the second model predicts."""
-    share = bank.blend_share
-    if len(data.X) > len(bank):  # given for validation, and never trained on
-        X, y, weight, _ = (None if part is None else part[len(bank) :].cpu() for part in data)
-        weight = torch.ones_like(y[:, 0]) if weight is None else weight
+def _validate(bank, data, history, split, second, plan):
+    """Find what was not trained on; `second` (m, n, k) is what the blended model predicts."""
+    weight = bank.blend_weight
+    if len(data) > len(bank):  # given for validation, and never trained on
+        given = data.select(slice(len(bank), None)).to(CPU)
+        sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
         # A sample that stands twice is no more to judge by than one that weighs 2.
-        rows, weight, _ = merge_rows(X.numpy(), y.numpy(), weight.numpy())
-        blended = second[0] if share else torch.zeros_like(y)
-        z = bank.embed(X[rows].to(bank.z_n.device)).cpu()
+        parts = (part.numpy() for part in (given.X, given.y, sample_weight))
+        rows, sample_weight, _ = merge_rows(*parts)
+        blended = second[0] if weight else torch.zeros_like(given.y)
+        z = bank.embed(given.X[rows].to(bank.rows.z.device)).cpu()
         place = torch.full((len(rows),), -1, device=CPU)
-        return HeldOutQueries(z, y[rows], blended[rows], torch.from_numpy(weight), place)
+        return ValidationSet(
+            z, given.y[rows], blended[rows], torch.from_numpy(sample_weight), place
+        )
     y, y_hat, _, _ = history.best_before_refit.held_out
-    if share:
-        y_hat = (1 - share) * y_hat + share * second.to(y_hat.device)
+    if weight:
+        y_hat = (1 - weight) * y_hat + weight * second.to(y_hat.device)
     rows = split.validation.to(y.device)
-    return HeldOutRows.of_members(y - y_hat, rows, plan.n_neighbors)
+    return ValidationRows.of_members(y - y_hat, rows, plan.n_neighbors)

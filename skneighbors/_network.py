@@ -118,17 +118,12 @@ class FittedNetwork(nn.Module):
     Parameters
     ----------
     network : NeighborNetwork
-    z_n : Tensor of shape (N, m, d)
-        Embeddings of the labelled rows by the m networks.
-    targets : Tensor of shape (N, k)
-        Their standardised targets.
-    sample_weight : Tensor of shape (N,) or None
+    rows : NeighborRows
+        N unique training samples.
     member_weight : Tensor of shape (m,)
-        Shares of the networks.
-    limits : Tensor of shape (2, k)
-        Smallest and largest prediction there may be.
+        Weights of the networks.
     n_neighbors : int or None
-        How many rows, the nearest in the joint learnt space, a prediction rests on.
+        How many rows, the nearest in the embedding space, a prediction rests on.
 
     Attributes
     ----------
@@ -146,22 +141,21 @@ class FittedNetwork(nn.Module):
     (torch.Size([20, 256]), torch.Size([20, 1]))
     """
 
-    def __init__(self, network, z_n, targets, sample_weight, member_weight, limits, n_neighbors):
+    def __init__(self, network, rows, member_weight, n_neighbors):
         super().__init__()
-        self.network = network
-        self.n_neighbors = len(z_n) if n_neighbors is None else min(n_neighbors, len(z_n))
+        self.network, targets = network, rows.targets
+        self.n_neighbors = len(rows) if n_neighbors is None else min(n_neighbors, len(rows))
         self._similarity = SIMILARITIES[self.head.similarity]
         with torch.no_grad():
-            values = targets.unsqueeze(1) - network.trends(z_n, targets.shape[1])
-        self.register_buffer("z_n", z_n)
-        points = self._similarity.row_points(z_n)
+            values = targets.unsqueeze(1) - network.trends(rows.z, targets.shape[1])
+        self.register_buffer("z_n", rows.z)
+        points = self._similarity.row_points(rows.z)
         self.register_buffer("points", points, persistent=False)
         self.register_buffer("values", values)
-        total = z_n.new_tensor(len(z_n)) if sample_weight is None else sample_weight.sum()
-        self.register_buffer("total", total.view(1, 1))
-        self.register_buffer("sample_weight", sample_weight)
+        self.register_buffer("total", rows.total_weight)
+        self.register_buffer("sample_weight", rows.sample_weight)
         self.register_buffer("member_weight", member_weight)
-        self.register_buffer("limits", limits)
+        self.register_buffer("limits", rows.limits)
 
     @property
     def head(self):

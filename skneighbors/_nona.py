@@ -58,7 +58,7 @@ class NONARegressor(BaseNeighborRegressor):
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"}, regressor or None, default="auto"
-        Second model, which is averaged with the networks by the `blend_share_` that rows held
+        Second model, which is averaged with the networks by the `blend_weight_` that rows held
         out choose. A neighbour's target is raised by what it gives more for the query, too.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
@@ -186,7 +186,7 @@ class NONARegressor(BaseNeighborRegressor):
         ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
         of the rows they hold out, at the best epoch before any of these are trained on.
 
-    blend_share_ : float
+    blend_weight_ : float
         The share of the second model in a prediction, from 0 to 1: the one that predicts the
         rows held out best, less a standard error.
 
@@ -248,7 +248,7 @@ class NONARegressor(BaseNeighborRegressor):
     >>> model = NONARegressor(max_iter=30, random_state=0).fit(X[:250], y[:250])
     >>> model.score(X[250:], y[250:]) > 0.8
     True
-    >>> model.explain(X[250:]).samples.shape
+    >>> model.explain(X[250:]).indices.shape
     (50, 80)
     >>> model.predict_interval(X[250:], confidence_level=0.9).shape
     (50, 2)

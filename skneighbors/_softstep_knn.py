@@ -58,7 +58,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"}, regressor or None, default=None
-        Second model, which is averaged with the networks by the `blend_share_` that rows held
+        Second model, which is averaged with the networks by the `blend_weight_` that rows held
         out choose. A neighbour's target is raised by what it gives more for the query, too.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
@@ -195,7 +195,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     estimator_weights_ : ndarray of shape (n_networks,)
         Weight of each network in a prediction; they sum to 1. All are equal.
 
-    blend_share_ : float
+    blend_weight_ : float
         The share of the second model in a prediction, from 0 to 1: the one that predicts the
         rows held out best, less a standard error.
 

@@ -65,11 +65,11 @@ def leave_one_out():
         bank, z = fitted.transform(queries, search)
         # The bank has an order of its own.
         position = torch.from_numpy(np.argsort(fitted.samples))
-        alone = replace(bank, blend_share=0.0)
-        values = bank.targets.unsqueeze(1) - alone.baselines(bank.z_n, bank.blended)
-        alone = replace(alone, values=values)
-        nothing = torch.zeros(len(z), bank.targets.shape[1])
-        y_hat = alone.predict(z, nothing, model.n_neighbors, own=position)
+        alone = replace(bank, blend_weight=0.0)
+        values = bank.rows.targets.unsqueeze(1) - alone.baselines(bank.rows.z, bank.rows.blended)
+        alone = replace(alone, rows=replace(bank.rows, values=values))
+        nothing = torch.zeros(len(z), bank.rows.targets.shape[1])
+        y_hat = alone.predict(z, nothing, model.n_neighbors, self_index=position)
         return fitted.target.inverse_transform(y_hat.numpy()).ravel()
 
     return predict

@@ -42,9 +42,11 @@ def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
     fitted, queries, search = model._ask(X)
     bank, z, blended = fitted.embed(queries, search)
-    bank = replace(bank, blend_share=0.0)
-    values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
-    y_hat = replace(bank, values=values).predict(z, blended, search.n_neighbors)
+    bank = replace(bank, blend_weight=0.0)
+    values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
+    y_hat = replace(bank, rows=replace(bank.rows, values=values)).predict(
+        z, blended, search.n_neighbors
+    )
     return fitted.target.inverse_transform(y_hat.numpy())
 
 
@@ -106,7 +108,7 @@ def test_the_weight_of_the_blend_does_not_depend_on_what_all_rows_weigh(size):
 def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
     X, X_test, y, y_test = data
     model = estimator_class(trend="auto", blend=blend, **QUICK).fit(X, y)
-    share = model.blend_share_
+    share = model.blend_weight_
     assert 0 < share <= 1
     own, at_rows = model.blend_.predict(X_test), model.blend_.predict(X)
     if blend == "boosting":
@@ -129,7 +131,7 @@ def test_what_does_not_help_gets_no_weight(estimator_class, data):
     model = estimator_class(
         trend="auto", blend=KNeighborsRegressor(150), max_iter=80, random_state=0
     ).fit(X, y)
-    assert model.blend_share_ == 0
+    assert model.blend_weight_ == 0
     assert model.blend_ is None
     assert_array_equal(model.predict(X_test), networks_alone(model, X_test).ravel())
 
@@ -139,7 +141,7 @@ def test_smooth_targets_are_left_to_the_networks():
     X, y = make_friedman1(400, random_state=0)
     model = NONARegressor(n_estimators=2, random_state=0).fit(X, y)
     assert model.plan_.blended
-    assert model.blend_share_ < 0.1
+    assert model.blend_weight_ < 0.1
 
 
 def test_auto_is_boosting_where_there_are_validation_rows(data):
@@ -209,7 +211,7 @@ def test_weighted_rows_are_copies(estimator_class, data, blend):
     weighted = estimator_class(**params).fit(X, y, sample_weight=weight)
     copies = np.repeat(np.arange(200), weight)
     copied = estimator_class(**params).fit(X[copies], y[copies])
-    assert weighted.blend_share_ > 0
+    assert weighted.blend_weight_ > 0
     assert_allclose(weighted.predict(X_test), copied.predict(X_test), rtol=1e-6)
 
 
@@ -253,7 +255,7 @@ def test_which_categories_boosting_knows_says_nothing_of_their_targets():
     # Means of all rows leave noise little to be blended with.
     model = NONARegressor(n_neighbors=None, trend="auto", blend="boosting", **QUICK)
     model.fit(noise, rng.normal(size=3200))
-    assert model.blend_share_ < 0.3
+    assert model.blend_weight_ < 0.3
 
 
 def test_extreme_scales(data):
@@ -261,5 +263,5 @@ def test_extreme_scales(data):
     expected = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
     for scale in (1e-200, 1e200):
         model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y * scale)
-        assert model.blend_share_ == pytest.approx(expected.blend_share_, rel=1e-3)
+        assert model.blend_weight_ == pytest.approx(expected.blend_weight_, rel=1e-3)
         assert_allclose(model.predict(X_test) / scale, expected.predict(X_test), rtol=1e-3)

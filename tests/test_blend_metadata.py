@@ -200,7 +200,7 @@ def test_a_search_by_groups_that_a_column_names(data, routing):
     by_name, by_array = (
         NONARegressor(blend=blend, **QUICK).fit(table, y, groups=own) for own in ("who", groups)
     )
-    assert by_name.blend_share_ == by_array.blend_share_
+    assert by_name.blend_weight_ == by_array.blend_weight_
     assert_array_equal(by_name.predict(table), by_array.predict(table))
 
 
@@ -438,7 +438,7 @@ def test_predictions_of_any_form(data, n_targets):
     expected = NONARegressor(blend=Unusual(np.asarray), **QUICK).fit(X, Y).predict(X)
     for change in [*FORMS, *ONE_TARGET] if n_targets == 1 else FORMS:
         model = NONARegressor(blend=Unusual(change), **QUICK).fit(X, Y)
-        assert n_targets == 2 or 0 < model.blend_share_ <= 1
+        assert n_targets == 2 or 0 < model.blend_weight_ <= 1
         assert_array_equal(model.predict(X), expected)
 
 

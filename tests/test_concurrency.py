@@ -36,12 +36,12 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(8)))
-    assert len(model._model.numbering) == model._model.bank.total_weight == n_fit + 80
+    assert len(model._model.numbering) == model._model.bank.rows.total_weight == n_fit + 80
     assert len(model._model.bank) == n_fit + 8  # equal rows are one
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(model.forget, np.arange(n_fit, n_fit + 80)))
     assert len(model._model.bank) == n_fit
-    rows = model.set_params(n_neighbors=None).explain(X[:3]).samples
+    rows = model.set_params(n_neighbors=None).explain(X[:3]).indices
     assert_array_equal(np.sort(rows, 1), np.tile(np.arange(n_fit), (3, 1)))
 
 
@@ -64,10 +64,10 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
         for _ in range(40):
             why = model.explain(X[:5])
             # Of one state, whichever: no row twice, and none that is forgotten by then.
-            assert all(len(set(own)) == n_neighbors for own in why.samples.tolist())
-            assert why.samples.min() >= 0
+            assert all(len(set(own)) == n_neighbors for own in why.indices.tolist())
+            assert why.indices.min() >= 0
             means = (why.weights * why.adjusted_targets).sum(1)
-            assert_allclose(means + why.cut, why.prediction)
+            assert_allclose(means + why.clipping, why.prediction)
             model.predict(X_test[:3])
     finally:
         stop.set()

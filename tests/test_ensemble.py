@@ -35,9 +35,9 @@ def member_predictions(model, X):
     bank = model._model.bank
     with torch.no_grad():
         z = bank.embed(torch.from_numpy(model._model.encoder.transform(X))).transpose(0, 1)
-        z_n = bank.z_n.transpose(0, 1)
-        y_n = bank.targets.expand(len(z), -1, -1)
-        y_hat = bank.network.head(z, z_n, y_n, sample_weight=bank.sample_weight)
+        z_n = bank.rows.z.transpose(0, 1)
+        y_n = bank.rows.targets.expand(len(z), -1, -1)
+        y_hat = bank.network.head(z, z_n, y_n, sample_weight=bank.rows.sample_weight)
     return np.stack([model._model.target.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
@@ -62,9 +62,9 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
 def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
-    bank = dataclasses.replace(model._model.bank, blend_share=0.0)
-    values = bank.targets.unsqueeze(1) - bank.baselines(bank.z_n, bank.blended)
-    bank = dataclasses.replace(bank, values=values)
+    bank = dataclasses.replace(model._model.bank, blend_weight=0.0)
+    values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
+    bank = dataclasses.replace(bank, rows=dataclasses.replace(bank.rows, values=values))
     model._model = dataclasses.replace(model._model, bank=bank, second=NoBlendedModel())
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
@@ -78,10 +78,10 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     )
     # What the members average: targets, or what a trend leaves of them.
     y_n = torch.from_numpy(model._model.target.transform(y[model._model.samples].reshape(-1, 1)))
-    own = bank.values.unbind(1)
+    own = bank.rows.values.unbind(1)
     assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
     z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
-    each = bank.network.head.weights(z.transpose(0, 1), bank.z_n.transpose(0, 1)).numpy()
+    each = bank.network.head.weights(z.transpose(0, 1), bank.rows.z.transpose(0, 1)).numpy()
     joint = np.tensordot(shares, each, 1)[:, np.argsort(model._model.samples)]
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
@@ -114,7 +114,7 @@ def test_which_members_have_a_trend(n_rows, params, trends):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
     assert model.plan_.trends == trends
-    assert model._model.bank.z_n.shape[1] == len(model.estimator_weights_) == len(trends)
+    assert model._model.bank.rows.z.shape[1] == len(model.estimator_weights_) == len(trends)
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 

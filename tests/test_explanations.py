@@ -1,4 +1,4 @@
-"""Predictions taken apart: comparables, and the neighbours and weights that they rest on."""
+"""Predictions taken apart: neighbors, and the weights that they rest on."""
 
 import copy
 import pickle
@@ -100,7 +100,7 @@ def by_weight(weights, values):
 
 @pytest.mark.parametrize("k", [1, K, 500, None])
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
-def test_a_prediction_is_the_mean_of_its_comparables(model, k, changed):
+def test_a_prediction_is_the_mean_of_its_neighbors(model, k, changed):
     y, queries = make_data(model.n_outputs_)[1], make_queries()
     if changed:
         y = change(model)
@@ -108,16 +108,16 @@ def test_a_prediction_is_the_mean_of_its_comparables(model, k, changed):
     y_hat, why, scale = model.predict(queries), model.explain(queries), np.ptp(y, axis=0)
     n = n_rows_of(model) if k in (None, 500) else k
     assert len(why) == len(queries)
-    assert why.weights.shape == why.samples.shape == why.labels.shape == (len(queries), n)
+    assert why.weights.shape == why.indices.shape == why.labels.shape == (len(queries), n)
     assert why.targets.shape == why.adjustments.shape == (len(queries), n, *y.shape[1:])
     assert_allclose(why.prediction / scale, y_hat / scale, rtol=0, atol=1e-9)
     means = by_weight(why.weights, why.targets + why.adjustments)
-    assert_allclose((means + why.cut) / scale, y_hat / scale, rtol=0, atol=1e-9)
+    assert_allclose((means + why.clipping) / scale, y_hat / scale, rtol=0, atol=1e-9)
     assert_allclose(why.weights.sum(1), 1, rtol=1e-12)
     assert (np.diff(why.weights, axis=1) <= 0).all()
-    assert_allclose(why.targets, y[why.samples], rtol=1e-12)
+    assert_allclose(why.targets, y[why.indices], rtol=1e-12)
     low, high = y.min(0) - 0.1 * scale, y.max(0) + 0.1 * scale
-    assert_allclose((means.clip(low, high) - means) / scale, why.cut / scale, atol=1e-9)
+    assert_allclose((means.clip(low, high) - means) / scale, why.clipping / scale, atol=1e-9)
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
@@ -129,10 +129,10 @@ def test_rows_are_those_that_kneighbors_names(model, changed):
     assert_allclose(weights.sum(axis=1), 1)
     for i, near in enumerate(model.kneighbors(queries, 2 * K)[1]):
         rows = list(dict.fromkeys(numbering.row_of[near].tolist()))[:K]  # equal ones count once
-        assert set(numbering.row_of[why.samples[i]]) == set(rows)
+        assert set(numbering.row_of[why.indices[i]]) == set(rows)
         own = weights[[i]].toarray()[0]
         assert set(numbering.row_of[own > 0]) <= set(rows)
-        for sample, weight in zip(why.samples[i], why.weights[i], strict=True):
+        for sample, weight in zip(why.indices[i], why.weights[i], strict=True):
             alike = numbering.row_of == numbering.row_of[sample]
             assert_allclose(own[alike].sum(), weight, rtol=1e-9, atol=1e-15)
             assert sample == np.flatnonzero(alike)[0]
@@ -145,7 +145,12 @@ def baselines_of(model, X):
     """Each network's trend and the second model in their shares, (m, n, n_targets)."""
     fitted, queries, search = model._ask(X)
     bank, z = fitted.transform(queries, search)
-    head, share, target, z = bank.network.head, model.blend_share_, fitted.target, z.transpose(0, 1)
+    head, share, target, z = (
+        bank.network.head,
+        model.blend_weight_,
+        fitted.target,
+        z.transpose(0, 1),
+    )
     with torch.no_grad():
         own = head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()
     own = np.broadcast_to(own * target.scale + target.mean, (*z.shape[:2], model.n_outputs_))
@@ -171,7 +176,7 @@ def test_targets_are_adjusted_by_what_the_trend_differs(model, changed):
         baselines_of(model, queries),
         baselines_of(model, X),
     )
-    differences = at_queries[:, :, None] - at_rows[:, why.samples]  # (m, n, k, n_targets)
+    differences = at_queries[:, :, None] - at_rows[:, why.indices]  # (m, n, k, n_targets)
     differences = differences.reshape(len(at_queries), *why.adjustments.shape)
     # In the shares in which the networks weigh a row: between the smallest and the largest.
     tolerance = 1e-9 * np.ptp(why.targets)
@@ -187,7 +192,7 @@ def test_without_a_trend_nothing_is_adjusted(estimator_class, n_targets, weighte
     why = model.explain(queries)
     assert not why.is_adjusted
     assert_array_equal(why.adjustments, np.zeros_like(why.targets))
-    assert_array_equal(why.cut, np.zeros_like(why.prediction))
+    assert_array_equal(why.clipping, np.zeros_like(why.prediction))
     assert_allclose(model.neighbor_weights(queries) @ y, model.predict(queries))
     assert "adjust" not in str(why)
     assert fit(estimator_class, "linear").explain(queries).is_adjusted
@@ -197,7 +202,7 @@ def test_blends_have_a_share():
     """Else the tests above would say little of blends."""
     for kind in ("boosting", "regressor"):
         assert any(
-            0 < model.blend_share_ < 1
+            0 < model.blend_weight_ < 1
             for model in (
                 fit(estimator_class, kind, *setting)
                 for estimator_class in (NONARegressor, SoftStepKNNRegressor)
@@ -212,7 +217,7 @@ def test_forgetting_a_row_brings_in_the_next(estimator_class):
     near = model.kneighbors(queries, 2 * K)[1]
     gone = near[0, 2]
     model.forget(gone)
-    for before, now in zip(near, model.explain(queries).samples, strict=True):
+    for before, now in zip(near, model.explain(queries).indices, strict=True):
         row_of = model._model.numbering.row_of
         left = [row_of[sample] for sample in before if sample != gone]
         left = list(dict.fromkeys(row for row in left if row >= 0))[:K]
@@ -268,7 +273,7 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     assert_array_equal(own.query_values[0], [71.5, "Bern", pd.Timestamp("1993-05-06"), None])
     every = pd.concat([TABLE, TABLE[:5].assign(area=66.0)])
     given = every[own.columns].astype(object).where(every[own.columns].notna(), None).to_numpy()
-    assert_array_equal(own.row_values, given[why.samples])
+    assert_array_equal(own.row_values, given[why.indices])
     equal = own.row_values == own.query_values[:, None]
     assert (own.adjustments[equal] == 0).all()
     expected = by_weight(why.weights, np.abs(own.adjustments)).mean(0)
@@ -329,7 +334,7 @@ def test_a_regressor_of_the_users_is_not_taken_apart():
 def test_rows_are_named_by_the_index(estimator_class):
     model = copy.deepcopy(fit_table(estimator_class))
     why = model.explain(ask())
-    assert_array_equal(why.labels[0], TABLE.index.to_numpy()[why.samples[0]])
+    assert_array_equal(why.labels[0], TABLE.index.to_numpy()[why.indices[0]])
     assert_array_equal(why.query_labels, ["mine <i>"])
     model.append(ask().rename(index={"mine <i>": "house 7"}), [200.0])
     assert model.explain(ask()).labels[0, 0] == "house 7"
@@ -358,7 +363,7 @@ def test_rows_are_named_by_the_index(estimator_class):
 def test_rows_without_an_index_have_numbers(estimator_class):
     model = copy.deepcopy(fit(estimator_class, "linear"))
     why = model.explain(make_queries())
-    assert_array_equal(why.labels, why.samples)
+    assert_array_equal(why.labels, why.indices)
     assert_array_equal(why.query_labels, np.arange(len(why)))
     with pytest.raises(ValueError, match="labels: no X given so far had an index"):
         model.forget(labels=[0])
@@ -388,7 +393,7 @@ def test_as_a_frame(model):
     assert list(frame.columns) == ["query", "row", "weight", *names]
     assert_array_equal(frame["query"], np.repeat(np.arange(len(queries)), K))
     assert_array_equal(frame["row"], why.labels.ravel())
-    cut = why.cut.reshape(len(queries), -1)
+    cut = why.clipping.reshape(len(queries), -1)
     for k, suffix in enumerate(suffixes):
         sums = (frame["weight"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
         y_hat = why.prediction.reshape(len(queries), -1)[:, k]
@@ -425,7 +430,7 @@ def test_as_text(estimator_class):
         n_shown = min(10, np.count_nonzero(why.weights[i]))
         assert len(rows) == n_shown
         weights, adjusted = [], []
-        for sample, row in zip(why.samples[i], rows, strict=False):
+        for sample, row in zip(why.indices[i], rows, strict=False):
             label, weight, target, adjustment, own = row.split()
             assert label == str(sample)
             assert_allclose(sum(numbers_in(f"{target} {adjustment}")), float(own), atol=2e-3)
@@ -544,7 +549,7 @@ def test_a_row_of_weight_two_is_a_row_that_stands_twice(estimator_class, trend, 
     for name in ("prediction", "weights", "targets", "adjustments"):
         one, other = (getattr(why, name) for why in whys)
         assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    assert_array_equal(whys[0].samples, whys[1].samples)
+    assert_array_equal(whys[0].indices, whys[1].indices)
 
 
 def brute_force(metric, Z, queries, n_neighbors):

@@ -330,11 +330,11 @@ def test_headers_that_were_edited(good, tmp_path, edit):
 def test_tensors_that_were_edited(good, tmp_path):
     metadata, arrays = read(good)
     tried = {
-        "model.bank.targets": lambda a: a[:-1],
-        "model.bank.z_n": lambda a: np.where(a == a.max(), np.nan, a),
-        "model.bank.group": lambda a: a - 1,
+        "model.bank.rows.targets": lambda a: a[:-1],
+        "model.bank.rows.z": lambda a: np.where(a == a.max(), np.nan, a),
+        "model.bank.rows.group": lambda a: a - 1,
         "model.numbering.row_of": lambda a: a + 10**6,
-        "model.bank.held_out.rows": lambda a: a + 10**6,
+        "model.validation.rows": lambda a: a + 10**6,
         "model.encoder.coded": lambda a: a + 100,
         "model.second.regressor.bags.0.0.trees.value": lambda a: a[:-1],
         "model.second.regressor.bags.0.0.trees.feature": lambda a: a + 100,
@@ -361,7 +361,7 @@ def test_tensors_that_were_edited(good, tmp_path):
     write(tmp_path / "edited", as_tensor, arrays)
     with pytest.raises(ModelFileError, match="no array"):
         load(tmp_path / "edited")
-    missing = {name: array for name, array in arrays.items() if name != "model.bank.z_n"}
+    missing = {name: array for name, array in arrays.items() if name != "model.bank.rows.z"}
     write(tmp_path / "edited", metadata["skneighbors"], missing)
     with pytest.raises(ModelFileError, match=r"model\.bank\.z_n"):
         load(tmp_path / "edited")
@@ -497,7 +497,7 @@ def test_a_device_that_is_not_there(good, tmp_path):
 HARMS = {
     "NaN in a network": ("network.embedder.layers.1.weight", np.nan, "not finite"),
     "no shares": ("model.bank.member_weight", 0, "no weights"),
-    "a group beyond the rows": ("model.bank.group", 2**29, "too large"),
+    "a group beyond the rows": ("model.bank.rows.group", 2**29, "too large"),
     "a column twice": ("model.encoder.numbers", 1, "names a column twice"),
 }
 

@@ -20,7 +20,7 @@ def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman
     assert model.score(X_test, y_test) > 0.7
     there = model.predict(X_test)
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
-    assert here._model.bank.z_n.device.type == "cpu"
+    assert here._model.bank.rows.z.device.type == "cpu"
     assert_allclose(here.predict(X_test), there, rtol=1e-8)
 
 

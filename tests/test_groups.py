@@ -376,7 +376,7 @@ def test_validation_rows_choose_the_share(estimator, friedman_rows, blend):
     X, y, X_val, y_val = friedman_rows
     model = estimator(trend="auto", blend=blend, **QUICK)
     model.fit(X, y, X_val=X_val, y_val=y_val)
-    assert 0 < model.blend_share_ <= 1
+    assert 0 < model.blend_weight_ <= 1
 
 
 def test_validation_rows_through_a_pipeline(friedman_rows):

@@ -141,7 +141,7 @@ def test_a_second_model_that_writes(estimator_class):
         for copy in (False, True)
     ]
     writes, reads = models[0].fit(given, y), models[1].fit(X, y)
-    assert writes.blend_share_ > 0
+    assert writes.blend_weight_ > 0
     for name, ask in QUESTIONS.items():
         assert_allclose(ask(writes, given), ask(reads, X), rtol=1e-12, err_msg=name)
         assert_array_equal(given, X, err_msg=name)

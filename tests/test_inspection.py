@@ -154,7 +154,7 @@ def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
     widths = [bar.get_width() for bar in shown.bars_]
     np.testing.assert_allclose(widths, [*weights[:4], weights[4:].sum()])
     n_others = len(weights) - 4
-    assert names_on(shown.axes_[0]) == [*map(str, own.samples[0, :4]), f"{n_others} others"]
+    assert names_on(shown.axes_[0]) == [*map(str, own.indices[0, :4]), f"{n_others} others"]
     expected = np.column_stack([own.targets[0, :4], range(4)])
     np.testing.assert_allclose(shown.points_.get_offsets(), expected)
     adjusted = np.column_stack([own.adjusted_targets[0, :4], range(4)])
@@ -193,7 +193,7 @@ def test_neighbors_that_are_all_shown_leave_no_others(n_neighbors, fit, friedman
     _, X, _, _ = friedman
     model = fit(n_neighbors=5)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=n_neighbors)
-    assert names_on(shown.axes_[0]) == [*map(str, model.explain(X[:1]).samples[0])]
+    assert names_on(shown.axes_[0]) == [*map(str, model.explain(X[:1]).indices[0])]
     assert len(shown.bars_) == len(shown.points_.get_offsets()) == 5
 
 
@@ -363,7 +363,7 @@ def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
         weights = np.take_along_axis(model.neighbor_weights(X[:5]).toarray(), rows, axis=1)
         # Weights are those of a softmax over similarities times the mask.
         bank = model._model.bank
-        rate = bank.network.head._rate(bank.z_n).item()
+        rate = bank.network.head._rate(bank.rows.z).item()
         near, far = distances[:, :1], distances[:, -1:]
         masks = weights / np.exp(rate * (near - distances))
         scaled = (far - distances) / (far - near)

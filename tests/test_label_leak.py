@@ -35,7 +35,7 @@ def test_self_is_left_out_by_index_alone(estimator_class):
     X, y, *_ = noise(1)
     model = estimator_class(trend=None, blend=None, random_state=0, max_iter=3).fit(X, y)
     bank = model._model.bank
-    index, z_n = torch.arange(len(y)), bank.z_n.transpose(0, 1)
+    index, z_n = torch.arange(len(y)), bank.rows.z.transpose(0, 1)
     weights = bank.network.head.weights(z_n, z_n, self_index=index)
     assert (weights.diagonal(dim1=1, dim2=2) == 0).all()
     # predict knows no index: a training row then counts itself.

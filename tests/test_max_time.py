@@ -102,7 +102,7 @@ def test_without_time_the_second_model_predicts(estimator_class, blend, early_st
     assert model.n_iter_ == model.best_iter_ == 0
     assert np.isfinite(model.predict(X)).all()
     if blend == "auto":
-        assert model.blend_share_ > 0.5
+        assert model.blend_weight_ > 0.5
         assert model.plan_.recipe.boosting_iter == 1
 
 

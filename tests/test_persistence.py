@@ -60,7 +60,7 @@ def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=1).fit(X, y)
     bank = model._model.bank
-    tensors = [bank.z_n, bank.targets, bank.values, bank.blended, bank.group]
+    tensors = [*bank.rows.tensors().values(), bank.member_weight]
     tensors += [*bank.network.parameters(), *bank.network.buffers()]
     assert {tensor.device.type for tensor in tensors} == {"cpu"}
     assert not any(parameter.requires_grad for parameter in bank.network.parameters())
@@ -228,7 +228,7 @@ def test_nothing_but_what_prediction_needs_is_kept(friedman):
     joblib.dump(model, buffer)
     network = sum(parameter.nbytes for parameter in model._model.bank.network.parameters())
     fitted = model._model
-    bank = fitted.bank.z_n.nbytes + fitted.bank.values.nbytes + fitted.matrix.nbytes
+    bank = fitted.bank.rows.z.nbytes + fitted.bank.rows.values.nbytes + fitted.matrix.nbytes
     bags = [bag for bags in model.blend_.bags for bag in bags]
     trees = [part for bag in bags for part in vars(bag.trees).values()]
     second = sum(part.nbytes for part in trees if isinstance(part, np.ndarray))

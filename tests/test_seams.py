@@ -94,13 +94,13 @@ def model(fitted):
     return copy.deepcopy(fitted)
 
 
-def assert_comparables_make_the_prediction(model, X, y):
+def assert_neighbors_make_the_prediction(model, X, y):
     """Logarithms of the counts `y` of all samples, adjusted, averaged and cut off."""
     y_hat, why = model.predict(X), model.explain(X)
-    means = np.einsum("nk,nk...->n...", why.weights, why.adjusted_targets) + why.cut
+    means = np.einsum("nk,nk...->n...", why.weights, why.adjusted_targets) + why.clipping
     assert_allclose(why.prediction, means, rtol=0, atol=1e-9)
     assert_allclose(np.log1p(y_hat), np.maximum(means, 0), rtol=0, atol=1e-9)
-    assert_allclose(why.targets, np.log1p(y[why.samples]), rtol=0, atol=1e-9)
+    assert_allclose(why.targets, np.log1p(y[why.indices]), rtol=0, atol=1e-9)
     assert_allclose(why.weights.sum(1), 1)
 
 
@@ -119,16 +119,16 @@ def test_counts_are_predicted(model, n_targets):
 def test_suspects_are_counts(model, n_targets):
     _, y = make_counts(n_targets)
     suspects = model.suspects(len(y))
-    assert_allclose(suspects.targets, y[suspects.samples], atol=1e-9)
+    assert_allclose(suspects.targets, y[suspects.indices], atol=1e-9)
     low, high = np.moveaxis(suspects.interval, -1, 0)
     assert (low >= 0).all()
     assert ((low <= suspects.expected) & (suspects.expected <= high)).all()
 
 
-def test_comparables_are_logarithms(model, n_targets, blend):
+def test_neighbors_are_logarithms(model, n_targets, blend):
     X, y = make_counts(n_targets)
     queries = np.concatenate([make_counts(seed=1)[0][:20], 5 * X[:3]])
-    assert_comparables_make_the_prediction(model, queries, y)
+    assert_neighbors_make_the_prediction(model, queries, y)
     why = model.explain(queries)
     assert why.is_adjusted == (blend != "neighbours alone")
     if blend == "neighbours alone":
@@ -141,7 +141,7 @@ def test_comparables_are_logarithms(model, n_targets, blend):
 
 def test_the_second_model_takes_counts_or_logarithms(fitted, blend, n_targets):
     if fitted.blend_ is None:
-        assert blend in ("neighbours alone", "a trend") or fitted.blend_share_ == 0
+        assert blend in ("neighbours alone", "a trend") or fitted.blend_weight_ == 0
         return
     X, y = make_counts(n_targets)
     own = fitted.blend_.predict(X)
@@ -176,13 +176,13 @@ def test_counts_join_and_leave(model, n_targets):
     queries, before = make_counts(seed=1)[0][:20], model.predict(X[:20])
     model.append(X_more, y_more)
     together = np.concatenate([y, y_more])
-    assert_comparables_make_the_prediction(model, queries, together)
+    assert_neighbors_make_the_prediction(model, queries, together)
     assert np.isin(model.kneighbors(X_more, 1)[1].ravel(), np.arange(N, N + 50)).all()
     low, high = np.moveaxis(model.predict_interval(queries, 0.5), -1, 0)
     y_hat = model.predict(queries)
     assert ((low >= 0) & (low <= y_hat) & (y_hat <= high)).all()
     model.forget(np.arange(N))
-    assert_comparables_make_the_prediction(model, queries, together)
+    assert_neighbors_make_the_prediction(model, queries, together)
     assert (model.kneighbors(queries)[1] >= N).all()
     model.append(X, y).forget(np.arange(N, N + 50))
     assert_allclose(model.predict(X[:20]), before, rtol=1e-6)
@@ -307,9 +307,9 @@ def test_predictions_by_another_similarity(by_metric, metric):
     assert r2_score(y, y_hat) > 0.6
     assert_allclose(by_metric.predict(X[:5]), y_hat[:5], rtol=1e-9)
     why = by_metric.explain(X)
-    means = np.einsum("nk,nk->n", why.weights, why.adjusted_targets) + why.cut
+    means = np.einsum("nk,nk->n", why.weights, why.adjusted_targets) + why.clipping
     assert_allclose(means, y_hat, rtol=0, atol=1e-9)
-    assert_allclose(why.targets, y_train[why.samples])
+    assert_allclose(why.targets, y_train[why.indices])
     low, high = by_metric.predict_interval(X).T
     assert ((low < y_hat) & (y_hat < high)).all()
     assert 0.8 < np.mean((low <= y) & (y <= high)) < 1

@@ -81,19 +81,19 @@ def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class
     model = copy.deepcopy(fit(estimator_class, trend, *case)).set_params(n_neighbors=k)
     X, y = all_rows(case[0], case[2])
     suspects = model.suspects(len(X))
-    assert_allclose(suspects.targets, y[suspects.samples], rtol=1e-12)
+    assert_allclose(suspects.targets, y[suspects.indices], rtol=1e-12)
     for place in range(0, len(suspects), 5):
-        sample = suspects.samples[place]
+        sample = suspects.indices[place]
         alone = without(model, sample)
         expected = alone.predict(X[[sample]])[0]
         assert_allclose(suspects.expected[place], expected, rtol=1e-9)
-        comparables = suspects.comparables[place]
+        neighbors = suspects.neighbors[place]
         weights = alone.explain(X[[sample]])
         n = min(5, np.count_nonzero(weights.weights[0]))
-        assert_array_equal(comparables, weights.samples[0, :n])
+        assert_array_equal(neighbors, weights.indices[0, :n])
 
 
-def test_scores_are_in_units_of_the_comparables_residuals(estimator_class, case):
+def test_scores_are_in_units_of_the_neighbors_residuals(estimator_class, case):
     model = fit(estimator_class, "no trend", *case)
     X, y = all_rows(case[0], case[2])
     y = y.reshape(len(y), -1)
@@ -113,7 +113,7 @@ def test_scores_are_in_units_of_the_comparables_residuals(estimator_class, case)
     suspects = model.suspects(len(X))
     assert len(suspects) == len(rows)
     assert (np.diff(suspects.scores) <= 0).all()
-    assert_allclose(suspects.scores, expected[row_of[suspects.samples]], rtol=1e-8)
+    assert_allclose(suspects.scores, expected[row_of[suspects.indices]], rtol=1e-8)
 
 
 @pytest.mark.parametrize("blend", [None, "boosting"])
@@ -123,7 +123,7 @@ def test_swapped_targets_are_found(estimator_class, friedman, blend):
     y[wrong] = y[np.roll(wrong, 1)]
     model = estimator_class(blend=blend, max_iter=40, random_state=0).fit(X, y)
     suspects = model.suspects(len(y))
-    is_wrong = np.isin(suspects.samples, wrong)
+    is_wrong = np.isin(suspects.indices, wrong)
     assert average_precision_score(is_wrong, suspects.scores) > 0.4  # by chance 0.04
 
 
@@ -133,7 +133,7 @@ def test_in_a_group_whose_targets_are_quiet_a_small_error_is_large():
     y = 3 * X["size"].to_numpy() + np.where(X["kind"] == "quiet", 0.02, 2.0) * rng.normal(size=200)
     y[17] += 3
     suspects = NONARegressor(max_iter=30, random_state=0).fit(X, y).suspects(200)
-    assert suspects.samples[0] == 17
+    assert suspects.indices[0] == 17
     errors = np.abs(suspects.targets - suspects.expected)
     assert errors.argmax() != 0  # as loud rows are farther off
 
@@ -143,7 +143,7 @@ def test_one_wrong_target_of_two_will_do(estimator_class, friedman):
     Y = np.column_stack([y, 100 * y])
     Y[11, 1] += 3000
     suspects = estimator_class(max_iter=40, random_state=0).fit(X, Y).suspects(3)
-    assert suspects.samples[0] == 11
+    assert suspects.indices[0] == 11
     assert suspects.targets.shape == suspects.expected.shape == (3, 2)
     assert suspects.interval.shape == (3, 2, 2)
 
@@ -153,10 +153,10 @@ def test_rows_of_a_group_say_nothing_of_each_other(estimator_class):
     groups = np.arange(N) // 4
     model = estimator_class(**QUICK).fit(X, y, groups=groups)
     suspects = model.suspects(N)
-    for sample, expected, comparables in zip(
-        suspects.samples, suspects.expected, suspects.comparables, strict=True
+    for sample, expected, neighbors in zip(
+        suspects.indices, suspects.expected, suspects.neighbors, strict=True
     ):
-        assert groups[sample] not in groups[comparables]
+        assert groups[sample] not in groups[neighbors]
         if sample % 7 == 0 and not set(EQUAL) & {*np.flatnonzero(groups == groups[sample])}:
             others = copy.deepcopy(model).forget(groups == groups[sample])
             assert_allclose(expected, others.predict(X[[sample]])[0], rtol=1e-9)
@@ -166,9 +166,9 @@ def test_equal_rows_are_one_and_twins_with_other_targets_are_two(estimator_class
     X, y, _ = make_data()
     X[20] = X[21]
     suspects = estimator_class(**QUICK).fit(X, y).suspects(N)
-    assert sorted(suspects.samples) == sorted({*range(N)} - {*EQUAL[1:]})
+    assert sorted(suspects.indices) == sorted({*range(N)} - {*EQUAL[1:]})
     for sample, twin in ((20, 21), (21, 20)):
-        assert twin in suspects.comparables[list(suspects.samples).index(sample)]
+        assert twin in suspects.neighbors[list(suspects.indices).index(sample)]
 
 
 def test_appended_rows_are_judged_and_forgotten_ones_are_not(estimator_class, friedman):
@@ -177,11 +177,11 @@ def test_appended_rows_are_judged_and_forgotten_ones_are_not(estimator_class, fr
     y_new = y_new.copy()
     y_new[3] += 40
     model.append(X_new, y_new)
-    assert model.suspects(1).samples == [203]
+    assert model.suspects(1).indices == [203]
     model.forget([203])
     suspects = model.suspects(10**6)
     assert len(suspects) == 299
-    assert 203 not in np.concatenate([suspects.samples, *suspects.comparables])
+    assert 203 not in np.concatenate([suspects.indices, *suspects.neighbors])
 
 
 def test_a_target_typed_wrong_moves_no_limit(estimator_class):
@@ -189,7 +189,7 @@ def test_a_target_typed_wrong_moves_no_limit(estimator_class):
     y[30] = 1e6
     suspects = estimator_class(trend="linear", **QUICK).fit(X, y).suspects(1)
     others = np.delete(y, 30)
-    assert suspects.samples == [30]
+    assert suspects.indices == [30]
     middle, half = (others.max() + others.min()) / 2, np.ptp(others) / 2
     assert abs(suspects.expected[0] - middle) <= 1.2 * half + 1e-6
 
@@ -199,8 +199,8 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
     groups = np.random.RandomState(0).randint(5, size=N)
     model = NONARegressor(**QUICK).fit(X, y, groups=groups)
     bank = model._model.bank
-    targets, group = bank.targets.numpy(), bank.group.numpy()
-    for own, low, high in zip(group, *bank.limits_left_out().numpy(), strict=True):
+    targets, group = bank.rows.targets.numpy(), bank.rows.group.numpy()
+    for own, low, high in zip(group, *bank.rows.limits_left_out().numpy(), strict=True):
         others = targets[group != own]
         margin = np.ptp(others, axis=0) / 10
         assert_allclose(low, others.min(axis=0) - margin)
@@ -210,13 +210,13 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
 def test_what_the_second_model_says_of_a_row_is_left_out(friedman):
     X, _, y, _ = friedman
     model = NONARegressor(max_iter=10, random_state=0, blend="boosting").fit(X, y)
-    before, share = model.suspects(len(y)), model.blend_share_
+    before, share = model.suspects(len(y)), model.blend_weight_
     assert share > 0
     bank = pickle.loads(pickle.dumps(model))._model.bank  # of which nothing is kept
-    moved = replace(bank, left_out_blended=bank.left_out_blended + 0.01)
-    model._model = replace(model._model, bank=moved)
+    rows = replace(bank.rows, blended_out_of_fold=bank.rows.blended_out_of_fold + 0.01)
+    model._model = replace(model._model, bank=replace(bank, rows=rows))
     now = model.suspects(len(y))
-    order, other = before.samples.argsort(), now.samples.argsort()
+    order, other = before.indices.argsort(), now.indices.argsort()
     change = (now.expected[other] - before.expected[order]) / model._model.target.scale
     assert_allclose(np.median(change), 0.01 * share)
 
@@ -230,7 +230,7 @@ def test_groups_are_left_out_whole_where_some_residuals_are_known(estimator_clas
         monkeypatch.setattr(residuals, "_MAX_ROWS", most)
         model = estimator_class(**QUICK).fit(X, y, groups=groups)
         suspects = model.suspects(N)
-        scores.append(suspects.scores[np.isin(suspects.samples, np.flatnonzero(groups == 3))])
+        scores.append(suspects.scores[np.isin(suspects.indices, np.flatnonzero(groups == 3))])
     assert len(scores[0]) == len(scores[1]) == 4
     assert scores[1].min() > 0.5 * scores[0].min()
 
@@ -244,7 +244,7 @@ def test_where_some_residuals_are_known_no_row_counts_its_own(estimator_class, m
     last = len(model._model.bank) - 1
     assert last in residuals.sample_rows(last + 1, 30)
     suspects = model.suspects(1)
-    assert suspects.samples == [N]
+    assert suspects.indices == [N]
     assert suspects.scores > 20
     assert_allclose(suspects.expected, without(model, N).predict(far))
 
@@ -258,13 +258,13 @@ def test_intervals_are_as_wide_as_scores_say(friedman, estimator_class):
     factor = half * suspects.scores / np.abs(suspects.targets - suspects.expected)
     assert_allclose(factor, factor[0])
     assert (np.diff(wider.interval) > np.diff(suspects.interval)).all()
-    assert_array_equal(wider.samples, suspects.samples)
+    assert_array_equal(wider.indices, suspects.indices)
 
 
 def test_of_equal_scores_the_first_row_comes_first():
     X = np.random.RandomState(0).normal(size=(40, 2))
     suspects = NONARegressor(**QUICK).fit(X, np.full(40, 3.0)).suspects(5)
-    assert_array_equal(suspects.samples, range(5))
+    assert_array_equal(suspects.indices, range(5))
     assert_array_equal(suspects.scores, 0)
 
 
@@ -273,7 +273,7 @@ def test_fewer_are_the_first_of_all(estimator_class):
     every, few = model.suspects(10**6), model.suspects(n_rows=np.int64(4))
     assert len(every) == N - 2
     assert len(model.suspects()) == 20
-    assert_array_equal(few.samples, every.samples[:4])
+    assert_array_equal(few.indices, every.indices[:4])
     assert_array_equal(few.scores, every.scores[:4])
     assert_array_equal(few.interval, every.interval[:4])
 
@@ -309,7 +309,7 @@ def test_one_row_has_none_to_compare_with(estimator_class):
 
 def test_warns_where_none_or_few_were_held_out(friedman):
     X, _, y, _ = friedman
-    with pytest.warns(UserWarning, match="No rows were held out") as caught:
+    with pytest.warns(UserWarning, match="no validation rows") as caught:
         fit(NONARegressor).suspects()
     assert caught[0].filename == __file__
     model = NONARegressor(max_iter=2, random_state=0).fit(X, y)
@@ -333,13 +333,13 @@ def test_rows_are_named_by_the_index(estimator_class):
     model.append(X[:1] + 1, [1000.0])
     suspects = model.suspects(4)
     assert suspects.labels[0] == "home <0>"
-    assert suspects.samples[0] == N
+    assert suspects.indices[0] == N
     names = np.append(X.index, X.index[0])
-    assert_array_equal(suspects.labels, names[suspects.samples])
-    for labels, samples in zip(suspects.comparable_labels, suspects.comparables, strict=True):
+    assert_array_equal(suspects.labels, names[suspects.indices])
+    for labels, samples in zip(suspects.neighbor_labels, suspects.neighbors, strict=True):
         assert_array_equal(labels, names[samples])
     assert_array_equal(
-        fit(estimator_class).suspects().labels, fit(estimator_class).suspects().samples
+        fit(estimator_class).suspects().labels, fit(estimator_class).suspects().indices
     )
 
 
@@ -348,13 +348,13 @@ def test_as_a_frame(estimator_class):
     suspects = estimator_class(**QUICK).fit(X, y).suspects(4)
     frame = suspects.to_frame()
     names = [f"{name}_{k}" for k in (0, 1) for name in ("target", "expected", "low", "high")]
-    assert list(frame) == ["row", "score", *names, "comparables"]
+    assert list(frame) == ["row", "score", *names, "neighbors"]
     assert_array_equal(frame["row"], suspects.labels)
     assert_array_equal(frame["expected_1"], suspects.expected[:, 1])
     assert_array_equal(frame[["low_1", "high_1"]], suspects.interval[:, 1])
-    assert frame["comparables"][0] == list(suspects.comparable_labels[0])
+    assert frame["neighbors"][0] == list(suspects.neighbor_labels[0])
     one = fit(estimator_class).suspects(4).to_frame()
-    assert list(one) == ["row", "score", "target", "expected", "low", "high", "comparables"]
+    assert list(one) == ["row", "score", "target", "expected", "low", "high", "neighbors"]
 
 
 def test_as_text_and_html(estimator_class):
@@ -364,7 +364,7 @@ def test_as_text_and_html(estimator_class):
     text = str(suspects)
     assert repr(suspects) == text
     title, head, *rows = text.split("\n\n")[0].splitlines()
-    assert head.split() == ["row", "score", "target", "expected", "low", "high", "comparables"]
+    assert head.split() == ["row", "score", "target", "expected", "low", "high", "neighbors"]
     assert len(rows) == 20
     for label, score, row in zip(suspects.labels, suspects.scores, rows, strict=False):
         assert row.startswith(label)
@@ -382,7 +382,7 @@ def test_a_feature_extractor(estimator_class):
     X, y, _ = make_data()
     y[9] += 100
     model = estimator_class(feature_extractor=torch.nn.Flatten, **QUICK).fit(X, y)
-    assert model.suspects(1).samples == [9]
+    assert model.suspects(1).indices == [9]
 
 
 @pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
@@ -392,7 +392,7 @@ def test_an_index_that_finds_every_row_changes_nothing(algorithm):
     expected = model.suspects(N)
     found = model.set_params(algorithm=algorithm).suspects(N)
     assert isinstance(found, Suspects)
-    assert_array_equal(found.samples, expected.samples)
+    assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.expected, expected.expected)
 
 
@@ -400,6 +400,6 @@ def test_softstep_names_no_row_without_weight():
     model = fit(SoftStepKNNRegressor, "no trend", n_neighbors=K)
     X = make_data()[0]
     suspects = model.suspects(N)
-    for sample, comparables in zip(suspects.samples, suspects.comparables, strict=True):
+    for sample, neighbors in zip(suspects.indices, suspects.neighbors, strict=True):
         weights = without(model, sample).neighbor_weights(X[[sample]]).toarray()[0]
-        assert (weights[comparables] > 0).all()
+        assert (weights[neighbors] > 0).all()

@@ -197,7 +197,7 @@ def test_rows_that_join_and_leave(estimator_class):
     assert np.abs(joined - before).max() > 1e-3
     model.forget(np.arange(N, N + N_TEST))
     assert_allclose(model.predict(X_TEST), before, rtol=1e-12)
-    assert model.explain(X_TEST).samples.max() < N
+    assert model.explain(X_TEST).indices.max() < N
 
 
 @pytest.mark.filterwarnings("ignore:Text is read as categories")

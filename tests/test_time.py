@@ -39,7 +39,7 @@ def table():
 
 def held_out_of(model):
     """Samples whose residuals are known of networks that had held them out."""
-    return model._model.samples[model._model.bank.held_out.rows.numpy()]
+    return model._model.samples[model._model.validation.rows.numpy()]
 
 
 def test_the_last_fifth_is_held_out_and_fitted_in_the_end(estimator_class, table):
@@ -234,7 +234,7 @@ def test_the_second_model_is_judged_by_what_it_has_not_seen(table):
     numbers = X[["a"]].assign(t=np.arange(N))
     model = NONARegressor(**QUICK | {"blend": Recording()}).fit(numbers, y, time="t")
     assert seen == [N, N - N // 5]
-    assert model.blend_share_ > 0
+    assert model.blend_weight_ > 0
 
 
 def test_weights_are_copies(estimator_class, table):

@@ -24,10 +24,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._columns import Table
-from skneighbors._model.bank import Derived, NeighborBank
-from skneighbors._model.held_out import HeldOutQueries
+from skneighbors._columns import LabelledRows, Table
+from skneighbors._model import NeighborBank, ValidationSet
 from skneighbors._model.numbering import SampleNumbering
+from skneighbors._utils.device import CPU
 
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
@@ -131,16 +131,16 @@ class Oracle:
             numbering.row_of[present], weights=numbering.weight_of[present], minlength=n_rows
         )
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
-        rows, z = torch.arange(n_rows), self.bank.z_n
-        y_hat = self.bank.predict(z, self.bank.left_out_blended, K, own=rows).numpy()
+        rows, z = torch.arange(n_rows), self.bank.rows.z
+        y_hat = self.bank.predict(z, self.bank.rows.blended_out_of_fold, K, self_index=rows).numpy()
         target = self.fitted.target
         self.residuals = self.y - (y_hat * target.scale + target.mean)
-        if held_out is None and self.bank.held_out is None:
+        if held_out is None and self.fitted.validation is None:
             size, weight, own = self.residuals, self.weight, rows
         elif held_out is None:
-            own = self.bank.held_out.rows
+            own = self.fitted.validation.rows
             weight = self.weight[own]
-            size = self.bank.held_out.residuals.numpy() * target.scale
+            size = self.fitted.validation.residuals.numpy() * target.scale
             z = z[own]
         else:
             X, size, weight = held_out
@@ -166,7 +166,7 @@ class Oracle:
     def probabilities(self, z, own=None):
         """Probabilities (n, N) of the rows' residuals."""
         mean, begin = np.zeros((len(z), len(self.bank))), 0
-        for near in self.bank.attend(z, lambda near: near, K, own=own):
+        for near in self.bank.attend(z, lambda near: near, K, self_index=own):
             own_rows = np.arange(begin, begin + len(near.rows))[:, None]
             mean[own_rows, near.rows] = near.total_weights
             begin += len(near.rows)
@@ -529,35 +529,38 @@ def rebuilt(model, X, y, weight, held_out):
     samples, row_of = merged(X, y, weight)
     fitted, present = model._model, row_of >= 0
     matrix = fitted.reader.read(Table.of(X[samples]))
-    rows = (
+    rows = LabelledRows.from_numpy(
         fitted.encoder.transform(matrix),
         fitted.target.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),
+        None,
+        CPU,
     )
     old, blended = fitted.bank, fitted.second.predict(X[samples], matrix, fitted.target)
     left_out = blended.copy()
-    for row, own in zip(fitted.samples, old.left_out_blended.numpy(), strict=True):
+    for row, own in zip(fitted.samples, old.rows.blended_out_of_fold.numpy(), strict=True):
         left_out[samples == row] = own
-    parts = old.member_weight, torch.from_numpy(blended), old.blend_share, None
-    left_out = torch.from_numpy(left_out)
-    bank = NeighborBank.build(old.network, *map(torch.from_numpy, rows), *parts, left_out)
+    parts = map(torch.from_numpy, (blended, left_out))
+    bank = NeighborBank.build(old.network, rows, old.member_weight, *parts, old.blend_weight)
     twin = copy.copy(model)
     twin._model = replace(
         fitted,
-        bank=replace(bank, held_out=held_out),
+        bank=bank,
+        validation=held_out,
         matrix=matrix,
         numbering=SampleNumbering(row_of, weight.copy()),
+        left_out=None,
     )
     return twin
 
 
 def held_out_of(model, row_of):
     """What is held out, at the rows of another bank."""
-    held_out = model._model.bank.held_out
+    held_out = model._model.validation
     if held_out is None:
         return None
     samples = model._model.samples[held_out.rows.numpy()]
-    if isinstance(held_out, HeldOutQueries):
+    if isinstance(held_out, ValidationSet):
         rows = np.where(held_out.rows >= 0, row_of[samples], -1)
         return replace(held_out, rows=torch.from_numpy(rows))
     rows = row_of[samples]
@@ -587,7 +590,7 @@ def updated(estimator_class, any_case):
 @pytest.mark.slow
 def test_answers_are_those_of_the_neighbors_there_are(updated):
     model, before, X, y, weight = updated
-    given = isinstance(before._model.bank.held_out, HeldOutQueries)  # they have been appended
+    given = isinstance(before._model.validation, ValidationSet)  # they have been appended
     held_out = held_out_of(model if given else before, merged(X, y, weight)[1])
     twin = rebuilt(model, X, y, weight, held_out)
     assert_same_answers(model, twin)
@@ -610,12 +613,12 @@ def test_append_and_forget_undo_each_other(estimator_class, any_case):
 def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
     model, before, X, y, weight = updated
     everything = np.where(weight > 0, weight, 1)
-    given = isinstance(before._model.bank.held_out, HeldOutQueries)
+    given = isinstance(before._model.validation, ValidationSet)
     models = []
     for size in (0, 1e3):
         y_changed = y.copy()
         y_changed[GONE] += size
-        own = before._model.bank.held_out
+        own = before._model.validation
         if own is not None and not given:
             row_of = merged(X, y_changed, everything)[1]
             own = held_out_of(before, row_of)
@@ -630,11 +633,10 @@ def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
 
 def test_rows_held_out_may_all_be_forgotten(estimator_class):
     model = copy.deepcopy(fit(estimator_class, held_out="drawn", n_estimators=1))
-    rows = model._model.bank.held_out.rows
+    rows = model._model.validation.rows
     model.forget(np.flatnonzero(np.isin(model._model.numbering.row_of, rows)))
     twin = copy.copy(model)
-    bank = replace(model._model.bank, held_out=None, derived=Derived())
-    twin._model = replace(model._model, bank=bank)
+    twin._model = replace(model._model, validation=None)
     assert_same_answers(model, twin)
 
 
@@ -644,12 +646,12 @@ def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
         trend="linear", blend=None, n_estimators=1, early_stopping=True, **QUICK
     )
     model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    n_held_out = len(model._model.bank.held_out.rows)
+    n_held_out = len(model._model.validation.rows)
     assert n_held_out > 5
     model.forget(np.arange(0, 2 * N, 2))
     highest = n_held_out / (n_held_out + 1)
     assert np.isfinite(model.predict_interval(X, highest)).all()
-    with pytest.warns(UserWarning, match=rf"held out, .*; {n_held_out} were\. .*infinite"):
+    with pytest.warns(UserWarning, match=rf"validation rows, .* {n_held_out}\. .*infinite"):
         assert np.isinf(model.predict_interval(X, highest + 1e-3)).all()
 
 
@@ -709,12 +711,12 @@ def test_rows_given_for_validation_are_found_when_they_join(estimator_class, at_
     for start in range(0, N, at_once):
         some = order[start : start + at_once]
         model.append(X_val[some], y_val[some])
-    bank = model._model.bank
-    found = bank.held_out.rows
+    bank, validation = model._model.bank, model._model.validation
+    found = validation.rows
     assert len(found) == len(found.unique()) == N - len(EQUAL) + 1
     assert (found >= len(bank) - len(found)).all()
-    assert_array_equal(bank.targets[found], bank.held_out.y)
-    assert_allclose(bank.z_n[found], bank.held_out.z, atol=1e-12)
+    assert_array_equal(bank.rows.targets[found], validation.y)
+    assert_allclose(bank.rows.z[found], validation.z, atol=1e-12)
 
 
 @pytest.mark.parametrize("at_once", [1, N - 2])
@@ -727,7 +729,7 @@ def test_rows_of_fit_that_are_given_again_are_merged(estimator_class, at_once):
     for some in np.flatnonzero(weight).reshape(-1, at_once):
         twice.append(X[some], y[some], sample_weight=weight[some])
     assert len(twice._model.bank) == n_rows
-    assert_array_equal(twice._model.bank.weights(), 2 * model._model.bank.weights())
+    assert_array_equal(twice._model.bank.rows.weights(), 2 * model._model.bank.rows.weights())
     if estimator_class is NONARegressor:  # which weighs rows relative to each other
         queries = make_queries()
         for ask in ("predict", "predict_interval", "predict_quantiles", "novelty"):

@@ -9,7 +9,9 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from skneighbors._model.bank import NeighborBank
+from skneighbors._columns import LabelledRows
+from skneighbors._model import NeighborBank
+from skneighbors._utils.device import CPU
 
 
 @pytest.fixture(params=[1, 3], ids=["one target", "three targets"])
@@ -37,8 +39,8 @@ def expected(model, X, y, weight, queries):
     weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
     fitted = model._model
     y = fitted.target.transform(y[first])
-    rows = (torch.from_numpy(a) for a in (fitted.encoder.transform(X[first]), y, weight))
-    bank = NeighborBank.build(fitted.bank.network, *rows, fitted.bank.member_weight)
+    rows = LabelledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, CPU)
+    bank = NeighborBank.build(fitted.bank.network, rows, fitted.bank.member_weight)
     z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
     nothing = torch.zeros(len(z), model.n_outputs_)  # without a second model
     y_hat = bank.predict(z, nothing, model.n_neighbors).numpy()
@@ -105,7 +107,7 @@ def test_weights_left_are_exact(estimator_class, data):
     left = np.setdiff1d(np.arange(60), [7, 11])
     y_hat = expected(model, X[left], y[left], weight_given[left], queries)
     assert_allclose(model.predict(queries), y_hat)
-    assert model.forget([10])._model.bank.sample_weight is None
+    assert model.forget([10])._model.bank.rows.sample_weight is None
 
 
 def test_append_and_forget_undo_each_other(estimator_class, data):
@@ -128,10 +130,10 @@ def test_numbers_of_the_rows_last(estimator_class, data):
     X, y, _, _ = data
     model = fitted(estimator_class, X[:40], y[:40], None)
     model.append(X[40:], y[40:]).forget([7, 20, 45])
-    rows = model.set_params(n_neighbors=None).explain(X).samples
+    rows = model.set_params(n_neighbors=None).explain(X).indices
     # Row 7 stood for 10, 11 and 12 as well: now 10 does.
     assert_array_equal(np.sort(rows[0]), np.setdiff1d(np.arange(60), [7, 11, 12, 20, 45]))
-    embedded = model._model.bank.z_n.flatten(1).numpy()
+    embedded = model._model.bank.rows.z.flatten(1).numpy()
     assert_allclose(embedded, model.transform(X)[model._model.samples])
     assert_array_equal(model._model.matrix, X[model._model.samples])
 

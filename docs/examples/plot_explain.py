@@ -77,5 +77,5 @@ _ = ax.set_xlabel("mean absolute adjustment")
 # share it. It matters all the same: it makes them neighbours.
 
 own = X_test[["district"]].to_numpy()
-theirs = X_train["district"].to_numpy()[explanation.samples]
+theirs = X_train["district"].to_numpy()[explanation.indices]
 print(f"neighbours in the same district: {(theirs == own).mean():.0%}")

@@ -68,7 +68,7 @@ fig, axes = plt.subplots(3, 5, figsize=(7, 4.6), layout="constrained")
 for i, row in enumerate(axes):
     row[0].imshow(X_test[i, 0], cmap="gray_r")
     row[0].set_title(f"{y_test[i]:.0f}°, predicted {y_hat[i]:.0f}°", fontsize=9)
-    parts = (explanation.samples, explanation.weights, explanation.adjusted_targets)
+    parts = (explanation.indices, explanation.weights, explanation.adjusted_targets)
     for ax, sample, weight, adjusted in zip(row[1:], *(part[i, :4] for part in parts), strict=True):
         ax.imshow(X_train[sample, 0], cmap="Blues")
         title = f"{y_train[sample]:.0f}°, adjusted {adjusted:.0f}°\n(weight {weight:.2f})"

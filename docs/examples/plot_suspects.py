@@ -47,7 +47,7 @@ print(pd.DataFrame({"typed": typed[wrong], "right": price[wrong]}).to_string())
 
 model = NONARegressor(random_state=0).fit(flats, np.log10(typed))
 suspects = model.suspects(n_rows=15)
-found = suspects.to_frame().drop(columns="comparables")
+found = suspects.to_frame().drop(columns="neighbors")
 print(found.assign(wrong=np.isin(suspects.labels, wrong)).round(2).to_string())
 
 # %%
@@ -60,6 +60,6 @@ _ = display.ax_.set_xlabel("logarithm of the price")
 # What do these similar flats cost?
 
 first = suspects.labels[0]
-comparables = flats.loc[suspects.comparable_labels[0]]
+neighbors = flats.loc[suspects.neighbor_labels[0]]
 print(flats.loc[[first]].assign(price=typed).to_string())
-print(comparables.assign(price=typed).to_string())
+print(neighbors.assign(price=typed).to_string())

@@ -4,28 +4,29 @@ import numpy as np
 import torch
 
 from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
-from .._model import HeldOutQueries, HeldOutRows, NeighborBank
+from .._model import NeighborBank, NeighborRows, ValidationRows, ValidationSet
+from .._utils.device import CPU
 
-_HELD_OUT = HeldOutRows, HeldOutQueries, type(None)
+_VALIDATION = ValidationRows, ValidationSet, type(None)
 # Rows that must be predicted by finite numbers.
 _N_ANSWERS = 256
 # Attribute of a Model: dtype, dimensions by letters, the least value and, by its letter, what
 # all are below; "nan" where gaps may be.
 _ARRAYS = {
-    "bank.z_n": ("float64", "N m d"),
-    "bank.targets": ("float64", "N k"),
-    "bank.values": ("float64", "N m k"),
-    "bank.sample_weight": ("float64", "N", 0),
     "bank.member_weight": ("float64", "m", 0),
-    "bank.blended": ("float64", "N k"),
-    "bank.left_out_blended": ("float64", "N k"),
-    "bank.group": ("int64", "N", 0, "N"),
-    "bank.held_out.residuals": ("float64", "h k"),
-    "bank.held_out.z": ("float64", "h m d"),
-    "bank.held_out.y": ("float64", "h k"),
-    "bank.held_out.blended": ("float64", "h k"),
-    "bank.held_out.weight": ("float64", "h", 0),
-    "bank.held_out.rows": ("int64", "h", -1, "N"),
+    "bank.rows.z": ("float64", "N m d"),
+    "bank.rows.targets": ("float64", "N k"),
+    "bank.rows.values": ("float64", "N m k"),
+    "bank.rows.blended": ("float64", "N k"),
+    "bank.rows.blended_out_of_fold": ("float64", "N k"),
+    "bank.rows.group": ("int64", "N", 0, "N"),
+    "bank.rows.sample_weight": ("float64", "N", 0),
+    "validation.residuals": ("float64", "h k"),
+    "validation.z": ("float64", "h m d"),
+    "validation.y": ("float64", "h k"),
+    "validation.blended": ("float64", "h k"),
+    "validation.weight": ("float64", "h", 0),
+    "validation.rows": ("int64", "h", -1, "N"),
     "numbering.row_of": ("int64", "S", -1, "N"),
     "numbering.weight_of": ("float64", "S", "nan"),
     "encoder.numbers": ("int64", "a", 0, "p"),
@@ -62,8 +63,10 @@ def check_model(model, plan):
         If anything does not fit.
     """
     bank = model.bank
-    if not isinstance(bank, NeighborBank) or not isinstance(bank.held_out, _HELD_OUT):
+    if not isinstance(bank, NeighborBank) or not isinstance(bank.rows, NeighborRows):
         raise ValueError("bank is none")
+    if not isinstance(model.validation, _VALIDATION):
+        raise ValueError("validation is none")
     sizes = {"p": len(model.reader.order)}
     sizes |= {"m": len(plan.trends), "d": plan.embedding_dim}
     if model.reader.columns is None or model.x_shape != (sizes["p"],):
@@ -73,7 +76,7 @@ def check_model(model, plan):
     used = model.numbering.row_of[model.numbering.row_of >= 0]
     if len(np.unique(used)) != n_rows or n_rows < 1:
         raise ValueError("numbering.row_of does not name every row")
-    if not (bank.weights().sum() > 0 and bank.member_weight.sum() > 0):
+    if not (bank.rows.weights().sum() > 0 and bank.member_weight.sum() > 0):
         raise ValueError("bank holds no weights")
     _check_array(model.matrix, "matrix", ("float64", "N p", "nan"), sizes)
     labels = model.numbering.labels
@@ -92,7 +95,7 @@ def _check_arrays(value, specs, sizes, prefix):
             own = getattr(own, name, None)
         if own is not None:
             _check_array(own, f"{prefix}{path}", spec, sizes)
-        elif path not in ("bank.sample_weight",) and not path.startswith("bank.held_out"):
+        elif path != "bank.rows.sample_weight" and not path.startswith("validation"):
             raise ValueError(f"{prefix}{path} is missing")
 
 
@@ -140,7 +143,7 @@ def _check_reader(reader, encoder):
 
 def _check_blended(model, sizes):
     blended = model.second
-    if not 0 <= blended.weight <= 1 or blended.weight != model.bank.blend_share:
+    if not 0 <= blended.weight <= 1 or blended.weight != model.bank.blend_weight:
         raise ValueError("the weight of the blended model is out of range")
     if isinstance(blended, NoBlendedModel):
         return
@@ -182,8 +185,8 @@ def _check_bag(bag, name, n_categories):
 def check_answers(model):
     """Check that a model predicts some of its own rows by finite numbers."""
     matrix, bank = model.matrix[:_N_ANSWERS], model.bank
-    encoded, blended = model.encode(None, matrix, bank.z_n.device)
-    if not bank.predict(bank.embed(encoded), blended, 1).isfinite().all():
+    z, blended = bank.embed(model.prepare(matrix)), model.blend(None, matrix, CPU)
+    if not bank.predict(z, blended, 1).isfinite().all():
         raise ValueError("its predictions are not finite")
 
 

@@ -57,7 +57,7 @@ def unpack_model(plain, plan, make_head, is_foreign=False):
         check_widths(plan, state)
     first = "embedder.layers.0.linear.weight" if plan.hidden_layer_sizes else _ONLY_LAYER
     with BorrowedGenerators(0, CPU)(), CPU:  # what is drawn is overwritten
-        n_targets, n_features = model.bank.targets.shape[1], state[first].shape[2]
+        n_targets, n_features = model.bank.rows.targets.shape[1], state[first].shape[2]
         network = make_network(n_targets, model.encoder, plan, make_head, n_features).double()
     network.load_state_dict(
         {name: torch.tensor(array, device=CPU) for name, array in state.items()}

@@ -10,7 +10,14 @@ import torch
 
 from .._blend import Bag, BaggedBoosting, BlendedBoosting, CategoryEncoder, NoBlendedModel, Trees
 from .._columns import FeatureEncoder, TableReader
-from .._model import HeldOutQueries, HeldOutRows, Model, NeighborBank, SampleNumbering
+from .._model import (
+    Model,
+    NeighborBank,
+    NeighborRows,
+    SampleNumbering,
+    ValidationRows,
+    ValidationSet,
+)
 from .._plan import Plan, Recipe
 from .._target import Target
 
@@ -24,16 +31,17 @@ KINDS = {
         CategoryEncoder,
         FeatureEncoder,
         Trees,
-        HeldOutQueries,
-        HeldOutRows,
         Model,
         NeighborBank,
+        NeighborRows,
         NoBlendedModel,
         Plan,
         Recipe,
         SampleNumbering,
         TableReader,
         Target,
+        ValidationRows,
+        ValidationSet,
     )
 }
 _SCALARS = (bool, int, float, str, type(None))
@@ -111,7 +119,7 @@ def _write(value, path, plain):
 
 
 def _kept(kind):
-    return [own for own in fields(kind) if own.metadata.get("kept", True)]
+    return [part for part in fields(kind) if part.init and part.metadata.get("in_files", True)]
 
 
 def _are_levels(value):

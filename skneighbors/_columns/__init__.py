@@ -29,7 +29,7 @@ from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
 from .table import Table, find_labels, unwrap
-from .tensors import LabelledRows, none_if_ones
+from .tensors import LabelledRows, Rows, none_if_ones
 from .values import show
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "EnsembleSplit",
     "FeatureEncoder",
     "LabelledRows",
+    "Rows",
     "Table",
     "TableReader",
     "TrainingSamples",

@@ -1,6 +1,6 @@
-"""Training samples as tensors: the one crossing from NumPy into torch."""
+"""Rows as tensors: what shares its first dimension, and the one crossing from NumPy into torch."""
 
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
 
 import torch
 
@@ -10,34 +10,66 @@ def none_if_ones(weight):
     return None if weight is None or (weight == 1).all() else weight
 
 
-class LabelledRows(NamedTuple):
+class Rows:
+    """Base of frozen dataclasses of tensors that share their first dimension.
+
+    A field may be None; what is no tensor stays as it is. The first field is never None.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import torch
+    >>> from skneighbors._columns import Rows
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Points(Rows):
+    ...     x: torch.Tensor
+    ...     color: torch.Tensor | None = None
+    >>> points = Points(torch.arange(3))
+    >>> points.concat(points.select([0, 2])).x.tolist()
+    [0, 1, 2, 0, 2]
+    """
+
+    def __len__(self):
+        return len(getattr(self, fields(self)[0].name))
+
+    def tensors(self):
+        """Tensors by the names of their fields."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+
+    def select(self, rows):
+        """Rows of a mask, a slice or indices, of any shape."""
+        return replace(self, **{name: part[rows] for name, part in self.tensors().items()})
+
+    def concat(self, other):
+        """Append others with the same tensors."""
+        pairs = [(name, part, getattr(other, name)) for name, part in self.tensors().items()]
+        return replace(self, **{name: torch.cat([part, more]) for name, part, more in pairs})
+
+    def to(self, device):
+        """Rows on a device."""
+        return replace(self, **{name: part.to(device) for name, part in self.tensors().items()})
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows(Rows):
     """Encoded features (n, ...), scaled targets (n, k), weights (n,) and groups (n,) or None."""
 
     X: torch.Tensor
     y: torch.Tensor
-    weight: torch.Tensor | None
+    weight: torch.Tensor | None = None
     group: torch.Tensor | None = None
 
     @classmethod
     def from_numpy(cls, X, y, weight, group, device):
         """Rows on a device."""
         parts = X, y, none_if_ones(weight), group
-        return cls(*(part if part is None else torch.from_numpy(part).to(device) for part in parts))
+        return cls(*(None if part is None else torch.from_numpy(part) for part in parts)).to(device)
 
     def float(self):
         """Rows in float32."""
-        weight = None if self.weight is None else self.weight.float()
-        return LabelledRows(self.X.float(), self.y.float(), weight, self.group)
-
-    def take(self, rows):
-        """Select rows (m, N) of m members, to shapes (m, N, ...)."""
-        group = None if self.group is None else self.group[rows]
-        return LabelledRows(self.X[rows], *self.take_labels(rows), group)
-
-    def first(self, n_rows):
-        """Select the first rows."""
-        X, y, weight, group = (part if part is None else part[:n_rows] for part in self)
-        return LabelledRows(X, y, none_if_ones(weight), group)
+        parts = {name: part.float() for name, part in self.tensors().items() if name != "group"}
+        return replace(self, **parts)
 
     def take_labels(self, rows):
         """Select the targets (m, N, k) and weights (m, N) of rows (m, N)."""

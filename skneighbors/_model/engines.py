@@ -8,7 +8,6 @@ from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from .._utils.blocks import bounded_length, cut
-from .._utils.locks import ForkSafeLock
 from .._utils.sklearn_private import fit_unlogged
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
@@ -22,13 +21,11 @@ _CHUNK = 2**16
 # Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
 _LISTS_PER_ROOT, _MIN_PROBES = 4, 32
 _MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
-# Rows looked through for every neighbour.
+# Rows looked through for every neighbor.
 _SEARCHED_PER_NEIGHBOR = 8
 _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
 # By which Minkowski distances its indices search.
 _FAISS_P = {"ivf": (2,), "hnsw": (1, 2)}
-# Held while engines are made, so that threads that predict at once share them.
-_making = ForkSafeLock()
 
 
 class TorchEngine:
@@ -158,28 +155,10 @@ class FaissEngine:
 ENGINES = (FaissEngine, ScikitLearnEngine, TorchEngine)
 
 
-class EngineCache:
-    """Engines of one bank, made when first asked for, one for each device and algorithm.
-
-    A copy or a pickle of it is empty.
-    """
-
-    def __init__(self):
-        self._kept = {}
-
-    def get(self, bank, algorithm):
-        """Engine for the points of a bank, on the device where they lie."""
-        key = bank.z_n.device, algorithm
-        if key not in self._kept:
-            with _making:
-                if key not in self._kept:
-                    kind = next(kind for kind in ENGINES if kind.usable_for(*key))
-                    points = bank.space.row_points(bank.z_n)
-                    self._kept[key] = kind(points, bank.space.p, algorithm)
-        return self._kept[key]
-
-    def __reduce__(self):
-        return EngineCache, ()
+def make_engine(points, p, algorithm):
+    """Make the engine that serves points (N, D), by Minkowski's distance `p`, where they lie."""
+    kind = next(kind for kind in ENGINES if kind.usable_for(points.device, algorithm))
+    return kind(points, p, algorithm)
 
 
 def _import_faiss():

@@ -1,4 +1,4 @@
-"""Why a prediction is what it is: the labelled rows that make it, each adjusted to the query."""
+"""Why a prediction is what it is: the training samples behind it, each adjusted to the query."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 _N_QUERIES, _N_ROWS = 10, 10
 _N_TAKEN_APART, _N_COLUMNS = 3, 5
 _ROWS = (
-    "Rows are those most like the query in what the networks have learnt to look at, and the more\n"
+    "Rows are those most like the query in what the networks have learned to look at; the more\n"
     "alike, the more each network lets them weigh. "
 )
 _NO_TREND = _ROWS + "The prediction is the mean of the targets, by weight."
 _TREND = (
     _ROWS + "The prediction is the mean of the adjusted targets, by weight.\n"
-    "adjustment = f(query) - f(row), where f, the trend and the second model, is a function of\n"
-    "the columns, learnt from all rows."
+    "adjustment = f(query) - f(row), where f, the trend and the blended model, is a function of\n"
+    "the columns, learned from all rows."
 )
 _BY_COLUMN = (
-    f"Adjustments by column are those of the {_N_TAKEN_APART} heaviest rows; to_frame() has all.\n"
-    "Columns that tell of the same thing share what it adjusts, and large parts may cancel. Where\n"
-    "more than seven columns differ, parts are estimates; their sum is exact."
+    f"Adjustments by column are those of the {_N_TAKEN_APART} largest weights; to_frame() has\n"
+    "all. Columns that say the same share what it adjusts, and large parts may cancel. Where more\n"
+    "than seven columns differ, parts are estimates; their sum is exact."
 )
 
 
@@ -37,7 +37,7 @@ _BY_COLUMN = (
 class ColumnAdjustments:
     """Adjustments taken apart by the columns in which a query differs from a row.
 
-    They are Shapley values of the trend and the second model, with the row as the background, and
+    They are Shapley values of the trend and the blended model, with the row as the background, and
     sum to the adjustment; columns that are equal have 0. Made by ``explain(X, by_column=True)``.
 
     Attributes
@@ -45,8 +45,8 @@ class ColumnAdjustments:
     columns : list of length n_columns
         Names, in the order of X; without columns that had no value in ``fit``.
     query_values : object ndarray of shape (n_queries, n_columns)
-        Values of the queries as they were read: numbers, levels, dates; None for gaps and
-        levels without a name that ``fit`` has not seen.
+        Values of the queries as they were read: numbers, categories, dates; None for missing
+        values and categories that ``fit`` has not seen.
     row_values : object ndarray of shape (n_queries, n_neighbors, n_columns)
         Values of the rows.
     adjustments : ndarray of shape (n_queries, n_neighbors, n_columns) or \
@@ -95,33 +95,33 @@ class ColumnAdjustments:
 class Explanation:
     """Predictions as weighted means of adjusted targets; made by ``explain``.
 
-    A prediction rests on its nearest rows, its comparables. The target of each is adjusted by
-    what the trend and the second model differ between the query and the row, as an appraiser
-    does. For every query ``(weights * adjusted_targets).sum(axis=1) + cut`` is `prediction`.
+    A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by
+    what the trend and the blended model differ between the query and the row, as an appraiser
+    does. For every query ``(weights * adjusted_targets).sum(axis=1) + clipping`` is `prediction`.
     Printed, it is a table for each query; :meth:`to_frame` makes a DataFrame of it.
 
     Attributes
     ----------
     prediction : ndarray of shape (n_queries,) or (n_queries, n_targets)
         What the estimator predicts.
-    samples : int ndarray of shape (n_queries, n_neighbors)
-        Rows of the X given to ``fit``, the heaviest first; of those that are equal in X and y,
-        which count as one, the first. Rows appended later are numbered on from there.
+    indices : int ndarray of shape (n_queries, n_neighbors)
+        Rows of the X given to ``fit``, the largest weights first; of those that are equal in X
+        and y, which count as one, the first. Rows appended later are numbered on from there.
     labels : ndarray of shape (n_queries, n_neighbors)
-        Their labels in the index of the DataFrame, if X was one with an index; else `samples`.
+        Their labels in the index of the DataFrame, if X was one with an index; else `indices`.
     weights : ndarray of shape (n_queries, n_neighbors)
         Their weights, largest first, which sum to 1: the mean over the networks, by
         `estimator_weights_`.
     targets : ndarray of shape (n_queries, n_neighbors) or (n_queries, n_neighbors, n_targets)
         Their targets.
     adjustments : ndarray of the shape of `targets`
-        What the trend and the second model give more for the query than for the row, in their
-        shares. 0 without any.
-    cut : ndarray of the shape of `prediction`
+        What the trend and the blended model give more for the query than for the row, by
+        their weights. 0 without any.
+    clipping : ndarray of the shape of `prediction`
         What is added where the mean would lie more than a tenth of the targets' range beyond
         it; 0 elsewhere.
     is_adjusted : bool
-        Whether there is anything, a trend or a second model, that adjusts targets.
+        Whether there is anything, a trend or a blended model, that adjusts targets.
     query_labels : ndarray of shape (n_queries,)
         Labels of the queries; their numbers if X has no index.
     by_column : ColumnAdjustments or None
@@ -138,20 +138,20 @@ class Explanation:
     >>> X, y = make_friedman1(n_samples=300, random_state=0)
     >>> model = NONARegressor(n_neighbors=20, max_iter=30, random_state=0).fit(X[:250], y[:250])
     >>> why = model.explain(X[250:252])
-    >>> why.samples.shape
+    >>> why.indices.shape
     (2, 20)
     >>> means = (why.weights * why.adjusted_targets).sum(axis=1)
-    >>> bool(abs(means + why.cut - model.predict(X[250:252])).max() < 1e-9)
+    >>> bool(abs(means + why.clipping - model.predict(X[250:252])).max() < 1e-9)
     True
     """
 
     prediction: np.ndarray
-    samples: np.ndarray
+    indices: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     targets: np.ndarray
     adjustments: np.ndarray
-    cut: np.ndarray
+    clipping: np.ndarray
     is_adjusted: bool
     query_labels: np.ndarray
     by_column: ColumnAdjustments | None = None
@@ -207,7 +207,7 @@ class Explanation:
         return np.einsum("nk,nk...->...", self.weights, sizes) / len(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Arrange the comparables as a DataFrame, one row for each.
+        """Arrange the neighbors as a DataFrame, one row for each.
 
         Returns
         -------
@@ -245,8 +245,8 @@ class Explanation:
         if self.by_column is not None:
             for k, suffix in by_target(self.prediction):
                 by_column = self.by_column.adjustments[k].reshape(self.weights.size, -1)
-                for name, own in zip(self.by_column.columns, by_column.T, strict=True):
-                    columns[f"adjustment{suffix} by {name}"] = own
+                for name, values in zip(self.by_column.columns, by_column.T, strict=True):
+                    columns[f"adjustment{suffix} by {name}"] = values
         return pd.DataFrame(columns)
 
     def __str__(self) -> str:
@@ -304,21 +304,23 @@ class Explanation:
         between = ["", ""]
         if not self.is_adjusted:
             cells, between = [row[:3] for row in cells], []
-        if np.any(self.cut[i]):
-            cells.append(["cut at the range of targets", "", *between, write(self.cut[i], "+")])
+        if np.any(self.clipping[i]):
+            cells.append(
+                ["clipped to the range of targets", "", *between, write(self.clipping[i], "+")]
+            )
         cells.append(["prediction", "1.000", *between, write(self.prediction[i])])
         return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
 
     def _describe_columns(self, i, place, write):
         """Title and cells of a table that says by which columns one row is adjusted."""
-        own, label = self.by_column, str(self.labels[i, place])
-        adjustments = own.adjustments[i, place]
-        largest = own.largest(i, place)
+        found, label = self.by_column, str(self.labels[i, place])
+        adjustments = found.adjustments[i, place]
+        largest = found.largest(i, place)
         cells = [["column", "query", label, "adjustment"]]
         for column in largest:
-            values = own.query_values[i, column], own.row_values[i, place, column]
+            values = found.query_values[i, column], found.row_values[i, place, column]
             cells.append(
-                [str(own.columns[column]), *map(_show, values), write(adjustments[column], "+")]
+                [str(found.columns[column]), *map(_show, values), write(adjustments[column], "+")]
             )
         others = np.delete(adjustments, largest, axis=0)
         n_others = sum(map(np.any, others))

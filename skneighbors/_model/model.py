@@ -1,7 +1,7 @@
-"""What a fit leaves, and answers with."""
+"""What a fit leaves: all that predicts."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +13,13 @@ from .._network import FittedNetwork
 from .._utils.checks import check_int
 from .._utils.device import CPU
 from .bank import NeighborBank
-from .comparables import explain
-from .nearness import novelty
+from .cache import Cache
+from .decomposition import explain
+from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
-from .residuals import ResidualDistribution, effective_number
-from .search import find_nearest
+from .residuals import LeftOut, effective_number, joined_since, measure
 from .suspects import find_suspects
+from .validation import ValidationRows, ValidationSet
 
 
 class Search(NamedTuple):
@@ -30,7 +31,7 @@ class Search(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Rows asked about: as given, and as the model's reader reads them."""
+    """Rows to predict: as given, and as the model's reader reads them."""
 
     X: object
     matrix: np.ndarray
@@ -38,12 +39,14 @@ class Queries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """All that a fitted estimator answers from: read once by each call, replaced whole.
+    """All that a fitted estimator predicts from: read once by each call, replaced whole.
 
     Attributes
     ----------
     bank : NeighborBank
-        The networks and the labelled rows, on the CPU.
+        The networks and the training samples, on the CPU.
+    validation : ValidationRows, ValidationSet or None
+        What the networks had not trained on.
     numbering : SampleNumbering
     matrix : ndarray of shape (n_rows, ...)
         The bank's rows as the reader has read them; empty without one.
@@ -55,9 +58,14 @@ class Model:
         The second model, which is blended in.
     x_shape : tuple
         Of a row as read.
+    left_out : LeftOut or None
+        Of the bank as it was before samples joined it.
+    cache : Cache
+        Of residuals and nearness; empty in what is made by `replace`.
     """
 
     bank: NeighborBank
+    validation: ValidationRows | ValidationSet | None
     numbering: SampleNumbering
     matrix: np.ndarray
     reader: TableReader | None
@@ -65,6 +73,8 @@ class Model:
     target: object
     second: object
     x_shape: tuple
+    left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
+    cache: Cache = field(default_factory=Cache, init=False)
 
     @property
     def samples(self):
@@ -80,35 +90,23 @@ class Model:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
         return torch.from_numpy(self.encoder.transform(matrix))
 
-    def encode(self, X, matrix, device):
-        """Rows as the networks take them, and what the second model predicts of them (n, k)."""
-        encoded = self.prepare(matrix)
-        blended = torch.from_numpy(self.second.predict(X, matrix, self.target))
-        return encoded.to(device), blended.to(device)
-
-    def embed(self, queries, search):
-        """Bank on the device to use, queries embedded, and what is blended in."""
-        bank = self.bank.to(search.device)
-        encoded, blended = self.encode(*queries, search.device)
-        return bank, bank.embed(encoded), blended
+    def blend(self, X, matrix, device):
+        """Predictions (n, k) of the blended model, standardized."""
+        return torch.from_numpy(self.second.predict(X, matrix, self.target)).to(device)
 
     def transform(self, queries, search):
-        """Embed queries, to a Tensor (n, m, d), on the bank's device; and that bank."""
+        """Bank on the device to use, and queries embedded there, (n, m, d)."""
         bank = self.bank.to(search.device)
         return bank, bank.embed(self.prepare(queries.matrix).to(search.device))
 
+    def embed(self, queries, search):
+        """Do the same, and predict queries by the blended model."""
+        return *self.transform(queries, search), self.blend(*queries, search.device)
+
     def network(self, search):
-        """Networks and rows as a torch module of its own."""
+        """Networks and rows as a new torch module."""
         bank = self.bank
-        network = FittedNetwork(
-            bank.network,
-            bank.z_n,
-            bank.targets,
-            bank.sample_weight,
-            bank.member_weight,
-            bank.limits,
-            search.n_neighbors,
-        )
+        network = FittedNetwork(bank.network, bank.rows, bank.member_weight, search.n_neighbors)
         return copy.deepcopy(network).requires_grad_(True)
 
     def predict(self, queries, search):
@@ -124,27 +122,32 @@ class Model:
 
     def predict_quantiles(self, queries, search, levels):
         """Quantiles at levels (l,), the last axis."""
-        y, offsets = self._predict(queries, search, lambda own, z: own.quantiles(z, levels))
+        y, offsets = self._predict(queries, search, lambda known, z: known.quantiles(z, levels))
         return np.moveaxis(self.target.inverse_transform(y[:, None] + offsets), 1, -1)
 
     def predict_interval(self, queries, search, confidence_level):
         """Lower and upper ends, the last axis."""
         y, width = self._predict(
-            queries, search, lambda own, z: own.half_widths(z, confidence_level)
+            queries, search, lambda known, z: known.half_widths(z, confidence_level)
         )
         ends = [self.target.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
 
-    def n_held_out(self, search):
+    def residuals(self, bank, n_neighbors):
+        """Distribution of residuals, by the bank on any device; that of the last call is kept."""
+        arguments = bank, self.validation, n_neighbors, self.left_out
+        return self.cache.get("residuals", n_neighbors, lambda: measure(*arguments))
+
+    def n_validation(self, search):
         """How many rows, or groups, of equal weight intervals rest on."""
-        return ResidualDistribution.of(self.bank, search.n_neighbors).n_held_out
+        return self.residuals(self.bank, search.n_neighbors).n_validation
 
     def _predict(self, queries, search, offsets=None):
-        """Predict, standardised; `offsets` is a function of residuals and embedded queries."""
+        """Predict, standardized; `offsets` is a function of residuals and embedded queries."""
         bank, z, blended = self.embed(queries, search)
         y = bank.predict(z, blended, search.n_neighbors, search.algorithm).cpu().numpy()
         if offsets is not None:
-            offsets = offsets(ResidualDistribution.of(bank, search.n_neighbors), z).cpu().numpy()
+            offsets = offsets(self.residuals(bank, search.n_neighbors), z).cpu().numpy()
         return y, offsets
 
     def explain(self, queries, search, by_column):
@@ -152,11 +155,13 @@ class Model:
         return explain(self, queries, search, by_column)
 
     def novelty(self, queries, search):
-        """Share of the rows that are nearer to their neighbours than queries are to theirs."""
-        return novelty(*self.transform(queries, search)).numpy()
+        """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
+        bank, z = self.transform(queries, search)
+        nearness = self.cache.get("nearness", None, lambda: measure_nearness(bank))
+        return novelty(bank, z, nearness).numpy()
 
     def suspects(self, search, n_rows, confidence_level):
-        """Find the rows whose targets differ most from what is expected without them."""
+        """Find the rows whose targets differ most from their predictions without them."""
         return find_suspects(self, search, n_rows, confidence_level)
 
     def neighbor_weights(self, queries, search):
@@ -165,7 +170,7 @@ class Model:
         parts = bank.attend(
             z, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
         )
-        weights = sparse.vstack(parts, format="csr") @ self.numbering.shares()
+        weights = sparse.vstack(parts, format="csr") @ self.numbering.fractions()
         weights.sort_indices()
         return weights
 
@@ -173,7 +178,7 @@ class Model:
         """How many samples of equal weight would spread the weights as far."""
         bank, z = self.transform(queries, search)
         # A row of weight c is c of them.
-        size = bank.weights().rsqrt()
+        size = bank.rows.weights().rsqrt()
         parts = bank.attend(
             z,
             lambda near: effective_number(near.total_weights * near.take(size)),
@@ -187,45 +192,58 @@ class Model:
         _, n_neighbors = self._count(search, n_neighbors, leave_out=0)
         return self._find_samples(*self.transform(queries, search), search, n_neighbors)
 
-    def neighbors_of_own(self, search, n_neighbors):
-        """Do the same for the samples themselves, none of which is its own neighbour."""
-        own, n_neighbors = self._count(search, n_neighbors, leave_out=1)
+    def neighbors_of_samples(self, search, n_neighbors):
+        """Do the same for the samples themselves, none of which is its own neighbor."""
+        samples, n_neighbors = self._count(search, n_neighbors, leave_out=1)
         bank = self.bank.to(search.device)
-        rows = self.numbering.row_of[own]
-        distances, found = self._find_samples(bank, bank.z_n, search, n_neighbors + 1, rows)
+        rows = self.numbering.row_of[samples]
+        distances, found = self._find_samples(bank, bank.rows.z, search, n_neighbors + 1, rows)
         # Of more rows that coincide than are asked for it may be missing; then the last goes.
-        is_other = found != own[:, None]
+        is_other = found != samples[:, None]
         is_other[is_other.all(axis=1), -1] = False
-        return tuple(part[is_other].reshape(len(own), -1) for part in (distances, found))
+        return tuple(part[is_other].reshape(len(samples), -1) for part in (distances, found))
 
     def _count(self, search, n_neighbors, leave_out):
         """Find the samples there are, and how many to look for."""
-        own = np.flatnonzero(self.numbering.row_of >= 0)
-        largest = len(own) - leave_out
+        samples = np.flatnonzero(self.numbering.row_of >= 0)
+        largest = len(samples) - leave_out
         if n_neighbors is None:
             n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
             n_neighbors = min(n_neighbors, largest)
-        return own, check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbours")
+        return samples, check_int(
+            "n_neighbors", n_neighbors, 1, largest, ", the number of neighbors"
+        )
 
     def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
-        found = find_nearest(bank, z, min(n_samples, len(bank)), search.algorithm)
+        found = bank.index.find(z, min(n_samples, len(bank)), search.algorithm)
         distances, rows = (part.cpu().numpy()[taken] for part in (found.distances, found.rows))
         samples, column = self.numbering.expand_rows(rows, n_samples)
         return np.take_along_axis(distances, column, axis=1), samples
 
     def with_rows(self, queries, y, weight, search):
-        """Model with further labelled samples, y (n, k); those of weight 0 are only numbered."""
+        """Model with further training samples, y (n, k); those of weight 0 are only numbered."""
         check_total_weight(self.numbering.weights_left, weight)
         bank, z, blended = self.embed(queries, search)
+        before, validation = bank.rows.weights(), self.validation
         y = torch.from_numpy(self.target.transform(y))
         new, row_of = self._merge(queries.matrix, z.cpu(), y, weight)
         numbering = self.numbering.append(weight, row_of, find_labels(queries.X))
-        parts = z[new], y[new].to(search.device), blended[new]
-        bank = bank.extend(*parts, torch.from_numpy(numbering.row_weights()).to(search.device))
+        row_weights = torch.from_numpy(numbering.row_weights()).to(search.device)
+        bank = bank.extend(z[new], y[new].to(search.device), blended[new], row_weights)
+        joined = joined_since(before, row_weights)
+        if validation is not None and len(joined):
+            validation = validation.join(bank.rows.z[joined], joined)
         matrix = self.matrix
         if self.reader is not None:
             matrix = np.concatenate([matrix, queries.matrix[new]])
-        return replace(self, bank=bank.to(CPU), numbering=numbering, matrix=matrix)
+        return replace(
+            self,
+            bank=bank.to(CPU),
+            validation=validation,
+            numbering=numbering,
+            matrix=matrix,
+            left_out=(self.cache.peek("residuals") or self).left_out,
+        )
 
     def _merge(self, matrix, z, y, weight):
         """Merge further samples with equal rows of the bank, and with each other.
@@ -236,17 +254,16 @@ class Model:
         Returns
         -------
         new : int ndarray
-            Samples that make rows of their own.
+            Samples that make further rows.
         row_of : int ndarray of shape (n_samples,)
             Row of each, those of `new` counted on; -1 for samples of weight 0.
         """
         bank = self.bank
-        known = np.flatnonzero(np.isin(bank.targets[:, 0], y[:, 0]))
-        own = self.matrix[known] if self.reader is not None else bank.z_n[known].float().numpy()
-        further = matrix if self.reader is not None else z.float().numpy()
+        known = np.flatnonzero(np.isin(bank.rows.targets[:, 0], y[:, 0]))
+        embedded = bank.rows.z[known].float().numpy(), z.float().numpy()
         first, _, merged = merge_rows(
-            np.concatenate([own, further]),
-            np.concatenate([bank.targets[known], y]),
+            np.concatenate(embedded if self.reader is None else [self.matrix[known], matrix]),
+            np.concatenate([bank.rows.targets[known], y]),
             np.concatenate([np.ones(len(known)), weight]),
         )
         is_new = first >= len(known)
@@ -261,10 +278,15 @@ class Model:
         numbering, keep = self.numbering.forget(samples, len(self.bank))
         if not keep.any():
             raise ValueError("These are all rows that are left; at least one must stay.")
-        weight = torch.from_numpy(numbering.row_weights())
-        bank = self.bank.select(torch.from_numpy(keep), weight)
-        matrix = self.matrix if self.reader is None else self.matrix[keep]
-        return replace(self, bank=bank, numbering=numbering, matrix=matrix)
+        mask, weight = torch.from_numpy(keep), torch.from_numpy(numbering.row_weights())
+        return replace(
+            self,
+            bank=self.bank.keep(mask, weight),
+            validation=None if self.validation is None else self.validation.keep(mask),
+            numbering=numbering,
+            matrix=self.matrix if self.reader is None else self.matrix[keep],
+            left_out=None,
+        )
 
 
 def _to_csr(near, n_rows):
@@ -273,7 +295,7 @@ def _to_csr(near, n_rows):
     if near.rows is None:
         return sparse.csr_array(weights)
     n, k = weights.shape
-    own = weights.ravel(), near.rows.cpu().numpy().ravel(), np.arange(0, n * k + 1, k)
-    found = sparse.csr_array(own, shape=(n, n_rows))
+    parts = weights.ravel(), near.rows.cpu().numpy().ravel(), np.arange(0, n * k + 1, k)
+    found = sparse.csr_array(parts, shape=(n, n_rows))
     found.eliminate_zeros()
     return found

@@ -1,4 +1,4 @@
-"""Which row of the bank each labelled sample is part of."""
+"""Which row of the bank each training sample is part of."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class SampleNumbering:
         )
 
     def forget(self, indices, n_rows):
-        """Let samples go; those left keep their numbers, the rows left are counted anew.
+        """Let samples go; those left keep their numbers, the rows left are counted from 0.
 
         Returns
         -------
@@ -97,21 +97,21 @@ class SampleNumbering:
         sizes = np.bincount(self.row_of[order])
         starts = np.cumsum(sizes) - sizes
         n, c = rows.shape
-        own_sizes = np.minimum(sizes[rows], n_samples)
-        column = np.repeat(np.tile(np.arange(c), n), own_sizes.ravel())
-        ends = np.cumsum(own_sizes)  # of the flattened
-        within = np.arange(len(column)) - np.repeat(ends - own_sizes.ravel(), own_sizes.ravel())
-        samples = order[np.repeat(starts[rows].ravel(), own_sizes.ravel()) + within]
+        n_named = np.minimum(sizes[rows], n_samples)
+        column = np.repeat(np.tile(np.arange(c), n), n_named.ravel())
+        ends = np.cumsum(n_named)  # of the flattened
+        within = np.arange(len(column)) - np.repeat(ends - n_named.ravel(), n_named.ravel())
+        samples = order[np.repeat(starts[rows].ravel(), n_named.ravel()) + within]
         first = np.concatenate([[0], ends.reshape(n, c)[:-1, -1]])
         place = first[:, None] + np.arange(n_samples)
         return samples[place], column[place]
 
-    def shares(self):
-        """Shares of samples in the weights of their rows, CSR of shape (n_rows, n_samples)."""
+    def fractions(self):
+        """Fractions of samples in the weights of their rows, CSR of shape (n_rows, n_samples)."""
         samples = np.flatnonzero(self.row_of >= 0)
         rows, weight = self.row_of[samples], self.weight_of[samples]
-        share = weight / np.bincount(rows, weights=weight)[rows]
-        return sparse.csr_array((share, (rows, samples)), shape=(rows.max() + 1, len(self)))
+        fraction = weight / np.bincount(rows, weights=weight)[rows]
+        return sparse.csr_array((fraction, (rows, samples)), shape=(rows.max() + 1, len(self)))
 
     def name(self, samples):
         """Labels of samples; their numbers if they have none."""

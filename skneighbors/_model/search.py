@@ -1,11 +1,17 @@
-"""The nearest rows of a bank, in an order that depends on nothing but the rows."""
+"""The nearest rows, in an order that depends on nothing but the rows."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 
 from .._utils.blocks import CACHED_BYTES, DIFFERENCES_BYTES, bounded_length, cut, gather_rows
 from .._utils.threads import map_batches
+from ..nn._similarity import Similarity
+from .cache import Cache
+from .engines import make_engine
+from .rows import NeighborRows
 
 # How many more than are asked for an engine looks for: enough to see most ties whole.
 _MARGIN = 8
@@ -19,7 +25,7 @@ class Nearest(NamedTuple):
     rows : int Tensor of shape (b, k)
         The nearest first; those as near up to rounding in the :func:`tie_order`.
     distances : Tensor of shape (b, k)
-        In the joint space; inf for rows that are none, where fewer than k are found.
+        In the embedding space; inf for rows that are none, where fewer than k are found.
     s : Tensor of shape (m, b, k)
         Similarities by each member.
     """
@@ -29,57 +35,110 @@ class Nearest(NamedTuple):
     s: torch.Tensor
 
 
-def find_nearest(bank, z, k, algorithm="auto", is_excluded=None):
-    """Find the k nearest rows of a bank for queries (n, m, d).
+@dataclass(frozen=True, eq=False)
+class NeighborIndex:
+    """Embedded rows to search.
 
-    Candidates come from an engine. Their distances are computed again, from differences,
-    and where the last one might tie with a row that is no candidate, more are looked for.
-
-    Parameters
+    Attributes
     ----------
-    bank : NeighborBank
-    z : Tensor of shape (n, m, d)
-    k : int
-        Up to the number of rows.
-    algorithm : {"auto", "ivf", "hnsw"}
-    is_excluded : callable, default=None
-        Says of queries, as an int Tensor (t,), and rows (t, K) which are not to be found.
-
-    Returns
-    -------
-    nearest : Nearest
+    space : Similarity
+    rows : NeighborRows
+    cache : Cache
+        Of engines, which :meth:`find` makes when they are first needed.
     """
-    every, n_found = torch.arange(len(z), device=z.device), k + _MARGIN
-    found, is_settled = _search(bank, z, every, k, n_found, algorithm, is_excluded)
-    while not is_settled.all():
-        left, n_found = every[~is_settled], 4 * n_found
-        again, is_settled[left] = _search(bank, z[left], left, k, n_found, algorithm, is_excluded)
-        found.rows[left], found.distances[left], found.s[:, left] = again
-    return found
 
+    space: Similarity
+    rows: NeighborRows
+    cache: Cache
 
-def _search(bank, z, own, k, n_found, algorithm, is_excluded):
-    """Find the k nearest among so many candidates, and whether no other row can be nearer.
+    @cached_property
+    def radius(self):
+        """Size of the largest embedding."""
+        return self.space.norms(self.rows.z).max()
 
-    `own` (n,) numbers the queries.
-    """
-    norms, complete = bank.space.norms(z), n_found >= len(bank)
-    if complete:
-        candidates = torch.arange(len(bank), device=z.device).expand(len(z), -1)
-    else:
-        engine = bank.engines.get(bank, algorithm)
-        candidates = engine.nearest(bank.space.query_points(z), n_found)
-        complete = not engine.is_exact
+    def excludes(self, self_index, rows=slice(None)):
+        """Whether queries are rows (b, K), or of their groups; `self_index` (b,) is -1 for none."""
+        self_index = self_index.unsqueeze(1)
+        return (self.rows.group[rows] == self.rows.group[self_index]) & (self_index >= 0)
 
-    def settle(part):
-        return _order(bank, z[part], norms[part], candidates[part], k, own[part], is_excluded)
+    def find(self, z, k, algorithm="auto", self_index=None):
+        """Find the k nearest rows of queries.
 
-    length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
-    parts = map_batches(settle, cut(len(z), length))
-    found, is_settled = zip(*parts, strict=True)
-    rows, distances, s = zip(*found, strict=True)
-    found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
-    return found, torch.cat(is_settled) | complete
+        Candidates come from an engine. Their distances are computed again, from differences,
+        and where the last one might tie with a row that is no candidate, more are searched.
+
+        Parameters
+        ----------
+        z : Tensor of shape (n, m, d)
+        k : int
+            Up to the number of rows.
+        algorithm : {"auto", "ivf", "hnsw"}
+        self_index : int Tensor of shape (n,), default=None
+            Which row each query itself is, -1 for none. It is not found, nor is its group.
+
+        Returns
+        -------
+        nearest : Nearest
+        """
+        n_found = k + _MARGIN
+        found, is_settled = self._search(z, k, n_found, algorithm, self_index)
+        while not is_settled.all():
+            left, n_found = torch.nonzero(~is_settled).squeeze(1), 4 * n_found
+            index = None if self_index is None else self_index[left]
+            again, is_settled[left] = self._search(z[left], k, n_found, algorithm, index)
+            found.rows[left], found.distances[left], found.s[:, left] = again
+        return found
+
+    def _search(self, z, k, n_found, algorithm, self_index):
+        """Find the k nearest among so many candidates, and whether no other row can be nearer."""
+        norms, complete = self.space.norms(z), n_found >= len(self.rows)
+        if complete:
+            candidates = torch.arange(len(self.rows), device=z.device).expand(len(z), -1)
+        else:
+            name = self.rows.z.device, algorithm
+            engine = self.cache.get(name, None, lambda: self._make_engine(algorithm))
+            candidates = engine.nearest(self.space.query_points(z), n_found)
+            complete = not engine.is_exact
+
+        def settle(part):
+            index = None if self_index is None else self_index[part]
+            return self._order(z[part], norms[part], candidates[part], k, index)
+
+        length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
+        parts = map_batches(settle, cut(len(z), length))
+        found, is_settled = zip(*parts, strict=True)
+        rows, distances, s = zip(*found, strict=True)
+        found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
+        return found, torch.cat(is_settled) | complete
+
+    def _make_engine(self, algorithm):
+        return make_engine(self.space.row_points(self.rows.z), self.space.p, algorithm)
+
+    def _compare(self, z, rows):
+        """Compare queries (n, m, d) with rows (n, K), so few at a time that a CPU caches them."""
+        length = bounded_length(_row_bytes(z, rows), CACHED_BYTES) if z.is_cpu else len(z)
+        parts = [
+            self.space.compare(z[batch], gather_rows(self.rows.z, rows[batch]))
+            for batch in cut(len(z), length)
+        ]
+        s, distances = zip(*parts, strict=True)
+        return torch.cat(s, 1), torch.cat(distances)
+
+    def _order(self, z, norms, rows, k, self_index):
+        """Put candidates (b, K) in order; the first k, and whether no other can be among them."""
+        rows = rows.gather(1, tie_order(rows).argsort(1))
+        missing = rows < 0
+        s, distances = self._compare(z, rows.clamp(min=0))
+        furthest = distances.masked_fill(missing, -torch.inf).amax(1)
+        if self_index is not None:
+            missing = missing | self.excludes(self_index, rows)
+        distances = distances.masked_fill_(missing, torch.inf)
+        unit = self.space.tolerance(norms, self.radius).clamp_(min=torch.finfo(z.dtype).tiny)
+        order = (distances / unit.unsqueeze(1)).floor_().argsort(dim=1, stable=True)[:, :k]
+        rows, distances = rows.clamp(min=0).gather(1, order), distances.gather(1, order)
+        reach = self.space.reach(distances[:, -1], norms, self.radius, z[0].numel())
+        is_settled = reach + 2 * unit < furthest
+        return Nearest(rows, distances, s.gather(2, order.expand(len(s), -1, -1))), is_settled
 
 
 def tie_order(rows):
@@ -93,31 +152,3 @@ def tie_order(rows):
 def _row_bytes(z, rows):
     """Bytes of the differences between one of queries (n, m, d) and rows (n, K)."""
     return 8 * rows.shape[1] * z.shape[1:].numel()
-
-
-def _compare(bank, z, rows):
-    """Compare queries (n, m, d) with rows (n, K), so few at a time that a CPU caches them."""
-    length = bounded_length(_row_bytes(z, rows), CACHED_BYTES) if z.is_cpu else len(z)
-    parts = [
-        bank.space.compare(z[batch], gather_rows(bank.z_n, rows[batch]))
-        for batch in cut(len(z), length)
-    ]
-    s, distances = zip(*parts, strict=True)
-    return torch.cat(s, 1), torch.cat(distances)
-
-
-def _order(bank, z, norms, rows, k, own, is_excluded):
-    """Put candidates (b, K) in order; the first k, and whether no other row can be among them."""
-    rows = rows.gather(1, tie_order(rows).argsort(1))
-    missing = rows < 0
-    s, distances = _compare(bank, z, rows.clamp(min=0))
-    furthest = distances.masked_fill(missing, -torch.inf).amax(1)
-    if is_excluded is not None:
-        missing = missing | is_excluded(own, rows)
-    distances = distances.masked_fill_(missing, torch.inf)
-    unit = bank.space.tolerance(norms, bank.radius).clamp_(min=torch.finfo(z.dtype).tiny)
-    order = (distances / unit.unsqueeze(1)).floor_().argsort(dim=1, stable=True)[:, :k]
-    rows, distances = rows.clamp(min=0).gather(1, order), distances.gather(1, order)
-    reach = bank.space.reach(distances[:, -1], norms, bank.radius, z[0].numel())
-    is_settled = reach + 2 * unit < furthest
-    return Nearest(rows, distances, s.gather(2, order.expand(len(s), -1, -1))), is_settled

@@ -60,8 +60,8 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
             evaluated = _evaluate(function, queries, rows, pending)
             if values is None:
                 values = np.zeros((*queries.shape, evaluated[0].shape[1]))
-            for (done, own, _, own_weights), found in zip(pending, evaluated, strict=True):
-                values[done, own] = own_weights @ found
+            for (done, changed, _, by_set), found in zip(pending, evaluated, strict=True):
+                values[done, changed] = by_set @ found
             pending, n_pending = [], 0
     return values
 
@@ -70,10 +70,10 @@ def _evaluate(function, queries, rows, pending):
     """Values of the function for all sets of columns of some pairs, a list of (n_sets, k)."""
     mixed = []
     for pair, columns, members, _ in pending:
-        own = np.repeat(rows[[pair]], len(members), axis=0)
-        own[:, columns] = np.where(members, queries[pair, columns], rows[pair, columns])
-        mixed.append(own)
-    sizes = [len(own) for own in mixed]
+        points = np.repeat(rows[[pair]], len(members), axis=0)
+        points[:, columns] = np.where(members, queries[pair, columns], rows[pair, columns])
+        mixed.append(points)
+    sizes = [len(points) for points in mixed]
     pairs = np.repeat([pair for pair, *_ in pending], sizes)
     found = function(np.concatenate(mixed), pairs)
     return np.split(found, np.cumsum(sizes)[:-1])
@@ -81,16 +81,16 @@ def _evaluate(function, queries, rows, pending):
 
 def _all_subsets(d):
     """All sets of d columns (2^d, d), and what each counts for each column (d, 2^d)."""
-    subsets = [own for size in range(d + 1) for own in combinations(range(d), size)]
+    subsets = [subset for size in range(d + 1) for subset in combinations(range(d), size)]
     members = np.zeros((len(subsets), d), dtype=bool)
     weights = np.zeros((d, len(subsets)))
-    for i, own in enumerate(subsets):
-        members[i, list(own)] = True
+    for i, subset in enumerate(subsets):
+        members[i, list(subset)] = True
         for column in range(d):
-            if column in own:
-                weights[column, i] = 1 / (d * comb(d - 1, len(own) - 1))
+            if column in subset:
+                weights[column, i] = 1 / (d * comb(d - 1, len(subset) - 1))
             else:
-                weights[column, i] = -1 / (d * comb(d - 1, len(own)))
+                weights[column, i] = -1 / (d * comb(d - 1, len(subset)))
     return members, weights
 
 

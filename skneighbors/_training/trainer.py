@@ -146,7 +146,7 @@ class Trainer:
     def _losses(self, batch):
         """Mean error of each member's queries."""
         rows, n_queries, context_weight, query_weight = batch
-        data = self.data.take(self.split.train.gather(1, rows))
+        data = self.data.select(self.split.train.gather(1, rows))
         y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight, data.group)
         weight = query_weight
         if data.weight is not None:

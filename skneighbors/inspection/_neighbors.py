@@ -1,4 +1,4 @@
-"""The comparables behind one prediction."""
+"""The neighbors behind one prediction."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SuspectsDisplay:
-    """The targets that look wrong, each beside what its comparables say.
+    """The targets that look wrong, each beside what its neighbors predict.
 
     Make it by :meth:`from_estimator`. A line for each row, the most suspect above: a dot for its
     target, and one for what is expected without it, with its interval.

@@ -1,10 +1,13 @@
 """Heads and banks that are tried."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from skneighbors._model.bank import NeighborBank
+from skneighbors._columns import LabelledRows
+from skneighbors._model import NeighborBank
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, SoftStepKNN
 
@@ -66,13 +69,11 @@ def make_bank():
         weight = None if weight is None else torch.as_tensor(np.asarray(weight, dtype=np.float64))
         group = None if group is None else torch.as_tensor(group)
         shares = torch.tensor([0.7, 0.3]).double()
-        bank = NeighborBank.build(network, Z[:, :dim], y, weight, shares, blended, share, group)
-        z_n = Z.unflatten(1, (2, dim)).contiguous()
-        own = bank.baselines(z_n, blended)
-        object.__setattr__(bank, "z_n", z_n)
-        object.__setattr__(bank, "values", y.unsqueeze(1) - own)
-        bank.__dict__.pop("radius", None)
-        return bank
+        rows = LabelledRows(Z[:, :dim], y, weight, group)
+        bank = NeighborBank.build(network, rows, shares, blended, blend_weight=share)
+        z = Z.unflatten(1, (2, dim)).contiguous()
+        values = y.unsqueeze(1) - bank.baselines(z, blended)
+        return replace(bank, rows=replace(bank.rows, z=z, values=values))
 
     return make
 

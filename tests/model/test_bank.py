@@ -10,7 +10,8 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from skneighbors._model.bank import NeighborBank
+from skneighbors._columns import LabelledRows
+from skneighbors._model import NeighborBank, search
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 from skneighbors.nn._stack import take_member
@@ -27,7 +28,7 @@ def weights_by_formula(bank, queries, Z, metric, k, excluded=None):
     if excluded is not None:
         distances = np.where(excluded, np.inf, distances)
     rows = torch.from_numpy(in_order(distances, k))
-    weight = bank.weights()
+    weight = bank.rows.weights()
     own = weight.expand(len(queries), -1)
     if excluded is not None:
         own = torch.where(torch.from_numpy(excluded), 0.0, own)
@@ -35,7 +36,7 @@ def weights_by_formula(bank, queries, Z, metric, k, excluded=None):
     z, out = torch.from_numpy(queries).unflatten(1, (2, -1)), []
     for member in range(2):
         head = take_member(bank.network.head, member)
-        near = bank.z_n[:, member][rows]  # (n, k, d)
+        near = bank.rows.z[:, member][rows]  # (n, k, d)
         q = z[:, [member]]  # each query on its own
         s = torch.stack(
             [_similarity(a[0], b, metric) for a, b in zip(q, near, strict=True)]
@@ -68,11 +69,11 @@ def predict_by_formula(bank, queries, weights, blended):
         own = np.stack(
             [take_member(bank.network.head, i).trend(z[None, :, i])[0].numpy() for i in range(2)]
         )
-        share = bank.blend_share
+        share = bank.blend_weight
         return (1 - share) * own + share * np.asarray(blended)
 
-    t, t_n = baseline(z, blended), baseline(bank.z_n, bank.blended)
-    y = bank.targets.numpy()
+    t, t_n = baseline(z, blended), baseline(bank.rows.z, bank.rows.blended)
+    y = bank.rows.targets.numpy()
     y_hat = 0
     for share, w, own, own_n in zip(SHARES.numpy(), weights, t, t_n, strict=True):
         adjusted = y[None] + own[:, None] - own_n[None]  # (n, N, k)
@@ -120,7 +121,10 @@ def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
         of_own = np.where(own >= 0, group[own], -1)[:, None]
         excluded |= (group == of_own) & (of_own >= 0)
     near = bank.attend(
-        bank.z_n[own], lambda near: (near.rows, near.weights), k, own=torch.from_numpy(own)
+        bank.rows.z[own],
+        lambda near: (near.rows, near.weights),
+        k,
+        self_index=torch.from_numpy(own),
     )
     rows, found = near[0]
     if rows is not None:
@@ -163,8 +167,8 @@ def bank_and_queries(request):
     torch.manual_seed(0)
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(2)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
-    parts = torch.rand(300).double(), SHARES, 0.1 * labels(), 0.25, torch.arange(300) // 3
-    bank = NeighborBank.build(network, features(), labels(), *parts)
+    rows = LabelledRows(features(), labels(), torch.rand(300).double(), torch.arange(300) // 3)
+    bank = NeighborBank.build(network, rows, SHARES, 0.1 * labels(), blend_weight=0.25)
     return bank, features(50, seed=1)
 
 
@@ -178,23 +182,18 @@ def labels():
 
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
-    rows = torch.randn(9, 3).double(), torch.randn(9, 1).double(), None
-    NeighborBank.build(network, *rows, torch.ones(1).double())
+    rows = LabelledRows(torch.randn(9, 3).double(), torch.randn(9, 1).double())
+    NeighborBank.build(network, rows, torch.ones(1).double())
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
 
-TENSORS = ("z_n", "targets", "values", "sample_weight", "member_weight", "group")
-TENSORS += ("blended", "left_out_blended")
-
-
 def assert_same(bank, other):
     assert len(bank) == len(other)
-    for name in TENSORS:
-        own, theirs = getattr(bank, name), getattr(other, name)
-        assert (own is None) == (theirs is None)
-        if own is not None:
-            assert_allclose(own, theirs, rtol=1e-12, atol=1e-12)
+    own, theirs = bank.rows.tensors(), other.rows.tensors()
+    assert list(own) == list(theirs)
+    for name in own:
+        assert_allclose(own[name], theirs[name], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [8, None])
@@ -203,10 +202,10 @@ def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries
     before, z = copy.deepcopy(bank), bank.embed(X)
     asked = bank.predict(z, nothing(z), k)
     more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
-    whole = [torch.cat(pair) for pair in [(features(), more), (labels(), y)]]
-    weights, blended = torch.cat([bank.sample_weight, weight]), torch.cat([bank.blended, y])
-    group = torch.cat([bank.group, 100 + torch.arange(40)])
-    expected = NeighborBank.build(bank.network, *whole, weights, SHARES, blended, 0.25, group)
+    rows = LabelledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
+    rows = rows.concat(LabelledRows(more, y, weight, 100 + torch.arange(40)))
+    weights, blended = rows.weight, torch.cat([bank.rows.blended, y])
+    expected = NeighborBank.build(bank.network, rows, SHARES, blended, blend_weight=0.25)
     longer = bank.extend(bank.embed(more), y, y, weights)
     assert_same(longer, expected)
     assert_allclose(longer.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
@@ -219,9 +218,10 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
     bank, X = bank_and_queries
     before = copy.deepcopy(bank)
     keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
-    rows = features()[keep], labels()[keep], weight, SHARES, bank.blended[keep], 0.25
-    expected = NeighborBank.build(bank.network, *rows, bank.group[keep])
-    shorter, z = bank.select(keep, weight), bank.embed(X)
+    rows = LabelledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
+    blended = bank.rows.blended[keep]
+    expected = NeighborBank.build(bank.network, rows, SHARES, blended, blend_weight=0.25)
+    shorter, z = bank.keep(keep, weight), bank.embed(X)
     assert_same(shorter, expected)
     assert_allclose(shorter.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
     assert_same(bank, before)
@@ -229,27 +229,37 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
 
 def test_weights_of_one_are_none():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
-    bank = NeighborBank.build(network, features(), labels(), None, torch.ones(1).double())
+    rows = LabelledRows(features(), labels())
+    bank = NeighborBank.build(network, rows, torch.ones(1).double())
     more = features(2, seed=2), labels()[:2]
     more, weight = (bank.embed(more[0]), more[1], nothing(more[0])), torch.ones(302).double()
-    assert bank.extend(*more, weight).sample_weight is None
+    assert bank.extend(*more, weight).rows.sample_weight is None
     weight[-1] = 2.0
     weighted = bank.extend(*more, weight)
-    assert_allclose(weighted.sample_weight, [*np.ones(301), 2])
+    assert_allclose(weighted.rows.sample_weight, [*np.ones(301), 2])
     keep = torch.arange(302) < 301
-    assert weighted.select(keep, torch.ones(301).double()).sample_weight is None
+    assert weighted.keep(keep, torch.ones(301).double()).rows.sample_weight is None
     twos = 2 * torch.ones(301).double()
-    assert_allclose(weighted.select(keep, twos).sample_weight, twos)
+    assert_allclose(weighted.keep(keep, twos).rows.sample_weight, twos)
 
 
 def test_engines_are_of_their_bank_alone(bank_and_queries):
     bank, _ = bank_and_queries
-    weight = torch.cat([bank.sample_weight, torch.ones(1)])
+    weight = torch.cat([bank.rows.sample_weight, torch.ones(1)])
     longer = bank.extend(bank.embed(features(1)), labels()[:1], labels()[:1], weight)
-    shorter = bank.select(torch.arange(300) > 0, bank.sample_weight[1:])
-    caches = [bank.engines, longer.engines, shorter.engines, copy.deepcopy(bank).engines]
-    assert len({id(cache) for cache in caches}) == 4
-    assert bank.to(torch.device("meta")).engines is bank.engines  # which knows the devices
+    shorter = bank.keep(torch.arange(300) > 0, bank.rows.sample_weight[1:])
+    banks = bank, longer, shorter, copy.deepcopy(bank)
+    assert len({id(own.cache) for own in banks}) == 4
+    assert bank.to(torch.device("meta")).cache is bank.cache  # which knows the devices
+
+
+def test_engines_are_kept(bank_and_queries, monkeypatch):
+    (bank, X), made, make = bank_and_queries, [], search.make_engine
+    monkeypatch.setattr(search, "make_engine", lambda *a: made.append(a) or make(*a))
+    z = bank.embed(X)
+    for _ in range(2):
+        bank.predict(z, nothing(z), 5)
+    assert [algorithm for *_, algorithm in made] == ["auto"]
 
 
 def test_a_pickle_predicts_the_same_bits(bank_and_queries):
@@ -258,13 +268,12 @@ def test_a_pickle_predicts_the_same_bits(bank_and_queries):
     expected = bank.predict(z, nothing(z), 5)
     again = pickle.loads(pickle.dumps(bank))
     assert_array_equal(again.predict(z, nothing(z), 5), expected)
-    assert "radius" not in bank.__getstate__()
 
 
 def test_immutable(bank_and_queries):
     bank, _ = bank_and_queries
     with pytest.raises(FrozenInstanceError):
-        bank.sample_weight = None
+        bank.blend_weight = 0.0
 
 
 def test_all_of_a_bank_moves(bank_and_queries):
@@ -273,10 +282,10 @@ def test_all_of_a_bank_moves(bank_and_queries):
     bank.predict(z, nothing(z), 5)  # keeps what it has derived
     assert bank.to(torch.device("cpu")) is bank
     moved = bank.to(torch.device("meta"))
-    tensors = [value for value in vars(moved).values() if isinstance(value, torch.Tensor)]
-    assert len(tensors) == len(TENSORS)
-    assert {t.device.type for t in [*tensors, *moved.network.parameters()]} == {"meta"}
-    assert bank.z_n.device.type == "cpu"
+    assert moved.rows.tensors().keys() == bank.rows.tensors().keys()
+    tensors = *moved.rows.tensors().values(), moved.member_weight, *moved.network.parameters()
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert bank.rows.z.device.type == "cpu"
 
 
 @pytest.mark.gpu
@@ -285,7 +294,7 @@ def test_all_of_a_bank_moves(bank_and_queries):
 def test_predicts_the_same_on_a_gpu(bank_and_queries, k):
     bank, X = bank_and_queries
     there, z = bank.to(torch.device("cuda")), bank.embed(X)
-    assert bank.z_n.device.type == "cpu"
+    assert bank.rows.z.device.type == "cpu"
     assert_allclose(
         there.predict(z.cuda(), nothing(z).cuda(), k).cpu(),
         bank.predict(z, nothing(z), k),
@@ -313,9 +322,9 @@ def test_predictions_lie_at_most_a_tenth_of_the_range_beyond_it(fitted_to_lines)
     assert_allclose(why.prediction[::2], [[low[0], high[1]], [high[0], low[1]]])
     means = (why.weights[..., None] * why.adjusted_targets).sum(1)
     assert ((means < low) | (means > high))[::2].all()
-    assert_allclose(why.cut, means.clip(low, high) - means, atol=1e-9)
-    assert_allclose(why.cut[1], 0)
-    assert "cut at the range of targets" in str(why)
+    assert_allclose(why.clipping, means.clip(low, high) - means, atol=1e-9)
+    assert_allclose(why.clipping[1], 0)
+    assert "clipped to the range of targets" in str(why)
 
 
 def test_the_limits_are_those_of_the_neighbours_there_are(fitted_to_lines):

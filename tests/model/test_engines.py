@@ -1,11 +1,5 @@
 """The engines that find the nearest points."""
 
-import copy
-import pickle
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +8,6 @@ from scipy.spatial.distance import cdist
 
 from skneighbors._model import engines
 from skneighbors._model.engines import (
-    EngineCache,
     FaissEngine,
     ScikitLearnEngine,
     TorchEngine,
@@ -93,75 +86,3 @@ def test_an_inverted_file_cannot_search_by_l1(monkeypatch):
         check_algorithm("ivf", "l1")
     check_algorithm("hnsw", "l1")
     check_algorithm("ivf", "cosine")
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """All engines that have been made."""
-    made = []
-
-    class Engine:
-        usable_for = staticmethod(lambda device, algorithm: True)
-
-        def __init__(self, points, p, algorithm):
-            made.append(self)
-
-    monkeypatch.setattr(engines, "ENGINES", (Engine,))
-    return made
-
-
-def bank_on(device):
-    space = SimpleNamespace(row_points=lambda z: z, p=2)
-    return SimpleNamespace(z_n=SimpleNamespace(device=device), space=space)
-
-
-def test_engines_are_kept(made):
-    cache, here, there = EngineCache(), bank_on("here"), bank_on("there")
-    first = cache.get(here, "auto")
-    elsewhere = cache.get(there, "hnsw")
-    assert cache.get(here, "auto") is first
-    assert cache.get(there, "hnsw") is elsewhere
-    assert len(made) == 2
-    other = cache.get(here, "hnsw")
-    assert cache.get(here, "hnsw") is other is not first
-    assert cache.get(there, "hnsw") is elsewhere
-    assert cache.get(here, "auto") is first
-    assert len(made) == 3
-
-
-@pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))]
-)
-def test_a_copy_has_no_engine(made, duplicate):
-    cache = EngineCache()
-    cache.get(bank_on("here"), "auto")
-    duplicate(cache).get(bank_on("here"), "auto")
-    assert len(made) == 2
-
-
-def test_threads_make_an_engine_once(made, monkeypatch):
-    started, go = threading.Event(), threading.Event()
-
-    class Slow(engines.ENGINES[0]):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            started.set()
-            assert go.wait(20)
-
-    monkeypatch.setattr(engines, "ENGINES", (Slow,))
-    cache, bank = EngineCache(), bank_on("here")
-    with ThreadPoolExecutor(4) as pool:
-        jobs = [pool.submit(cache.get, bank, "auto") for _ in range(4)]
-        assert started.wait(20)
-        threading.Event().wait(0.05)  # for the others to come
-        go.set()
-        results = [job.result() for job in jobs]
-    assert all(result is results[0] for result in results)
-    assert len(made) == 1
-
-
-def test_an_engine_that_is_there_is_not_waited_for(made):
-    cache, bank = EngineCache(), bank_on("here")
-    kept = cache.get(bank, "auto")
-    with ThreadPoolExecutor(1) as pool, engines._making:  # one of another bank is made
-        assert pool.submit(cache.get, bank, "auto").result(timeout=20) is kept

@@ -1,7 +1,5 @@
 """How near rows usually are, by brute force."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -12,12 +10,14 @@ from sklearn import config_context
 
 from skneighbors._model import nearness as room
 from skneighbors._model import residuals
-from skneighbors._model.bank import Derived
-from skneighbors._model.nearness import novelty
 
 from .test_spaces import distances_of
 
 N = 60
+
+
+def novelty(bank, z):
+    return room.novelty(bank, z, room.measure_nearness(bank))
 
 
 def novelty_by_sorting(metric, Z, weight, queries):
@@ -76,15 +76,7 @@ def test_of_many_rows_a_part_is_compared_with(make_bank, points, by_member, metr
     assert_allclose(shares, (own < asked[:, None]).mean(1))
     monkeypatch.setattr(room, "_MAX_COMPARED", N)
     expected = novelty_by_sorting(metric, Z, np.ones(N, dtype=int), queries)
-    assert_allclose(novelty(replace(bank, derived=Derived()), by_member(queries)), expected)
-
-
-def test_distances_are_kept(make_bank, points, by_member, monkeypatch):
-    bank, z, calls = make_bank(points()), by_member(points(seed=1)), []
-    expected, find = novelty(bank, z), room.find_nearest
-    monkeypatch.setattr(room, "find_nearest", lambda *a: calls.append(1) or find(*a))
-    assert_array_equal(novelty(bank, z), expected)
-    assert len(calls) == 1
+    assert_allclose(novelty(bank, by_member(queries)), expected)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 200))

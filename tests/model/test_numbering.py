@@ -139,7 +139,7 @@ def test_samples_share_the_weights_of_their_rows(data, fitted, appended):
     numbering, model = append_and_forget(data, fitted, appended)
     if not model.rows:
         return
-    shares = numbering.shares()
+    shares = numbering.fractions()
     assert isinstance(shares, sparse.csr_array)
     expected = np.zeros((len(model.rows), len(numbering)))
     for row, own in enumerate(model.rows):

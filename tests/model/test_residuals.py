@@ -1,13 +1,6 @@
 """Residuals of rows left out and held out, and the distributions that they make."""
 
-import copy
-import gc
 import math
-import pickle
-import threading
-import weakref
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,15 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn import config_context
 
-from skneighbors._model import residuals
-from skneighbors._model.bank import Derived, NeighborBank
-from skneighbors._model.held_out import HeldOutQueries, HeldOutRows
-from skneighbors._model.residuals import (
-    ResidualDistribution,
-    _by_group,
-    _median,
-    conformal_score,
-)
+from skneighbors._columns import LabelledRows
+from skneighbors._model import NeighborBank, ValidationRows, ValidationSet, residuals
+from skneighbors._model.residuals import _by_group, _median, conformal_score, measure
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
@@ -47,6 +34,10 @@ def nothing(z):
     return z.new_zeros(len(z), 2)
 
 
+def build(network, *rows):
+    return NeighborBank.build(network, LabelledRows(*rows), SHARES)
+
+
 @pytest.fixture(params=[NONA, SoftStepKNN])
 def network(request):
     torch.manual_seed(0)
@@ -57,26 +48,29 @@ def network(request):
 @pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
 def bank(request, network):
     X, y, weight = make_rows()
-    return NeighborBank.build(network, X, y, weight if request.param else None, SHARES)
+    return build(network, X, y, weight if request.param else None)
 
 
 def extend(bank, X, y, weight):
     """Bank with further rows."""
-    return bank.extend(bank.embed(X), y, nothing(X), torch.cat([bank.weights(), weight]))
+    return bank.extend(bank.embed(X), y, nothing(X), torch.cat([bank.rows.weights(), weight]))
 
 
 def hold_out(bank, n=40, scale=1.0, k=K):
-    """Bank with samples that are not among its rows, whose residuals are given."""
+    """Samples that are not among a bank's rows, whose residuals are given."""
     X, residuals, weight = make_rows(n, seed=1)
     z = bank.embed(X)
     y = bank.predict(z, nothing(z), k) + scale * residuals
-    held_out = HeldOutQueries(z, y, nothing(z), weight, torch.full((n,), -1))
-    return replace(bank, held_out=held_out, derived=Derived())
+    return ValidationSet(z, y, nothing(z), weight, torch.full((n,), -1))
 
 
-def all_of(bank, X, confidence=0.6, k=K):
-    """Everything that is told of X."""
-    own, z = ResidualDistribution.of(bank, k), bank.embed(X)
+def all_of(bank, X, validation=None, confidence=0.6, k=K):
+    """Everything that is predicted of X."""
+    return distribution(bank, measure(bank, validation, k), X, confidence)
+
+
+def distribution(bank, own, X, confidence=0.6):
+    z = bank.embed(X)
     with torch.no_grad():
         return own.quantiles(z, LEVELS), own.std(z), own.half_widths(z, confidence)
 
@@ -97,7 +91,7 @@ def members(draw):
 @given(members())
 def test_residuals_are_means_over_the_members_that_held_a_row_out(rows):
     residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
-    held_out = HeldOutRows.of_members(torch.from_numpy(residuals), torch.from_numpy(rows), K)
+    held_out = ValidationRows.of_members(torch.from_numpy(residuals), torch.from_numpy(rows), K)
     assert_array_equal(held_out.rows, np.unique(rows))
     assert held_out.residuals.dtype == torch.float64
     for row, own in zip(held_out.rows.numpy(), held_out.residuals.numpy(), strict=True):
@@ -108,69 +102,54 @@ def test_residuals_are_means_over_the_members_that_held_a_row_out(rows):
 def test_those_stay_whose_rows_do(bank, kept):
     rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
     keep[kept] = True
-    held_out = HeldOutRows(torch.randn(4, 2).double(), rows, K)
-    shorter = replace(bank, held_out=held_out).select(keep, torch.arange(1, 1 + len(kept)).double())
-    stays = np.isin(rows, kept)
-    assert shorter.has_held_out == stays.any()
-    left = shorter.held_out
+    held_out = ValidationRows(torch.randn(4, 2).double(), rows, K)
+    left, stays = held_out.keep(keep), np.isin(rows, kept)
+    assert bool(left) == stays.any()
     assert_array_equal(np.array(kept)[left.rows], rows[stays])
     assert_array_equal(left.residuals, held_out.residuals[stays])
-    if shorter.has_held_out:  # of what a row stands for a part may go
-        assert_array_equal(left.look_up(shorter, K)[3], shorter.weights()[left.rows])
+    if left:  # of what a row stands for a part may go
+        shorter = bank.keep(keep, torch.arange(1, 1 + len(kept)).double())
+        assert_array_equal(left.judge(shorter, K).weight, shorter.rows.weights()[left.rows])
     assert_array_equal(held_out.rows, [1, 3, 4, 8])
-
-
-def test_a_bank_keeps_what_is_held_out(bank):
-    X, y, weight = make_rows(20, seed=2)
-    rows = torch.arange(0, 60, 2)
-    held_out = HeldOutRows(make_rows()[1][rows], rows, K)
-    longer = extend(replace(bank, held_out=held_out), X, y, weight)
-    assert longer.held_out is held_out
-    keep = torch.arange(80) >= 20
-    shorter = longer.select(keep, longer.weights()[keep])
-    assert_array_equal(shorter.held_out.rows, np.arange(0, 40, 2))
-    assert_array_equal(shorter.held_out.residuals, held_out.residuals[10:])
-    beside = hold_out(bank)  # rows that are none of its own
-    shorter = beside.select(keep[:60], bank.weights()[20:])
-    assert_array_equal(shorter.held_out.y, beside.held_out.y)
-    assert (shorter.held_out.rows == -1).all()
+    assert held_out.join(None, rows) is held_out
+    beside = hold_out(bank)  # none of whose rows is the bank's
+    assert_array_equal(beside.keep(keep).y, beside.y)
+    assert (beside.keep(keep).rows == -1).all()
 
 
 def test_what_is_held_out_is_left_out_once_it_joins(bank):
     X, y, weight = make_rows(20, seed=2)
     z = bank.embed(X)
-    held_out = HeldOutQueries(z, y, nothing(z), weight, torch.full((20,), -1))
-    beside = replace(bank, held_out=held_out, derived=Derived())
-    before = ResidualDistribution.of(beside, K)
-    longer = extend(beside, X[:5], y[:5], weight[:5])
-    assert_array_equal(longer.held_out.rows, [*range(60, 65), *[-1] * 15])
+    beside = ValidationSet(z, y, nothing(z), weight, torch.full((20,), -1))
+    longer, joined = extend(bank, X[:5], y[:5], weight[:5]), torch.arange(60, 65)
+    joins = beside.join(longer.rows.z[joined], joined)
+    assert_array_equal(joins.rows, [*range(60, 65), *[-1] * 15])
     # Each is predicted by the others that are there now.
-    expected = y - longer.predict(z, nothing(z), K, own=longer.held_out.rows)
-    assert_allclose(longer.held_out.look_up(longer, K)[2], expected)
-    scores = ResidualDistribution.of(longer, K).scores
-    assert scores.min() > 1e-6
-    again = ResidualDistribution.of(longer.select(torch.arange(65) < 60, bank.weights()), K)
-    assert_allclose(again.scores, before.scores, rtol=1e-9)
+    expected = y - longer.predict(z, nothing(z), K, self_index=joins.rows)
+    assert_allclose(joins.judge(longer, K).residuals, expected)
+    assert measure(longer, joins, K).scores.min() > 1e-6
+    mask = torch.arange(65) < 60
+    again = measure(longer.keep(mask, bank.rows.weights()), joins.keep(mask), K)
+    assert_allclose(again.scores, measure(bank, beside, K).scores, rtol=1e-9)
 
 
 @pytest.mark.parametrize("k", [K, None])
 def test_rows_of_a_group_are_left_out_together(network, k):
     X, y, _ = make_rows()
     group = torch.arange(60) // 6
-    bank = NeighborBank.build(network, X, y, None, SHARES, group=group)
-    own = ResidualDistribution.of(bank, k)
+    bank = build(network, X, y, None, group)
+    own = measure(bank, None, k)
     for row in (0, 17, 59):
         keep = group != group[row]
-        rest = bank.select(keep, torch.ones(54).double())
-        rest.__dict__["limits"] = bank.limits
-        z = bank.z_n[[row]]
+        rest = bank.keep(keep, torch.ones(54).double())
+        vars(rest.rows)["limits"] = bank.rows.limits
+        z = bank.rows.z[[row]]
         assert_allclose(own.residuals[row], y[row] - rest.predict(z, nothing(z), k)[0], atol=1e-9)
     more = make_rows(5, seed=1)[:2]
     longer = extend(bank, *more, torch.ones(5).double())
-    assert_array_equal(longer.group[60:], 10 + np.arange(5))  # each a group of its own
-    assert_array_equal(
-        longer.select(torch.arange(65) >= 30, longer.weights()[30:]).group[:30], group[30:] - 5
-    )
+    assert_array_equal(longer.rows.group[60:], 10 + np.arange(5))  # each a group of its own
+    shorter = longer.keep(torch.arange(65) >= 30, longer.rows.weights()[30:])
+    assert_array_equal(shorter.rows.group[:30], group[30:] - 5)
 
 
 WEIGHTED = st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=12).map(
@@ -254,17 +233,17 @@ def test_rows_of_new_groups_are_held_as_often_as_they_should(n_groups, alike):
 def without(bank, row):
     """The bank without a row, whatever it weighs."""
     keep = torch.arange(len(bank)) != row
-    rest = bank.select(keep, bank.weights()[keep])
-    rest.__dict__["limits"] = bank.limits
+    rest = bank.keep(keep, bank.rows.weights()[keep])
+    vars(rest.rows)["limits"] = bank.rows.limits
     return rest
 
 
 @pytest.mark.parametrize("k", [K, None])
 def test_rows_left_out_are_no_neighbors_of_their_own(bank, k):
     y = make_rows()[1]
-    own = ResidualDistribution.of(bank, k)
+    own = measure(bank, None, k)
     for row in (0, 17, 59):
-        z = bank.z_n[[row]]
+        z = bank.rows.z[[row]]
         expected = y[row] - without(bank, row).predict(z, nothing(z), k)[0]
         assert_allclose(own.residuals[row], expected, atol=1e-9)
     assert_array_equal(own.scale, [1, 1])
@@ -272,11 +251,11 @@ def test_rows_left_out_are_no_neighbors_of_their_own(bank, k):
 
 @pytest.mark.parametrize("k", [K, None])
 def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank, k):
-    own, weight = ResidualDistribution.of(bank, k), bank.weights()
+    own, weight = measure(bank, None, k), bank.rows.weights()
     size, sizes = own.residuals.abs(), []
     for row in range(len(bank)):
         rest, others = without(bank, row), torch.arange(60) != row
-        (near,) = rest.attend(bank.z_n[[row]], lambda near: near, k)
+        (near,) = rest.attend(bank.rows.z[[row]], lambda near: near, k)
         rows = torch.arange(59) if near.rows is None else near.rows[0]
         mean = near.total_weights[0]
         n_local = 1 / (mean**2).sum()
@@ -286,7 +265,7 @@ def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank,
     scores, order = (size / torch.stack(sizes)).sort(0)
     assert_allclose(own.scores, scores, rtol=1e-9)
     assert_array_equal(own.weight, weight[order])
-    assert_array_equal(own.group, bank.group[order])
+    assert_array_equal(own.group, bank.rows.group[order])
 
 
 @pytest.mark.parametrize("k", [K, None])
@@ -295,38 +274,33 @@ def test_residuals_do_not_depend_on_what_all_rows_weigh(network, k):
     if network.head.ranked:
         pytest.skip("counts weights")
     X, y, _ = make_rows()
-    banks = [
-        NeighborBank.build(network, X, y, weight, SHARES)
-        for weight in (None, torch.full((60,), 7.0).double())
-    ]
-    own, heavy = (ResidualDistribution.of(bank, k) for bank in banks)
+    banks = [build(network, X, y, weight) for weight in (None, torch.full((60,), 7.0).double())]
+    own, heavy = (measure(bank, None, k) for bank in banks)
     assert_allclose(own.residuals, heavy.residuals, atol=1e-9)
 
 
 def test_scale_of_what_is_held_out(bank):
-    held_out = hold_out(bank)
-    before, after = ResidualDistribution.of(bank, K), ResidualDistribution.of(held_out, K)
+    before, after = measure(bank, None, K), measure(bank, hold_out(bank), K)
     assert_array_equal(after.residuals, before.residuals)
     _, residuals, weight = make_rows(40, seed=1)
     expected = _median(residuals.abs(), weight)
-    expected /= _median(before.residuals.abs(), bank.weights())
+    expected /= _median(before.residuals.abs(), bank.rows.weights())
     assert_allclose(after.scale, expected)
-    wide = hold_out(bank, scale=4.0)
     queries = make_rows(30, seed=3)[0]
-    for answer, value in zip(all_of(wide, queries), all_of(held_out, queries), strict=True):
+    wide, narrow = (all_of(bank, queries, hold_out(bank, scale=scale)) for scale in (4.0, 1.0))
+    for answer, value in zip(wide, narrow, strict=True):
         assert_allclose(answer, 4 * value, atol=1e-12)
 
 
 def test_size_of_the_batches_changes_nothing(bank):
-    X = make_rows(50, seed=3)[0]
-    bank = hold_out(bank)
-    expected = all_of(bank, X)
+    X, validation = make_rows(50, seed=3)[0], hold_out(bank)
+    own = measure(bank, validation, K)
+    expected = distribution(bank, own, X)
     with config_context(working_memory=0.05):
-        answers = all_of(replace(bank, derived=Derived()), X)
+        answers = all_of(bank, X, validation)
     assert_alike(zip(answers, expected, strict=True))
-    alone = [
-        torch.cat(parts) for parts in zip(*(all_of(bank, row[None]) for row in X), strict=True)
-    ]
+    each = (distribution(bank, own, row[None]) for row in X)
+    alone = [torch.cat(parts) for parts in zip(*each, strict=True)]
     assert_alike(zip(alone, expected, strict=True))
 
 
@@ -335,7 +309,7 @@ def test_shapes_and_bounds(bank):
     quantiles, std, half_widths = all_of(bank, X)
     assert quantiles.shape == (30, 5, 2)
     assert std.shape == half_widths.shape == y.shape
-    residuals = ResidualDistribution.of(bank, K).residuals
+    residuals = measure(bank, None, K).residuals
     assert_array_equal(quantiles[:, 1], residuals.amin(0).expand(30, 2))
     assert_array_equal(quantiles[:, 2], residuals.amax(0).expand(30, 2))
     assert (quantiles[:, LEVELS.argsort()].diff(dim=1) >= 0).all()
@@ -345,22 +319,21 @@ def test_shapes_and_bounds(bank):
 
 @pytest.mark.parametrize("k", [K, None])
 def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
-    everything = ResidualDistribution.of(bank, k)
+    everything = measure(bank, None, k)
     monkeypatch.setattr(residuals, "_MAX_ROWS", 25)
-    bank = replace(bank, derived=Derived())
-    own, X = ResidualDistribution.of(bank, k), make_rows(30, seed=3)[0]
+    own, X = measure(bank, None, k), make_rows(30, seed=3)[0]
     rows = residuals.sample_rows(60, 25)
     assert_allclose(own.residuals, everything.residuals[rows], atol=1e-12)
     # A query takes the nearest of those.
-    known = bank.select(torch.isin(torch.arange(60), rows), bank.weights()[rows])
+    known = bank.keep(torch.isin(torch.arange(60), rows), bank.rows.weights()[rows])
     (near,) = known.attend(known.embed(X), lambda near: near, k)
     share = near.total_weights
     if near.rows is not None:
         share = torch.zeros(30, 25).double().scatter(1, near.rows, share)
-    share, weight = share.numpy(), known.weights().numpy()
+    share, weight = share.numpy(), known.rows.weights().numpy()
     n_near = 1 / (share**2).sum(1, keepdims=True)
     share = (n_near * share + 10 * weight / weight.sum()) / (n_near + 10)
-    quantiles, std, _ = all_of(bank, X, k=k)
+    quantiles, std, _ = distribution(bank, own, X)
     assert_allclose(std, np.sqrt(share @ own.residuals.numpy() ** 2))
     values = own.residuals.numpy()
     for target in range(2):
@@ -374,60 +347,45 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
 @pytest.mark.parametrize("n_most", [25, 10_000])
 def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_most):
     monkeypatch.setattr(residuals, "_MAX_ROWS", n_most)
-    ResidualDistribution.of(bank, k)
+    before = measure(bank, None, k).left_out
     X, y, weight = make_rows(4, seed=5)
     longer = extend(bank, X, y, weight)
-    longer = extend(longer, X + 0.1, y, weight)  # of which nothing was asked between
+    longer = extend(longer, X + 0.1, y, weight)
     asked, attend = [], type(bank).attend
 
-    def count(self, z, *arguments, own=None, **keywords):
-        if self is longer and own is not None:
+    def count(self, z, *arguments, self_index=None, **keywords):
+        if self is longer and self_index is not None:
             asked.append(len(z))
-        return attend(self, z, *arguments, own=own, **keywords)
+        return attend(self, z, *arguments, self_index=self_index, **keywords)
 
     monkeypatch.setattr(type(bank), "attend", count)
-    own = ResidualDistribution.of(longer, k)
-    anew = ResidualDistribution.of(replace(longer, derived=Derived(), left_out=None), k)
-    assert_allclose(own.residuals, anew.residuals, atol=1e-9)
-    assert_allclose(own.scores, anew.scores, rtol=1e-7)
+    own, fresh = measure(longer, None, k, before), measure(longer, None, k)
+    assert_allclose(own.residuals, fresh.residuals, atol=1e-9)
+    assert_allclose(own.scores, fresh.scores, rtol=1e-7)
     n_known = min(68, n_most)
     assert asked[0] <= n_known
     if k == K and not bank.network.head.ranked:
         assert asked[0] < n_known
-    shorter = longer.select(torch.arange(68) < 60, bank.weights())
-    assert shorter.left_out is None
 
 
 @pytest.mark.parametrize("k", [3, K, None])
 def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     """As predictions of these rows, left out, do."""
     rows = torch.arange(0, 60, 2)
-    held_out = HeldOutRows(make_rows()[1][rows], rows, K)
-    z, own, residuals, weight, group = held_out.look_up(bank, k)
-    missing = nothing(z)
-    y_hat = [bank.predict(bank.z_n[rows], missing, n, own=rows) for n in (K, k)]
-    assert_allclose(residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
-    assert_array_equal(own, rows)
-    assert_array_equal(z, bank.z_n[rows])
-    assert_array_equal(weight, bank.weights()[rows])
-    assert_array_equal(group, bank.group[rows])
-
-
-def test_a_bank_is_freed_with_its_last_reference(network):
-    bank = NeighborBank.build(network, *make_rows()[:2], None, SHARES)
-    ResidualDistribution.of(bank, K)
-    gone = weakref.ref(bank)
-    gc.disable()
-    try:
-        del bank
-        assert gone() is None
-    finally:
-        gc.enable()
+    held_out = ValidationRows(make_rows()[1][rows], rows, K)
+    judged = held_out.judge(bank, k)
+    z = bank.rows.z[rows]
+    y_hat = [bank.predict(z, nothing(z), n, self_index=rows) for n in (K, k)]
+    assert_allclose(judged.residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
+    assert_array_equal(judged.self_index, rows)
+    assert_array_equal(judged.z, bank.rows.z[rows])
+    assert_array_equal(judged.weight, bank.rows.weights()[rows])
+    assert_array_equal(judged.group, bank.rows.group[rows])
 
 
 def test_a_score_is_exceeded_as_often_as_it_says(network):
     """Each of exchangeable rows in turn, by the interval that the others make."""
-    bank = NeighborBank.build(network, *make_rows()[:2], None, SHARES)
+    bank = build(network, *make_rows()[:2])
     X, y, _ = make_rows(10, seed=1)
     z = bank.embed(X)
     y_hat = bank.predict(z, nothing(z), K)
@@ -436,11 +394,10 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
         n_inside = torch.zeros(2)
         for i in range(10):
             rest = torch.arange(10) != i
-            held_out = HeldOutQueries(
+            held_out = ValidationSet(
                 z[rest], y[rest], nothing(y[rest]), torch.ones(9).double(), torch.full((9,), -1)
             )
-            own = replace(bank, held_out=held_out, derived=Derived())
-            half_width = all_of(own, X[[i]], confidence)[2]
+            half_width = all_of(bank, X[[i]], held_out, confidence)[2]
             n_inside += ((y[i] - y_hat[i]).abs() <= half_width)[0]
         assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)
 
@@ -448,81 +405,27 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
 def test_targets_that_are_all_alike(network):
     X, y, weight = make_rows()
     network.head.turn_off_trend()
-    bank = NeighborBank.build(network, X, torch.zeros_like(y), weight, SHARES)
-    for answer in (*all_of(bank, X), *all_of(hold_out(bank, scale=0.0), X)[:2]):
+    bank = build(network, X, torch.zeros_like(y), weight)
+    for answer in (*all_of(bank, X), *all_of(bank, X, hold_out(bank, scale=0.0))[:2]):
         assert_array_equal(answer, torch.zeros_like(answer))
-    assert all_of(hold_out(bank), X)[2].isfinite().all()
-
-
-def test_computed_once_for_each_bank(bank):
-    derived, calls = Derived(), []
-
-    def count(own):
-        calls.append(own)
-        return len(calls)
-
-    assert derived.get(count, "a bank") == derived.get(count, "a bank") == 1
-    assert calls == ["a bank"]
-    own = ResidualDistribution.of(bank, K)
-    assert ResidualDistribution.of(bank, K) is own
-    other = ResidualDistribution.of(bank, 3)
-    assert not np.allclose(other.residuals, own.residuals)
-    own = ResidualDistribution.of(bank, K)
-    assert bank.to(torch.device("meta")).derived is bank.derived
-    keep = torch.arange(60) > 0
-    X, y, weight = make_rows(1)
-    others = [extend(bank, X, y, weight), bank.select(keep, bank.weights()[keep])]
-    for other in others:
-        assert ResidualDistribution.of(other, K) is not own
-        assert len(ResidualDistribution.of(other, K).residuals) == len(other)
-    for other in (copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))):
-        assert_array_equal(ResidualDistribution.of(other, K).scores, own.scores)
-
-
-def test_threads_compute_it_once():
-    derived, started, go, calls = Derived(), threading.Event(), threading.Event(), []
-
-    def compute(bank):
-        calls.append(bank)
-        started.set()
-        assert go.wait(20)
-        return object()
-
-    with ThreadPoolExecutor(4) as pool:
-        jobs = [pool.submit(derived.get, compute, None) for _ in range(4)]
-        assert started.wait(20)
-        threading.Event().wait(0.05)  # for the others to come
-        go.set()
-        results = {id(job.result(timeout=20)) for job in jobs}
-    assert len(results) == len(calls) == 1
-
-
-def test_nothing_is_kept_of_what_fails():
-    derived = Derived()
-
-    def fail(bank):
-        raise MemoryError
-
-    for _ in range(2):
-        with pytest.raises(MemoryError):
-            derived.get(fail, None)
-    assert derived.get(len, [1, 2]) == 2
+    assert all_of(bank, X, hold_out(bank))[2].isfinite().all()
 
 
 def test_in_inference_mode(bank):
     X = make_rows(10, seed=3)[0]
-    expected = all_of(copy.deepcopy(bank), X)
+    own, expected = measure(bank, None, K), all_of(bank, X)
     with torch.inference_mode():
-        first = all_of(bank, X)
-    assert_alike(zip(first, expected, strict=True))
-    assert_alike(zip(all_of(bank, X), expected, strict=True))
+        inside = measure(bank, None, K)
+        assert_alike(zip(distribution(bank, own, X), expected, strict=True))
+    assert_alike(zip(distribution(bank, inside, X), expected, strict=True))
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_the_same_on_a_gpu(bank):
-    bank, X = hold_out(bank), make_rows(30, seed=3)[0]
-    expected = all_of(bank, X)
-    there = replace(bank, derived=Derived()).to(torch.device("cuda"))
-    answers = [answer.cpu() for answer in all_of(there, X.cuda())]
+    validation, X = hold_out(bank), make_rows(30, seed=3)[0]
+    expected = all_of(bank, X, validation)
+    answers = [
+        answer.cpu() for answer in all_of(bank.to(torch.device("cuda")), X.cuda(), validation)
+    ]
     assert_alike(zip(answers, expected, strict=True))

@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from skneighbors._model import engines, search
-from skneighbors._model.engines import EngineCache, TorchEngine
-from skneighbors._model.search import find_nearest
+from skneighbors._model.engines import TorchEngine
 from skneighbors._utils.threads import one_openmp_thread
 
 from .test_spaces import distances_of
@@ -20,17 +19,6 @@ def in_order(distances, k):
     """Rows by distance, those as near up to rounding in an order of their own."""
     keys, shuffled = np.round(distances, 9), np.arange(distances.shape[1]) * 2654435761 % 2**32
     return np.stack([np.lexsort([shuffled, own])[:k] for own in keys])
-
-
-class Engines(EngineCache):
-    """One engine, whatever is asked for."""
-
-    def __init__(self, kind):
-        super().__init__()
-        self.kind = kind
-
-    def get(self, bank, algorithm):
-        return self.kind(bank.space.row_points(bank.z_n), bank.space.p, algorithm)
 
 
 class Counted:
@@ -55,7 +43,7 @@ def test_nearest_by_brute_force(make_bank, points, by_member, metric, k, working
     Z, queries = points(), points(40, seed=1)
     expected = distances_of(metric, queries, Z)
     with config_context(working_memory=working_memory):
-        found = find_nearest(make_bank(Z, metric=metric), by_member(queries), k)
+        found = make_bank(Z, metric=metric).index.find(by_member(queries), k)
     assert_array_equal(found.rows, in_order(expected, k))
     assert_allclose(
         found.distances, np.take_along_axis(expected, found.rows.numpy(), axis=1), atol=1e-12
@@ -64,13 +52,13 @@ def test_nearest_by_brute_force(make_bank, points, by_member, metric, k, working
 
 
 @pytest.mark.parametrize("kind", [engines.ScikitLearnEngine, TorchEngine, Counted])
-def test_ties_are_broken_alike_whoever_finds_them(make_bank, by_member, metric, kind):
+def test_ties_are_broken_alike_whoever_finds_them(make_bank, by_member, metric, kind, monkeypatch):
+    monkeypatch.setattr(search, "make_engine", kind)
     rng = np.random.default_rng(0)
     Z = rng.integers(0, 2, size=(300, 6)).astype(float)  # many ties, many equal rows
     queries, Counted.asked = rng.integers(0, 2, size=(30, 6)) + 0.0, []
     bank = make_bank(Z, metric=metric)
-    object.__setattr__(bank, "engines", Engines(kind))
-    found = find_nearest(bank, by_member(queries), 5)
+    found = bank.index.find(by_member(queries), 5)
     assert_array_equal(found.rows, in_order(distances_of(metric, queries, Z), 5))
     if kind is Counted:  # more were looked for where the last one tied
         assert len(Counted.asked) > 1
@@ -86,13 +74,8 @@ def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
     if grouped:
         excluded |= (group == group[own][:, None]) & (own >= 0)[:, None]
     queries = Z[own]
-    excluded_t = torch.from_numpy(excluded)
-    found = find_nearest(
-        make_bank(Z),
-        by_member(queries),
-        k,
-        is_excluded=lambda asked, rows: excluded_t[asked].gather(1, rows),
-    )
+    bank = make_bank(Z, group=group if grouped else None)
+    found = bank.index.find(by_member(queries), k, self_index=torch.from_numpy(own))
     distances = np.where(excluded, np.inf, distances_of("l2", queries, Z))
     for rows, d, own_distances in zip(found.rows, found.distances, distances, strict=True):
         n = min(k, int(np.isfinite(own_distances).sum()))
@@ -103,9 +86,9 @@ def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
 
 def test_a_row_alone_is_a_row_in_a_batch(make_bank, points, by_member, metric):
     bank, queries = make_bank(points(200), metric=metric), by_member(points(50, seed=1))
-    found = find_nearest(bank, queries, 9)
+    found = bank.index.find(queries, 9)
     for i in range(50):
-        alone = find_nearest(bank, queries[i : i + 1], 9)
+        alone = bank.index.find(queries[i : i + 1], 9)
         assert_array_equal(alone.rows[0], found.rows[i])
         assert_array_equal(alone.s[:, 0], found.s[:, i])
 
@@ -118,12 +101,12 @@ def test_threads_change_nothing(make_bank, by_member, thread_count, n_threads):
     expected = in_order(distances_of("l2", queries, Z), 10)
     thread_count(n_threads)
     with one_openmp_thread() if n_threads == 1 else config_context():
-        assert_array_equal(find_nearest(bank, by_member(queries), 10).rows, expected)
+        assert_array_equal(bank.index.find(by_member(queries), 10).rows, expected)
 
 
 def test_rows_that_are_all_alike(make_bank, by_member, metric):
     bank = make_bank(np.ones((500, 6)), metric=metric)
-    found = find_nearest(bank, by_member(np.ones((3, 6))), 4)
+    found = bank.index.find(by_member(np.ones((3, 6))), 4)
     assert_array_equal(found.rows, in_order(np.zeros((3, 500)), 4))
 
 
@@ -134,7 +117,7 @@ def test_what_an_index_finds_is_exact(make_bank, points, by_member, metric, algo
         pytest.skip("refused")
     Z, queries = points(2000), points(40, seed=1)
     expected = distances_of(metric, queries, Z)
-    found = find_nearest(make_bank(Z, metric=metric), by_member(queries), 6, algorithm)
+    found = make_bank(Z, metric=metric).index.find(by_member(queries), 6, algorithm)
     own = np.take_along_axis(expected, found.rows.numpy(), axis=1)
     assert_allclose(found.distances, own, atol=1e-12)
     recall = (found.rows.numpy()[:, :, None] == in_order(expected, 6)[:, None]).any(2).mean()

@@ -1,4 +1,4 @@
-"""Samples that networks have predicted without having trained on them."""
+"""What networks have predicted without having trained on it."""
 
 import math
 import warnings
@@ -8,25 +8,48 @@ import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 
+from .._columns import Rows
 from .._utils.blocks import gather_rows
 from .._utils.sklearn_private import fit_unlogged
 from ..nn._similarity import SIMILARITIES
 
-# Candidates for a sample's own row: products of embeddings lose digits where two coincide.
+# Candidates for a sample's row: products of embeddings lose digits where two coincide.
 _N_CANDIDATES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutRows:
-    """Rows of the bank that single networks had held out before all were trained on.
+class Judged(Rows):
+    """Rows whose residuals say how far off predictions are.
+
+    Attributes
+    ----------
+    z : Tensor of shape (n, m, d)
+        Embeddings.
+    residuals : Tensor of shape (n, k)
+    weight : Tensor of shape (n,)
+    group : int Tensor of shape (n,)
+    self_index : int Tensor of shape (n,)
+        Which row of the bank each is; -1 for none.
+    """
+
+    z: torch.Tensor
+    residuals: torch.Tensor
+    weight: torch.Tensor
+    group: torch.Tensor
+    self_index: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationRows(Rows):
+    """Rows of the bank that single members had for validation before all were trained on.
 
     Attributes
     ----------
     residuals : Tensor of shape (n, k)
-        Mean residuals over the networks that held a row out.
+        Mean residuals over the members that validated a row.
     rows : int Tensor of shape (n,)
     n_neighbors : int or None
-        How many neighbours predicted them.
+        How many neighbors predicted them.
     """
 
     residuals: torch.Tensor
@@ -49,38 +72,33 @@ class HeldOutRows:
         sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
         return cls(sums / counts.unsqueeze(1), unique, n_neighbors)
 
-    def __len__(self):
-        return len(self.rows)
-
-    def extend(self, z, rows):
+    def join(self, z, rows):
         """Those of a bank that samples join."""
         return self
 
-    def select(self, keep):
+    def keep(self, mask):
         """Those that stay when a bank keeps the rows of a mask."""
-        is_kept = keep[self.rows]
-        rows = (keep.cumsum(0) - 1)[self.rows[is_kept]]
-        return replace(self, residuals=self.residuals[is_kept], rows=rows)
+        kept = self.select(mask[self.rows])
+        return replace(kept, rows=(mask.cumsum(0) - 1)[kept.rows])
 
-    def look_up(self, bank, n_neighbors):
-        """Embeddings (n, m, d), rows, residuals (n, k), weights and groups, each (n,)."""
-        rows, residuals = self.rows.to(bank.z_n.device), self.residuals.to(bank.z_n.device)
-        z = bank.z_n[rows]
+    def judge(self, bank, n_neighbors):
+        """Residuals as predictions by so many neighbors would leave them, as :class:`Judged`."""
+        mine = self.to(bank.rows.z.device)
+        bank_rows = bank.rows.select(mine.rows)
+        residuals = mine.residuals
         if n_neighbors != self.n_neighbors:
             # As much as it changes what the final networks predict of these rows, left out.
             before, now = (
-                bank.predict(z, bank.blended[rows], k, own=rows)
+                bank.predict(bank_rows.z, bank_rows.blended, k, self_index=mine.rows)
                 for k in (self.n_neighbors, n_neighbors)
             )
             residuals = residuals + before - now
-        return z, rows, residuals, bank.weights()[rows], bank.group[rows]
+        return Judged(bank_rows.z, residuals, bank_rows.weights(), bank_rows.group, mine.rows)
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutQueries:
-    """Samples that were given for validation, which the neighbours there are predict.
-
-    Each is a group of its own.
+class ValidationSet(Rows):
+    """Samples that were given for validation, which the bank's rows predict; each is a group.
 
     Attributes
     ----------
@@ -89,7 +107,7 @@ class HeldOutQueries:
     y : Tensor of shape (n, k)
         Scaled targets.
     blended : Tensor of shape (n, k)
-        What the second model predicts of them.
+        Predictions of the blended model.
     weight : Tensor of shape (n,)
     rows : int Tensor of shape (n,)
         Their rows of the bank, where they have joined it; else -1.
@@ -101,10 +119,7 @@ class HeldOutQueries:
     weight: torch.Tensor
     rows: torch.Tensor
 
-    def __len__(self):
-        return len(self.rows)
-
-    def extend(self, z, rows):
+    def join(self, z, rows):
         """Find those that join a bank, whose rows (n_new,) of embeddings (n_new, m, d) they are."""
         z, rows, space = z.cpu(), rows.cpu(), SIMILARITIES["l2"]
         search = NearestNeighbors(n_neighbors=min(_N_CANDIDATES, len(z)))
@@ -117,39 +132,37 @@ class HeldOutQueries:
         joined = rows[nearest.gather(1, place.unsqueeze(1)).squeeze(1)]
         return replace(self, rows=torch.where(joins, joined, self.rows))
 
-    def select(self, keep):
-        """Those whose rows stay when a bank keeps the rows of a mask; the others have none."""
-        is_kept = (self.rows >= 0) & keep[self.rows]
-        return replace(self, rows=torch.where(is_kept, (keep.cumsum(0) - 1)[self.rows], -1))
+    def keep(self, mask):
+        """All, but those whose rows go when a bank keeps the rows of a mask have none."""
+        is_kept = (self.rows >= 0) & mask[self.rows]
+        return replace(self, rows=torch.where(is_kept, (mask.cumsum(0) - 1)[self.rows], -1))
 
-    def look_up(self, bank, n_neighbors):
-        """Embeddings (n, m, d), rows, residuals (n, k), weights and groups, each (n,)."""
-        device = bank.z_n.device
-        parts = self.z, self.y, self.blended, self.weight, self.rows
-        z, y, blended, weight, rows = (part.to(device) for part in parts)
-        y_hat = bank.predict(z, blended, n_neighbors, own=rows)
-        return z, rows, y - y_hat, weight, torch.arange(len(y), device=device)
+    def judge(self, bank, n_neighbors):
+        """Residuals of predictions by so many neighbors, as :class:`Judged`."""
+        mine = self.to(bank.rows.z.device)
+        y_hat = bank.predict(mine.z, mine.blended, n_neighbors, self_index=mine.rows)
+        group = torch.arange(len(mine), device=y_hat.device)
+        return Judged(mine.z, mine.y - y_hat, mine.weight, group, mine.rows)
 
 
-def warn_unless_held_out(bank):
+def warn_unless_validated(model):
     """Warn, at the line that calls a public method, where residuals are of rows trained on."""
-    if not bank.has_held_out:
+    if not model.validation:
         warnings.warn(
-            "No rows were held out in fit, as by default of fewer than 30: standard deviations, "
-            "quantiles and intervals are much too narrow. Fit with early_stopping=True, or give "
-            "rows as X_val.",
+            "fit had no validation rows, as by default with fewer than 30 samples: standard "
+            "deviations, quantiles and intervals are much too narrow. Fit with "
+            "early_stopping=True, or give rows as X_val.",
             stacklevel=3,
         )
 
 
-def warn_if_infinite(interval, confidence_level, n_held_out):
-    """Warn, at the line that calls a public method, where too few rows were held out."""
+def warn_if_infinite(interval, confidence_level, n_validation):
+    """Warn, at the line that calls a public method, where validation rows are too few."""
     if np.isinf(interval).any():
         n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
         warnings.warn(
-            f"confidence_level={confidence_level} needs at least {n_needed} rows that were "
-            "held out, or as many groups, if fit was given groups; "
-            f"{n_held_out:.6g} were. These intervals are infinite: lower it, or "
-            "give more rows in X_val.",
+            f"confidence_level={confidence_level} needs at least {n_needed} validation rows, or "
+            f"as many groups, if fit was given groups; there are {n_validation:.6g}. These "
+            "intervals are infinite: lower it, or give more rows in X_val.",
             stacklevel=3,
         )

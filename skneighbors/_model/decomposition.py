@@ -1,4 +1,4 @@
-"""Predictions taken apart: rows, their weights, and how their targets are adjusted."""
+"""Predictions taken apart, by rows and by columns: what an :class:`Explanation` holds."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from .._utils.blocks import gather_rows
 from .explanations import ColumnAdjustments, Explanation
 from .shapley import shapley_values
 
-# Of standardised targets: no cut is taken to be smaller.
+# Of standardized targets: no clipping is taken to be smaller.
 _ROUNDING = 1e-12
 # How often the baseline of a query and a row is evaluated to take an adjustment apart.
 _N_EVALUATIONS = 200
@@ -35,21 +35,21 @@ def explain(model, queries, search, by_column):
     parts = bank.attend(
         z, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
     )
-    rows, weights, shares, adjustments, y, cut = (
+    rows, weights, mixtures, adjustments, y, clipping = (
         torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
     )
-    target, samples, labels = model.target, model.samples[rows], find_labels(queries.X)
+    target, indices, labels = model.target, model.samples[rows], find_labels(queries.X)
     return Explanation(
         prediction=target.on_scale(y),
-        samples=samples,
-        labels=model.numbering.name(samples),
+        indices=indices,
+        labels=model.numbering.name(indices),
         weights=weights,
-        targets=target.on_scale(bank.targets.cpu().numpy()[rows]),
+        targets=target.on_scale(bank.rows.targets.cpu().numpy()[rows]),
         adjustments=target.differences_on_scale(adjustments),
-        cut=target.differences_on_scale(cut),
+        clipping=target.differences_on_scale(clipping),
         is_adjusted=bank.has_baseline,
         query_labels=np.arange(len(y)) if labels is None else labels,
-        by_column=_take_apart(model, bank, queries, rows, shares) if by_column else None,
+        by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
     )
 
 
@@ -59,49 +59,49 @@ def _check_has_columns(model):
     if not model.second.takes_matrix:
         raise ValueError(
             "by_column=True needs blend='auto', 'boosting' or None; with "
-            f"blend={model.second.regressor!r}, which takes X as given, adjustments are known in "
-            "all alone."
+            f"blend={model.second.regressor!r}, which takes X as given, only whole adjustments are "
+            "known."
         )
 
 
 def _compare(bank, near, baselines):
-    """Compare b queries with their rows, the heaviest first.
+    """Compare b queries with their rows, the largest weights first.
 
     Returns
     -------
     rows : int Tensor of shape (b, K)
     weights : Tensor of shape (b, K)
-    shares : Tensor of shape (b, K, m)
-        In which the members weigh each row.
+    mixtures : Tensor of shape (b, K, m)
+        The members' weights in that of each row, which sum to 1.
     adjustments : Tensor of shape (b, K, t)
-    y, cut : Tensor of shape (b, t)
-        Predictions, and what they are more than the mean of the adjusted targets.
+    y, clipping : Tensor of shape (b, t)
+        Predictions, and what clipping adds to the mean of the adjusted targets.
     """
     weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
     total = weights.unsqueeze(2)
     even = bank.member_weight.expand_as(by_member)  # of rows without any weight
-    shares = torch.where(total > 0, by_member / total, even)
-    targets = gather_rows(bank.targets, rows)
-    own = targets.unsqueeze(2) - gather_rows(bank.values, rows)  # the baselines of the rows
-    differences = baselines[near.queries].unsqueeze(1) - own
-    adjustments = torch.einsum("bkm,bkmt->bkt", shares, differences)
+    mixtures = torch.where(total > 0, by_member / total, even)
+    targets = gather_rows(bank.rows.targets, rows)
+    row_baselines = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
+    differences = baselines[near.queries].unsqueeze(1) - row_baselines
+    adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
     means = (total * (targets + adjustments)).sum(1)
-    y = means.clamp(*bank.limits)
-    cut = y - means
-    cut.masked_fill_(cut.abs() <= _ROUNDING, 0)
-    return rows, weights, shares, adjustments, y, cut
+    y = means.clamp(*bank.rows.limits)
+    clipping = y - means
+    clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
+    return rows, weights, mixtures, adjustments, y, clipping
 
 
-def _take_apart(model, bank, queries, rows, shares):
-    """Take adjustments of rows (n, K) apart; `shares` (n, K, m) are the members' in each."""
-    reader, (n, k), device = model.reader, rows.shape, bank.z_n.device
-    shares = torch.from_numpy(shares.reshape(n * k, -1)).to(device)
+def _take_apart(model, bank, queries, rows, mixtures):
+    """Take adjustments of rows (n, K) apart; see :func:`_compare` for `mixtures` (n, K, m)."""
+    reader, (n, k), device = model.reader, rows.shape, bank.rows.z.device
+    mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 
     def baseline(mixed, pair):
-        encoded, blended = model.encode(None, mixed, device)
-        baselines = bank.baselines(bank.embed(encoded), blended)
-        return torch.einsum("bm,bmt->bt", shares[pair], baselines).cpu().numpy()
+        z = bank.embed(model.prepare(mixed).to(device))
+        baselines = bank.baselines(z, model.blend(None, mixed, device))
+        return torch.einsum("bm,bmt->bt", mixtures[pair], baselines).cpu().numpy()
 
     row_matrix = model.matrix[rows.ravel()]
     values = shapley_values(

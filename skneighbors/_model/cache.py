@@ -1,0 +1,30 @@
+"""What is computed once, when first needed."""
+
+from .._utils.locks import ForkSafeLock
+
+
+class Cache:
+    """Results kept for later calls; threads that need one at once share it.
+
+    A copy or a pickle of it is empty.
+    """
+
+    def __init__(self):
+        self._kept, self._lock = {}, ForkSafeLock()
+
+    def get(self, name, key, compute):
+        """Find what ``compute()`` gives for a key; of each name the last key's result is kept."""
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != key:
+            with self._lock:
+                kept = self._kept.get(name)
+                if kept is None or kept[0] != key:
+                    kept = self._kept[name] = key, compute()
+        return kept[1]
+
+    def peek(self, name):
+        """Find what is kept by a name, whatever its key; None if nothing is."""
+        return self._kept.get(name, (None, None))[1]
+
+    def __reduce__(self):
+        return Cache, ()

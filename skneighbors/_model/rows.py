@@ -1,0 +1,83 @@
+"""The training samples of a bank, and bounds of what they can predict."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+
+from .._columns import Rows, none_if_ones
+
+# Of the targets' range: how far beyond it a prediction may lie.
+_MARGIN = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborRows(Rows):
+    """Unique training samples, embedded.
+
+    Attributes
+    ----------
+    z : Tensor of shape (N, m, d)
+        Embeddings by the m members of the ensemble.
+    targets : Tensor of shape (N, k)
+        Scaled targets.
+    values : Tensor of shape (N, m, k)
+        What to average: targets less the members' baselines.
+    blended : Tensor of shape (N, k)
+        Predictions of the blended model, scaled; part of the baselines.
+    blended_out_of_fold : Tensor of shape (N, k)
+        The same by what was not fitted to a row, where there is such.
+    group : int Tensor of shape (N,)
+        Rows of one group are no neighbors of each other where rows are left out. Below N.
+    sample_weight : Tensor of shape (N,) or None
+        Positive weights; None for ones, which is faster.
+    """
+
+    z: torch.Tensor
+    targets: torch.Tensor
+    values: torch.Tensor
+    blended: torch.Tensor
+    blended_out_of_fold: torch.Tensor
+    group: torch.Tensor
+    sample_weight: torch.Tensor | None = None
+
+    def weigh(self, sample_weight):
+        """Rows with other weights, whose groups are counted from 0, without holes."""
+        group = self.group.unique(return_inverse=True)[1]
+        return replace(self, sample_weight=none_if_ones(sample_weight), group=group)
+
+    def weights(self):
+        """Sample weights (N,)."""
+        weight = self.sample_weight
+        return torch.ones_like(self.z[:, 0, 0]) if weight is None else weight
+
+    def weights_by_group(self):
+        """Sum of the weights of each group."""
+        sums = self.targets.new_zeros(int(self.group.max()) + 1)
+        return sums.index_add_(0, self.group, self.weights())
+
+    @cached_property
+    def total_weight(self):
+        """Weight (1, 1) of all rows."""
+        return self.weights().sum().view(1, 1)
+
+    @cached_property
+    def limits(self):
+        """Smallest and largest prediction there may be, (2, k)."""
+        return _widen(*self.targets.aminmax(dim=0))
+
+    def limits_left_out(self):
+        """Smallest and largest prediction, (2, N, k), of each row without it and its group."""
+        group, ends = self.group.unsqueeze(1), []
+        for sign in (1, -1):
+            least = self.targets.new_full((int(group.max()) + 1, self.targets.shape[1]), torch.inf)
+            least.scatter_reduce_(0, group.expand_as(self.targets), sign * self.targets, "amin")
+            (first, second), (place, _) = least.topk(2, dim=0, largest=False)
+            ends.append(sign * torch.where(group == place, second, first))
+        return _widen(*ends)
+
+
+def _widen(low, high):
+    """Limits of predictions by the smallest and the largest target."""
+    margin = _MARGIN * (high - low)
+    return torch.stack([low - margin, high + margin])
