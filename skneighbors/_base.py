@@ -360,7 +360,7 @@ class BaseNeighborRegressor(
         Warns
         -----
         UserWarning
-            If `return_std` is True, and no rows were held out in :meth:`fit`.
+            If `return_std` is True, and :meth:`fit` had no validation rows.
 
         Examples
         --------
@@ -674,7 +674,7 @@ class BaseNeighborRegressor(
         Warns
         -----
         UserWarning
-            If no rows were held out.
+            If there are no validation rows.
 
         Notes
         -----
@@ -729,7 +729,8 @@ class BaseNeighborRegressor(
         Warns
         -----
         UserWarning
-            If no rows were held out, or too few for such a confidence: then the ends are infinite.
+            If there are no validation rows, or too few for such a confidence: then the ends are
+            infinite.
 
         Examples
         --------
@@ -783,7 +784,8 @@ class BaseNeighborRegressor(
         Warns
         -----
         UserWarning
-            If no rows were held out, or too few for such a confidence: then the ends are infinite.
+            If there are no validation rows, or too few for such a confidence: then the ends are
+            infinite.
 
         Notes
         -----

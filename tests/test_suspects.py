@@ -18,7 +18,7 @@ from skneighbors._model import residuals
 from skneighbors.inspection import Suspects
 
 # What it warns of where none are held out has a test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
+pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
 
 K, N = 7, 60
 TRENDS = {"no trend": None, "linear": "linear"}

@@ -30,7 +30,7 @@ from skneighbors._model.numbering import SampleNumbering
 from skneighbors._utils.device import CPU
 
 # What intervals warn of where none are held out has a test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:No rows were held out")
+pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
 
 TRENDS = {
     "no trend": dict(trend=None, blend=None),
@@ -405,8 +405,8 @@ def test_so_many_rows_must_be_held_out(estimator_class):
     model = estimator_class(trend="linear", blend=None, n_estimators=1, **QUICK)
     model.fit(X[:40], y[:40], X_val=X[50:58], y_val=y[50:58])
     message = (
-        r"confidence_level=0\.9 needs at least 9 rows that were held out, or as many groups, if "
-        r"fit was given groups; 8 were\. These intervals are infinite"
+        r"confidence_level=0\.9 needs at least 9 validation rows, or as many groups, if "
+        r"fit was given groups; there are 8\. These intervals are infinite"
     )
     with pytest.warns(UserWarning, match=message):
         assert_array_equal(model.predict_interval(X), np.tile([-np.inf, np.inf], (len(X), 1)))

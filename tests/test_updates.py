@@ -169,7 +169,7 @@ def test_bad_rows_change_nothing(estimator_class, data):
         ((X, y[:50]), "inconsistent numbers of samples"),
         ((X, np.where(y > 2, np.nan, y)), "contains NaN"),
         ((X, np.column_stack([y, y])), "targets, as in fit|1d array"),
-        ((X, y, weight[:30]), "sample_weight.shape == "),
+        ((X, y, weight[:30]), "sample_weight must have one entry"),
         ((X, y, -weight), "Negative values in data passed to `sample_weight`"),
         ((X, y, np.full(60, 1e308)), "sample_weight must sum to between"),
     ]
@@ -191,7 +191,7 @@ def test_bad_indices_change_nothing(estimator_class, data):
         (["a"], "must be ints"),
         ([True], r"mask of shape \(1,\).*\(60,\)"),
         (np.uint64(2**63), "between 0 and 59; got 9223372036854775808"),
-        ([[1]], "in one dimension"),
+        ([[1]], "a single dimension"),
         (np.arange(60), "at least one must stay"),
     ]
     for indices, message in unfit:

@@ -210,9 +210,8 @@ class Model:
         if n_neighbors is None:
             n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
             n_neighbors = min(n_neighbors, largest)
-        return samples, check_int(
-            "n_neighbors", n_neighbors, 1, largest, ", the number of neighbors"
-        )
+        what = ", the number of neighbors"
+        return samples, check_int("n_neighbors", n_neighbors, 1, largest, what)
 
     def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
         found = bank.index.find(z, min(n_samples, len(bank)), search.algorithm)
