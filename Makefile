@@ -27,12 +27,14 @@ INSTALL_TORCH = $(if $(TORCH_INDEX),$(1) install --quiet --timeout 5 --retries 0
 # Two workers of one thread each: pytest-xdist shares the cores, not torch.
 PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/$(PROGRAMS)/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
-TESTED = tests benchmarks/tests skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
-FAST = -m "not slow" tests
+SHOWN = skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
+TESTED = tests benchmarks/tests $(SHOWN)
+EXAMPLES = benchmarks/tests/test_summary.py $(SHOWN)
+FAST = -m "not slow and not long" tests
 # What depends most on which release of other libraries there is.
-BESIDE_OTHERS = -m "not slow" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
+BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
-.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-all test-examples test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $${DATA:+--data="$$DATA"} $${TARGET:+--target="$$TARGET"}
@@ -82,7 +84,16 @@ paper-quick: $(VENV)/installed-paper
 	cd benchmarks && ../$(BIN)/python -m paper --quick ../paper_output
 
 test: $(VENV)/installed-tests
-	$(call PYTEST,$(VENV)) $(TESTED)
+	$(call PYTEST,$(VENV)) -m "not long" $(TESTED)
+
+# Before a release: all tests, and more examples of what holds of every table.
+test-all: $(VENV)/installed-tests
+	SKNEIGHBORS_EXAMPLES=1000 $(call PYTEST,$(VENV)) $(TESTED)
+
+# The examples and the check of README with the sums of other processors, which round otherwise.
+test-examples: $(VENV)/installed-tests
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 $(call PYTEST,$(VENV)) $(EXAMPLES)
+	OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE $(call PYTEST,$(VENV)) $(EXAMPLES)
 
 # While you work: all but the slowest tests, in two minutes.
 test-fast: $(VENV)/installed-tests

@@ -242,9 +242,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0)
-        >>> model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:]).n_iter_
+        >>> model.fit(X[:80], y[:80], X_val=X[80:], y_val=y[80:]).n_iter_
         5
         """
         clock = Clock(self.max_time)
@@ -366,9 +366,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> y_hat, std = model.predict(X[100:], return_std=True)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> y_hat, std = model.predict(X[80:], return_std=True)
         >>> y_hat.shape, std.shape
         ((20,), (20,))
         """
@@ -441,10 +441,10 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.transform(X[100:]).shape  # four networks side by side
-        (20, 256)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.transform(X[80:]).shape  # two networks side by side
+        (20, 128)
         """
         _, Z = self._answer(Model.transform, X)
         return Z.flatten(1).cpu().numpy()
@@ -484,9 +484,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(n_neighbors=10, max_iter=5, random_state=0)
-        >>> explanation = model.fit(X[:100], y[:100]).explain(X[100:])
+        >>> explanation = model.fit(X[:80], y[:80]).explain(X[80:])
         >>> explanation.indices.shape
         (20, 10)
         """
@@ -553,9 +553,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> distances, rows = model.kneighbors(X[100:], n_neighbors=3)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> distances, rows = model.kneighbors(X[80:], n_neighbors=3)
         >>> rows.shape
         (20, 3)
         """
@@ -597,11 +597,11 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(n_neighbors=10, max_iter=5, random_state=0)
-        >>> weights = model.fit(X[:100], y[:100]).neighbor_weights(X[100:])
+        >>> weights = model.fit(X[:80], y[:80]).neighbor_weights(X[80:])
         >>> weights.shape, int(weights.count_nonzero(axis=1).max())
-        ((20, 100), 10)
+        ((20, 80), 10)
         """
         return self._answer(Model.neighbor_weights, X)
 
@@ -632,9 +632,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> n = model.effective_n_neighbors(X[100:])
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> n = model.effective_n_neighbors(X[80:])
         >>> bool((n >= 1).all() and (n <= model.n_neighbors).all())
         True
         """
@@ -685,9 +685,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> low, median, high = model.predict_quantiles(X[100:], [0.1, 0.5, 0.9]).T
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> low, median, high = model.predict_quantiles(X[80:], [0.1, 0.5, 0.9]).T
         >>> bool((low <= median).all() and (median <= high).all())
         True
         """
@@ -736,9 +736,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> low, high = model.predict_interval(X[100:], confidence_level=0.8).T
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> low, high = model.predict_interval(X[80:], confidence_level=0.8).T
         >>> bool((low < high).all())
         True
         """
@@ -798,7 +798,7 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=200, random_state=0)
+        >>> X, y = make_friedman1(n_samples=90, random_state=0)
         >>> y[17] += 15
         >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
         >>> suspects = model.suspects(n_rows=5)
@@ -848,9 +848,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> float(model.novelty(X[[100]] + 10)[0])
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> float(model.novelty(X[[80]] + 10)[0])
         1.0
         """
         return self._answer(Model.novelty, X)
@@ -896,10 +896,10 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.append(X[100:], y[100:]).kneighbors(X[[119]], 1, return_distance=False)
-        array([[119]])
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.append(X[80:], y[80:]).kneighbors(X[[99]], 1, return_distance=False)
+        array([[99]])
         """
         with _changing:
             model, queries, search = self._ask(X)
@@ -949,9 +949,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.forget([0, 1]).neighbor_weights(X[100:])[:, [0, 1]].sum().item()
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.forget([0, 1]).neighbor_weights(X[80:])[:, [0, 1]].sum().item()
         0.0
         """
         check_is_fitted(self)
@@ -991,9 +991,9 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.prepare(X[100:]).shape
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.prepare(X[80:]).shape
         torch.Size([20, 10])
         """
         model, queries, _ = self._ask(X)
@@ -1021,11 +1021,11 @@ class BaseNeighborRegressor(
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> z, y_hat = model.network_(model.prepare(X[100:]))
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> z, y_hat = model.network_(model.prepare(X[80:]))
         >>> z.shape, y_hat.shape
-        (torch.Size([20, 256]), torch.Size([20, 1]))
+        (torch.Size([20, 128]), torch.Size([20, 1]))
         """
         check_is_fitted(self)
         return self._model.network(self._check_search())
@@ -1091,8 +1091,8 @@ class BaseNeighborRegressor(
         >>> from pathlib import Path
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor, load
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(Path(folder) / "model.safetensors")
         ...     load(Path(folder) / "model.safetensors").n_iter_

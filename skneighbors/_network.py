@@ -134,11 +134,11 @@ class FittedNetwork(nn.Module):
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
-    >>> X, y = make_friedman1(n_samples=120, random_state=0)
-    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-    >>> z, y_hat = model.network_(model.prepare(X[100:]))
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> z, y_hat = model.network_(model.prepare(X[80:]))
     >>> z.shape, y_hat.shape
-    (torch.Size([20, 256]), torch.Size([20, 1]))
+    (torch.Size([20, 128]), torch.Size([20, 1]))
     """
 
     def __init__(self, network, rows, member_weight, n_neighbors):

@@ -24,6 +24,14 @@ def estimator_class(request):
     return request.param
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _few_trees():
+    """By default a tenth of the boosted trees, which would take most of the time of small fits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_plan.TABLE[0][1], "boosting_iter", 10)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_interrupt_before(monkeypatch):
     """An interrupt of one test is not the first of two in the next."""

@@ -1,7 +1,9 @@
 """scikit-learn's own checks, over the defaults and over variants."""
 
 import pytest
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
@@ -26,18 +28,39 @@ VARIANTS = {
         {**PAPER, "max_iter": 12},
     ],
 }
+# Those that see what is computed, not how parameters and input are handled.
+COMPUTED = [
+    estimator_checks.check_fit_idempotent,
+    estimator_checks.check_methods_sample_order_invariance,
+    estimator_checks.check_methods_subset_invariance,
+    estimator_checks.check_regressor_multioutput,
+    estimator_checks.check_regressors_int,
+    estimator_checks.check_regressors_train,
+    estimator_checks.check_sample_weight_equivalence_on_dense_data,
+]
 
 
-def estimators():
-    """Both estimators at their defaults, and each variant of one member with few epochs."""
-    for estimator in VARIANTS:
-        yield estimator()
-    for estimator, variants in VARIANTS.items():
-        for variant in variants:
+def variants():
+    """Estimators of one member with few epochs."""
+    for estimator, own in VARIANTS.items():
+        for variant in own:
             yield estimator(**{"max_iter": 12, "n_estimators": 1} | variant)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(list(estimators()))
+@parametrize_with_checks([estimator(max_iter=12) for estimator in VARIANTS])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", variants())
+def test_variants_compute_what_scikit_learn_checks(estimator):
+    for check in COMPUTED:
+        check(type(estimator).__name__, clone(estimator))
+
+
+@pytest.mark.long
+@parametrize_with_checks([*(estimator() for estimator in VARIANTS), *variants()])
+def test_scikit_learn_checks_at_the_defaults_and_of_variants(estimator, check):
     check(estimator)

@@ -1,6 +1,7 @@
 """Tables of every kind: what holds the values, and in which order, changes no prediction.
 
-``SKNEIGHBORS_EXAMPLES=20000 pytest tests/test_every_table.py`` tries more of them.
+``SKNEIGHBORS_EXAMPLES=20000 pytest tests/test_every_table.py`` tries more of them; `make test-all`
+tries some.
 """
 
 import datetime
@@ -25,7 +26,7 @@ from skneighbors._target import Target
 dask = pytest.importorskip("dask.dataframe")
 MANY = settings(
     report_multiple_bugs=False,
-    max_examples=int(os.environ.get("SKNEIGHBORS_EXAMPLES", "500")),
+    max_examples=int(os.environ.get("SKNEIGHBORS_EXAMPLES", "80")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 pytestmark = [

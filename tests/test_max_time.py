@@ -50,7 +50,7 @@ def test_enough_time_changes_nothing(estimator_class, auto, sharpens, learns):
     assert timed.best_iter_ == model.best_iter_ > 0
     assert_array_equal(timed.predict(X), model.predict(X))
     assert timed.plan_.max_iter == 4
-    assert timed.plan_.recipe.boosting_iter == 100
+    assert timed.plan_.recipe.boosting_iter == model.plan_.recipe.boosting_iter
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"time": np.arange(len(X))}], ids=["random", "time"])

@@ -80,9 +80,9 @@ class ColumnAdjustments:
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> by_column = model.explain(X[100:101], by_column=True).by_column
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> by_column = model.explain(X[80:81], by_column=True).by_column
         >>> by_column.largest(0, 0).shape
         (5,)
         """
@@ -135,13 +135,13 @@ class Explanation:
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
-    >>> X, y = make_friedman1(n_samples=300, random_state=0)
-    >>> model = NONARegressor(n_neighbors=20, max_iter=30, random_state=0).fit(X[:250], y[:250])
-    >>> why = model.explain(X[250:252])
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = NONARegressor(n_neighbors=20, max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> why = model.explain(X[80:82])
     >>> why.indices.shape
     (2, 20)
     >>> means = (why.weights * why.adjusted_targets).sum(axis=1)
-    >>> bool(abs(means + why.clipping - model.predict(X[250:252])).max() < 1e-9)
+    >>> bool(abs(means + why.clipping - model.predict(X[80:82])).max() < 1e-9)
     True
     """
 
@@ -168,9 +168,9 @@ class Explanation:
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.explain(X[100:]).adjusted_targets.shape
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.explain(X[80:]).adjusted_targets.shape
         (20, 80)
         """
         return self.targets + self.adjustments
@@ -196,9 +196,9 @@ class Explanation:
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.explain(X[100:103], by_column=True).importances().shape
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> model.explain(X[80:83], by_column=True).importances().shape
         (10,)
         """
         if self.by_column is None:
@@ -226,9 +226,9 @@ class Explanation:
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> list(model.explain(X[100:]).to_frame())
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> list(model.explain(X[80:]).to_frame())
         ['query', 'row', 'weight', 'target', 'adjustment', 'adjusted']
         """
         import pandas as pd

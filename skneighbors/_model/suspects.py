@@ -60,7 +60,7 @@ class Suspects:
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
-    >>> X, y = make_friedman1(n_samples=200, random_state=0)
+    >>> X, y = make_friedman1(n_samples=90, random_state=0)
     >>> y[17] += 15
     >>> suspects = NONARegressor(max_iter=30, random_state=0).fit(X, y).suspects(n_rows=5)
     >>> suspects.scores.shape
@@ -101,7 +101,7 @@ class Suspects:
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=200, random_state=0)
+        >>> X, y = make_friedman1(n_samples=90, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X, y)
         >>> list(model.suspects().to_frame())
         ['row', 'score', 'target', 'expected', 'low', 'high', 'neighbors']

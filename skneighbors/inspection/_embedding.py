@@ -63,9 +63,9 @@ class EmbeddingDisplay:
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
     >>> from skneighbors.inspection import EmbeddingDisplay
-    >>> X, y = make_friedman1(n_samples=120, random_state=0)
-    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-    >>> display = EmbeddingDisplay.from_estimator(model, X[100:], y[100:], method="pca")
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> display = EmbeddingDisplay.from_estimator(model, X[80:], y[80:], method="pca")
     >>> display.coordinates.shape
     (20, 2)
     """
@@ -130,9 +130,9 @@ class EmbeddingDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import EmbeddingDisplay
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> display = EmbeddingDisplay.from_estimator(model, X[100:], y[100:], method="pca")
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> display = EmbeddingDisplay.from_estimator(model, X[80:], y[80:], method="pca")
         >>> display.method
         'pca'
         """

@@ -74,9 +74,9 @@ class IntervalDisplay:
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
     >>> from skneighbors.inspection import IntervalDisplay
-    >>> X, y = make_friedman1(n_samples=200, random_state=0)
-    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:150], y[:150])
-    >>> display = IntervalDisplay.from_estimator(model, X[150:], y[150:], 0.8)
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> display = IntervalDisplay.from_estimator(model, X[80:], y[80:], 0.8)
     >>> 0 <= display.coverage_ <= 1
     True
     """
@@ -149,9 +149,9 @@ class IntervalDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import IntervalDisplay
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> display = IntervalDisplay.from_estimator(model, X[100:], y[100:], 0.8, n_bins=2)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> display = IntervalDisplay.from_estimator(model, X[80:], y[80:], 0.8, n_bins=2)
         >>> display.bin_coverage_.shape
         (2,)
         """

@@ -62,9 +62,9 @@ class NeighborsDisplay:
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
     >>> from skneighbors.inspection import NeighborsDisplay
-    >>> X, y = make_friedman1(n_samples=120, random_state=0)
-    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-    >>> display = NeighborsDisplay.from_estimator(model, X[[100]], n_neighbors=5)
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> display = NeighborsDisplay.from_estimator(model, X[[80]], n_neighbors=5)
     >>> len(display.bars_)  # five rows, and all others
     6
     """
@@ -128,9 +128,9 @@ class NeighborsDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import NeighborsDisplay
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> display = NeighborsDisplay.from_estimator(model, X[[100]], n_neighbors=5)
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> display = NeighborsDisplay.from_estimator(model, X[[80]], n_neighbors=5)
         >>> display.axes_.shape
         (2,)
         """
@@ -187,9 +187,9 @@ class NeighborsDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import NeighborsDisplay
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> explanation = model.explain(X[[100]])
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> explanation = model.explain(X[[80]])
         >>> display = NeighborsDisplay(explanation=explanation, n_neighbors=3).plot()
         >>> len(display.bars_)
         4

@@ -69,9 +69,9 @@ class SoftStepDisplay:
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import SoftStepKNNRegressor
     >>> from skneighbors.inspection import SoftStepDisplay
-    >>> X, y = make_friedman1(n_samples=120, random_state=0)
-    >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-    >>> display = SoftStepDisplay.from_estimator(model, X[100:])
+    >>> X, y = make_friedman1(n_samples=100, random_state=0)
+    >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+    >>> display = SoftStepDisplay.from_estimator(model, X[80:])
     >>> len(display.lines_)  # one for each query
     20
     """
@@ -135,9 +135,9 @@ class SoftStepDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import SoftStepKNNRegressor
         >>> from skneighbors.inspection import SoftStepDisplay
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> SoftStepDisplay.from_estimator(model, X[100:], subsample=5).masks.shape
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = SoftStepKNNRegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> SoftStepDisplay.from_estimator(model, X[80:], subsample=5).masks.shape
         (5, 401)
         """
         check_plottable(cls, estimator)

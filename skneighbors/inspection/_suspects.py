@@ -54,7 +54,7 @@ class SuspectsDisplay:
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
     >>> from skneighbors.inspection import SuspectsDisplay
-    >>> X, y = make_friedman1(n_samples=200, random_state=0)
+    >>> X, y = make_friedman1(n_samples=90, random_state=0)
     >>> model = NONARegressor(max_iter=5, random_state=0).fit(X, y)
     >>> display = SuspectsDisplay.from_estimator(model, n_rows=5)
     >>> len(display.ax_.get_yticks())
@@ -120,7 +120,7 @@ class SuspectsDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import SuspectsDisplay
-        >>> X, y = make_friedman1(n_samples=200, random_state=0)
+        >>> X, y = make_friedman1(n_samples=90, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X, y)
         >>> display = SuspectsDisplay.from_estimator(model, n_rows=5)
         >>> len(display.suspects)
@@ -167,7 +167,7 @@ class SuspectsDisplay:
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
         >>> from skneighbors.inspection import SuspectsDisplay
-        >>> X, y = make_friedman1(n_samples=200, random_state=0)
+        >>> X, y = make_friedman1(n_samples=90, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X, y)
         >>> display = SuspectsDisplay(suspects=model.suspects(n_rows=5)).plot()
         >>> display.ax_.get_xlabel()
