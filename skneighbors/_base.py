@@ -13,8 +13,6 @@ import torch
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    MultiOutputMixin,
-    RegressorMixin,
     TransformerMixin,
     clone,
 )
@@ -30,13 +28,10 @@ from ._model import (
     Queries,
     Search,
     check_algorithm,
-    warn_if_infinite,
-    warn_unless_validated,
 )
 from ._plan import TABLE, Recipe, check_params
-from ._target import Target
+from ._task import Task
 from ._utils.callbacks import FitCallbacks
-from ._utils.checks import check_quantiles
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.locks import ForkSafeLock
@@ -61,28 +56,23 @@ if TYPE_CHECKING:
     from sklearn.utils.metadata_routing import MetadataRouter
     from typing_extensions import Self
 
-    from ._model import Explanation, Suspects
+    from ._model import Explanation
     from ._network import FittedNetwork
 
 _OF_FIT = 5  # stacklevel in `Fit.warn`, past two decorators, of the line that calls fit
-_AT_ONCE, _PREDICTED = "the number of rows at once", "the number of rows predicted at once"
+_AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # Held while rows join or leave, so that threads that change one estimator lose none.
 _changing = ForkSafeLock()
 
 
-class BaseNeighborRegressor(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    MultiOutputMixin,
-    RegressorMixin,
-    BaseEstimator,
+class BaseNeighborEstimator(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Regressor that predicts from labelled neighbours in a learnt embedding.
+    """Estimator that predicts from training samples in a learned embedding.
 
     Subclasses have the parameters named in `_parameter_constraints`, and say in `_tables` what
     their ``"auto"`` becomes. `_head_class` is how they weigh neighbours, `_head_params` what it
-    is told of the parameters, `_target_class` what they predict, and `_model` what :meth:`fit`
+    is told of the parameters, `_task_class` what they predict, and `_model` what :meth:`fit`
     leaves.
     """
 
@@ -115,7 +105,7 @@ class BaseNeighborRegressor(
         "random_state": ["random_state"],
         "verbose": [counts_from(0, 1), "boolean"],
     }
-    _target_class = Target
+    _task_class: type[Task]
     _head_params = ("similarity", "softstep", "softstep_parameters")
 
     def _make_head(self, plan, n_targets, trend):
@@ -259,7 +249,7 @@ class BaseNeighborRegressor(
         ):
             params = self._check_parameters()
             samples = TrainingSamples.check(
-                self, X, y, sample_weight, groups, time, validation, self._target_class
+                self, X, y, sample_weight, groups, time, validation, self._task_class
             )
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
@@ -267,7 +257,7 @@ class BaseNeighborRegressor(
             fit = fit_model(
                 params,
                 self._tables(),
-                self._target_class,
+                self._task_class,
                 self._make_head,
                 samples,
                 metadata_for_blend(self, samples, groups, time),
@@ -282,10 +272,14 @@ class BaseNeighborRegressor(
 
     def _check_parameters(self):
         """Check what needs no data; the parameters, sequences as tuples."""
-        check_blend(self.blend, has_table=self.feature_extractor is None)
+        can_boost = self.feature_extractor is None and self._task_class.boosting is not None
+        check_blend(self.blend, can_boost)
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
-        return check_params(self._read_parameters())
+        params = self._read_parameters()
+        if self.blend == "auto" and not can_boost:
+            params["blend"] = None
+        return check_params(params)
 
     def _read_parameters(self):
         """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
@@ -314,110 +308,6 @@ class BaseNeighborRegressor(
         check_algorithm(self.algorithm, self.similarity)
         n_neighbors = None if self.n_neighbors is None else int(self.n_neighbors)
         return Search(n_neighbors, self.algorithm, resolve_device(self.device, missing_ok=True))
-
-    @overload
-    def predict(  # numpydoc ignore=GL08
-        self, X: ArrayLike, return_std: Literal[False] = ...
-    ) -> np.ndarray: ...
-
-    @overload
-    def predict(  # numpydoc ignore=GL08
-        self, X: ArrayLike, return_std: Literal[True]
-    ) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def predict(
-        self, X: ArrayLike, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Predict the targets of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features. A row of the training set has itself as a neighbour here.
-        return_std : bool, default=False
-            Whether to return standard deviations, too.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, float64, of the shape of the `y` given to :meth:`fit`.
-        std : ndarray of the shape of `y`
-            Root mean squares of the neighbours' residuals, as :meth:`predict_quantiles`
-            weighs them. Only present if `return_std` is True.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If X is not usable, or `n_neighbors`, `algorithm` or `device` has been set to
-            what :meth:`fit` would not take.
-        ImportError
-            If `algorithm` needs FAISS and it is missing.
-        MemoryError
-            If memory runs out; the message says what to lower.
-
-        Warns
-        -----
-        UserWarning
-            If `return_std` is True, and :meth:`fit` had no validation rows.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=100, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> y_hat, std = model.predict(X[80:], return_std=True)
-        >>> y_hat.shape, std.shape
-        ((20,), (20,))
-        """
-        model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
-            if not return_std:
-                return model.predict(queries, search)
-            y, std = model.predict_std(queries, search)
-        warn_unless_validated(model)
-        return y, std
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination R2 of the predictions of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        score : float
-            At most 1; of several targets the mean.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If X, y or the weights are not usable.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=120, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:100], y[:100])
-        >>> model.score(X[100:], y[100:]) <= 1
-        True
-        """
-        check_is_fitted(self)
-        y = self._model.target.check(y)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(y))
-        return super().score(X, y, sample_weight)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the learnt space.
@@ -640,182 +530,6 @@ class BaseNeighborRegressor(
         """
         return self._answer(Model.effective_n_neighbors, X)
 
-    def predict_quantiles(
-        self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.5, 0.95)
-    ) -> np.ndarray:
-        """Predict quantiles of the targets of X.
-
-        A prediction's distribution is that of its neighbours' residuals around it, weighted as
-        they are in the prediction: each neighbour is predicted without itself. Rows that
-        :meth:`fit` held out set its scale, but unlike :meth:`predict_interval` it is not
-        calibrated to hold its share of them. Where none were held out, as by default of fewer
-        than 30 distinct rows, it is much too narrow. See :ref:`How sure <how_sure>`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        quantiles : float or array-like of float, default=(0.05, 0.5, 0.95)
-            Probabilities, from 0 to 1.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
-            Quantiles, in the order asked for, which never cross. There is no last axis if
-            there is a single one.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If X or `quantiles` is not usable.
-
-        Warns
-        -----
-        UserWarning
-            If there are no validation rows.
-
-        Notes
-        -----
-        The first call after :meth:`fit`, :meth:`append` or :meth:`forget` predicts all
-        neighbours, or 10,000 drawn at random, each left out itself; what comes of that is kept.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=100, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> low, median, high = model.predict_quantiles(X[80:], [0.1, 0.5, 0.9]).T
-        >>> bool((low <= median).all() and (median <= high).all())
-        True
-        """
-        levels = check_quantiles(quantiles)
-        model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
-            y = model.predict_quantiles(queries, search, levels)
-        warn_unless_validated(model)
-        return y[..., 0] if len(levels) == 1 else y
-
-    def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
-        """Predict intervals that hold the targets of X with some confidence.
-
-        Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
-        rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
-        groups. Where it held none out, as by default of fewer than 30 distinct rows, they are
-        much too narrow; where it held out too few for the confidence, ends are infinite. See
-        :ref:`How sure <how_sure>` for when there is a guarantee.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        confidence_level : float, default=0.9
-            Share of the targets that intervals shall hold, between 0 and 1.
-
-        Returns
-        -------
-        interval : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends; the prediction is the middle.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If X is not usable.
-
-        Warns
-        -----
-        UserWarning
-            If there are no validation rows, or too few for such a confidence: then the ends are
-            infinite.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=100, random_state=0)
-        >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> low, high = model.predict_interval(X[80:], confidence_level=0.8).T
-        >>> bool((low < high).all())
-        True
-        """
-        caller, allowed = f"{type(self).__name__}.predict_interval", [reals(0, 1, "neither")]
-        check_argument(caller, "confidence_level", confidence_level, allowed)
-        model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(_PREDICTED):
-            interval = model.predict_interval(queries, search, float(confidence_level))
-        warn_unless_validated(model)
-        warn_if_infinite(interval, confidence_level, model.n_validation(search))
-        return interval
-
-    def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
-        """Find the labelled rows whose targets look wrong.
-
-        Each row is predicted by its neighbors without itself: with all its weight, and with
-        its group, if :meth:`fit` was given `groups`. Those rows come first whose targets differ
-        most from that, relative to how far their neighbors are off themselves.
-
-        Parameters
-        ----------
-        n_rows : int, default=20
-            Number of rows to return; all if there are fewer.
-        confidence_level : float, default=0.9
-            Of the intervals; see :meth:`predict_interval`.
-
-        Returns
-        -------
-        suspects : Suspects
-            The rows, the most suspect first. Print it, or see its
-            :meth:`~skneighbors.inspection.Suspects.to_frame`.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If `n_rows` or `confidence_level` is not usable, or no rows, or rows of no other
-            group, are left to compare with.
-        MemoryError
-            If memory runs out; the message says what to lower.
-
-        Warns
-        -----
-        UserWarning
-            If there are no validation rows, or too few for such a confidence: then the ends are
-            infinite.
-
-        Notes
-        -----
-        Rows that are forgotten are not judged and judge none; those appended do both. A row of
-        :meth:`fit` is no neighbour of its own, and boosted trees predict it by a bag that it is
-        not in; the networks, and a `blend` of the user's, have seen it and may have learnt a
-        part of its error.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=90, random_state=0)
-        >>> y[17] += 15
-        >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
-        >>> suspects = model.suspects(n_rows=5)
-        >>> int(suspects.indices[0])
-        17
-        """
-        check_is_fitted(self)
-        caller = f"{type(self).__name__}.suspects"
-        check_argument(caller, "n_rows", n_rows, [counts_from(1)])
-        check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
-        model, search = self._model, self._check_search()
-        with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
-            suspects = model.suspects(search, int(n_rows), float(confidence_level))
-        warn_unless_validated(model)
-        warn_if_infinite(suspects.interval, confidence_level, model.n_validation(search))
-        return suspects
-
     def novelty(self, X: ArrayLike) -> np.ndarray:
         """How unlike anything labelled each row of X is.
 
@@ -903,7 +617,7 @@ class BaseNeighborRegressor(
         """
         with _changing:
             model, queries, search = self._ask(X)
-            y = model.target.check_more(y, len(queries.matrix))
+            y = model.task.check_more(y, len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
             with at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)

@@ -74,7 +74,7 @@ class Fit(NamedTuple):
 def fit_model(
     params,
     tables,
-    target_class,
+    task_class,
     make_head,
     samples,
     metadata,
@@ -90,7 +90,7 @@ def fit_model(
         Of the estimator, checked.
     tables : sequence of tables
         What ``"auto"`` becomes.
-    target_class : subclass of Target
+    task_class : subclass of Task
     make_head : callable
         Makes a head from a plan, the number of targets and a trend.
     samples : TrainingSamples
@@ -106,31 +106,31 @@ def fit_model(
     """
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
-    make, split = _plan(params, tables, samples, random_state)
+    make, split = _plan(params, tables, samples, task_class, random_state)
     plan = wanted = make(params)
-    encoder, target, data = _scale(samples, target_class)
+    encoder, task, data = _scale(samples, task_class)
     second = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
         blend, n_iter = plan.params["blend"], plan.recipe.boosting_iter
         if isinstance(blend, str) and clock.is_limited:
             seconds = _SECOND_SHARE * clock.left()
-            n_iter = count_affordable(n_iter, samples, target, seconds, n_threads)
+            n_iter = count_affordable(n_iter, samples, task, seconds, n_threads)
             recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
             plan = make(plan.params | {"recipe": recipe})
         with nullcontext() if isinstance(blend, str) else clock.stopped():
             second = fit_blended(
-                blend, samples, metadata, target, split, n_iter, random_state, n_threads
+                blend, samples, metadata, task, split, n_iter, random_state, n_threads
             )
     data = LabelledRows.from_numpy(*data, device)
     extractor = params["feature_extractor"]
-    answer = partial(_finish, samples, data, split, encoder, target, second)
+    answer = partial(_finish, samples, data, split, encoder, task, second)
     with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
         network, plan, history = fit_networks(
             lambda plan: _make_initial_network(data, encoder, plan, make_head, extractor),
             data.float(),
             split.to(device),
             plan,
-            target,
+            task,
             random_state,
             lambda plan, others: make(plan.params | others),
             clock,
@@ -145,11 +145,11 @@ def fit_model(
     return fit._replace(cut=_describe_cut(plan, wanted, history, params["max_time"]))
 
 
-def _finish(samples, data, split, encoder, target, second, network, plan, history):
+def _finish(samples, data, split, encoder, task, second, network, plan, history):
     """Weigh trained networks and the second model, and make of them what answers."""
     if plan.blended:
         second = second.weigh(history.best_before_refit.held_out)
-    bank, validation = _make_bank(network, history, data, plan, second), None
+    bank, validation = _make_bank(network, history, data, task, plan, second), None
     if plan.n_validation:
         validation = _validate(bank, data, history, split, second.validation, plan)
     model = Model(
@@ -161,14 +161,13 @@ def _finish(samples, data, split, encoder, target, second, network, plan, histor
         matrix=samples.matrix[samples.rows if samples.reader is not None else []],
         reader=samples.reader,
         encoder=encoder,
-        target=target,
         second=second.model,
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
 
 
-def _plan(params, tables, samples, random_state):
+def _plan(params, tables, samples, task_class, random_state):
     """Say how to make a plan of parameters, and which rows each member holds out."""
     n_rows, validation = len(samples.rows), samples.validation
     in_time = samples.time is not None
@@ -195,7 +194,8 @@ def _plan(params, tables, samples, random_state):
             samples.row_groups, plan.n_validation, n_members, random_state
         )
     else:
-        return make, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state)
+        strata = task_class.strata(samples.y[samples.rows])
+        return make, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state, strata)
     return partial(make, drawn=tuple(rows.shape[1] for rows in split)), split
 
 
@@ -218,7 +218,7 @@ def _describe_cut(plan, wanted, history, max_time):
     return f"max_time={max_time} left time for {', '.join(cut)}." if cut else None
 
 
-def _scale(samples, target_class):
+def _scale(samples, task_class):
     """Make an encoder, a target, and of the rows what they make: X, y, weight, group.
 
     Those given for validation come last.
@@ -227,16 +227,16 @@ def _scale(samples, target_class):
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
     if samples.reader is not None:
         encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
-    target = target_class.fit(y, weight, samples.y_ndim)
+    task = task_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
-        if np.abs(target.transform(validation.y)).max() > _MAX_SCALED:
+        if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:
             raise ValueError("y_val holds values too far from those of y for single precision.")
         X, y = np.concatenate([X, validation.matrix]), np.concatenate([y, validation.y])
         weight = np.concatenate([weight, validation.weight])
         if groups is not None:
             groups = np.concatenate([groups, np.full(len(validation.y), -1)])
     X = X if encoder is None else encoder.transform(X)
-    return encoder, target, (X, target.transform(y), weight, groups)
+    return encoder, task, (X, task.transform(y), weight, groups)
 
 
 def _make_initial_network(data, encoder, plan, make_head, feature_extractor):
@@ -296,12 +296,12 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _make_bank(network, history, data, plan, second):
+def _make_bank(network, history, data, task, plan, second):
     """Neighbors for the networks, which weigh by their kinds' validation errors."""
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
     rows = data.select(slice(plan.n_samples))
     parts = (part.to(rows.X.device) for part in (weights, second.in_sample, second.out_of_fold))
-    bank = NeighborBank.build(network, rows, *parts, second.model.weight)
+    bank = NeighborBank.build(network, rows, task, *parts, second.model.weight)
     some = bank.rows.select(slice(_N_CHECKED_ROWS))
     if not bank.predict(some.z, some.blended, plan.n_neighbors).isfinite().all():
         raise FloatingPointError(

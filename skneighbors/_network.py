@@ -122,6 +122,8 @@ class FittedNetwork(nn.Module):
         N unique training samples.
     member_weight : Tensor of shape (m,)
         Weights of the networks.
+    limits : Tensor of shape (2, k)
+        Smallest and largest prediction there may be.
     n_neighbors : int or None
         How many rows, the nearest in the embedding space, a prediction rests on.
 
@@ -141,7 +143,7 @@ class FittedNetwork(nn.Module):
     (torch.Size([20, 128]), torch.Size([20, 1]))
     """
 
-    def __init__(self, network, rows, member_weight, n_neighbors):
+    def __init__(self, network, rows, member_weight, limits, n_neighbors):
         super().__init__()
         self.network, targets = network, rows.targets
         self.n_neighbors = len(rows) if n_neighbors is None else min(n_neighbors, len(rows))
@@ -155,7 +157,7 @@ class FittedNetwork(nn.Module):
         self.register_buffer("total", rows.total_weight)
         self.register_buffer("sample_weight", rows.sample_weight)
         self.register_buffer("member_weight", member_weight)
-        self.register_buffer("limits", rows.limits)
+        self.register_buffer("limits", limits)
 
     @property
     def head(self):

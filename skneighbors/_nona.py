@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from ._base import BaseNeighborRegressor
 from ._plan import Recipe
+from ._regressor import BaseNeighborRegressor
 from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike
 from .nn import NONA

@@ -78,7 +78,7 @@ def leave_one_out():
         alone = replace(alone, rows=replace(bank.rows, values=values))
         nothing = torch.zeros(len(z), bank.rows.targets.shape[1])
         y_hat = alone.predict(z, nothing, model.n_neighbors, self_index=position)
-        return fitted.target.inverse_transform(y_hat.numpy()).ravel()
+        return fitted.task.inverse_transform(y_hat.numpy()).ravel()
 
     return predict
 

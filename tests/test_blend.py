@@ -23,7 +23,7 @@ from sklearn.svm import SVR
 from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting
 from skneighbors._blend.weight import weight_of_blended
-from skneighbors._target import Target
+from skneighbors._task import Regression
 from skneighbors._training.validation import HeldOut
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
@@ -47,11 +47,11 @@ def networks_alone(model, X):
     y_hat = replace(bank, rows=replace(bank.rows, values=values)).predict(
         z, blended, search.n_neighbors
     )
-    return fitted.target.inverse_transform(y_hat.numpy())
+    return fitted.task.inverse_transform(y_hat.numpy())
 
 
 def held_out_of(y, y_hat, weight):
-    return HeldOut(y, y_hat, Target.losses(y_hat, y), weight)
+    return HeldOut(y, y_hat, Regression.losses(y_hat, y), weight)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

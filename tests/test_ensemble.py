@@ -16,7 +16,7 @@ from skneighbors._blend import NoBlendedModel
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
-from skneighbors._target import Target
+from skneighbors._task import Regression
 from skneighbors._training.batches import Batch
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
@@ -38,7 +38,7 @@ def member_predictions(model, X):
         z_n = bank.rows.z.transpose(0, 1)
         y_n = bank.rows.targets.expand(len(z), -1, -1)
         y_hat = bank.network.head(z, z_n, y_n, sample_weight=bank.rows.sample_weight)
-    return np.stack([model._model.target.inverse_transform(y.numpy()).ravel() for y in y_hat])
+    return np.stack([model._model.task.inverse_transform(y.numpy()).ravel() for y in y_hat])
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
         model.predict(X_test), (shares @ members).clip(y.min() - margin, y.max() + margin)
     )
     # What the members average: targets, or what a trend leaves of them.
-    y_n = torch.from_numpy(model._model.target.transform(y[model._model.samples].reshape(-1, 1)))
+    y_n = torch.from_numpy(model._model.task.transform(y[model._model.samples].reshape(-1, 1)))
     own = bank.rows.values.unbind(1)
     assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
     z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
@@ -190,7 +190,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
     estimator = NONARegressor()
     plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
-    target = Target(np.zeros(1), np.ones(1), 2)
+    target = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = LabelledRows(X, y, sample_weight)
     trainer = Trainer(network, data, split, plan, target, torch.Generator())

@@ -148,7 +148,7 @@ def baselines_of(model, X):
     head, share, target, z = (
         bank.network.head,
         model.blend_weight_,
-        fitted.target,
+        fitted.task,
         z.transpose(0, 1),
     )
     with torch.no_grad():

@@ -30,7 +30,7 @@ def make_table():
 def standardised(model, X):
     """What the estimator predicts, on the scale of its networks."""
     y = np.asarray(model.predict(X)).reshape(len(X), -1)
-    target = model._model.target
+    target = model._model.task
     return (y - target.mean) / target.scale
 
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import r2_score
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._target import Target
+from skneighbors._task import Regression
 from skneighbors.nn import similarity
 from skneighbors.nn._scaling import coincidence
 from skneighbors.nn._similarity import SIMILARITIES, Euclidean, Similarity
@@ -25,7 +25,7 @@ N, K = 240, 9
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), n_estimators=2, max_iter=25, random_state=0)
 
 
-class LogCounts(Target):
+class LogCounts(Regression):
     """Counts, averaged as logarithms."""
 
     @classmethod
@@ -43,11 +43,11 @@ class LogCounts(Target):
 
 
 class Counts(NONARegressor):
-    _target_class = LogCounts
+    _task_class = LogCounts
 
 
 class SoftCounts(SoftStepKNNRegressor):
-    _target_class = LogCounts
+    _task_class = LogCounts
 
 
 BLENDS = {
@@ -336,7 +336,7 @@ def test_the_network_as_a_module_by_another_similarity(by_metric):
     X, _ = make_rows(seed=1, n=40)
     z, y_hat = by_metric.network_(by_metric.prepare(X))
     assert_allclose(z.detach(), by_metric.transform(X))
-    target = by_metric._model.target
+    target = by_metric._model.task
     assert_allclose(target.inverse_transform(y_hat.detach().numpy()), by_metric.predict(X))
 
 

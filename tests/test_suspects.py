@@ -200,7 +200,7 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
     model = NONARegressor(**QUICK).fit(X, y, groups=groups)
     bank = model._model.bank
     targets, group = bank.rows.targets.numpy(), bank.rows.group.numpy()
-    for own, low, high in zip(group, *bank.rows.limits_left_out().numpy(), strict=True):
+    for own, low, high in zip(group, *bank.limits_left_out().numpy(), strict=True):
         others = targets[group != own]
         margin = np.ptp(others, axis=0) / 10
         assert_allclose(low, others.min(axis=0) - margin)
@@ -217,7 +217,7 @@ def test_what_the_second_model_says_of_a_row_is_left_out(friedman):
     model._model = replace(model._model, bank=replace(bank, rows=rows))
     now = model.suspects(len(y))
     order, other = before.indices.argsort(), now.indices.argsort()
-    change = (now.expected[other] - before.expected[order]) / model._model.target.scale
+    change = (now.expected[other] - before.expected[order]) / model._model.task.scale
     assert_allclose(np.median(change), 0.01 * share)
 
 

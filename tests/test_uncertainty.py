@@ -133,7 +133,7 @@ class Oracle:
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
         rows, z = torch.arange(n_rows), self.bank.rows.z
         y_hat = self.bank.predict(z, self.bank.rows.blended_out_of_fold, K, self_index=rows).numpy()
-        target = self.fitted.target
+        target = self.fitted.task
         self.residuals = self.y - (y_hat * target.scale + target.mean)
         if held_out is None and self.fitted.validation is None:
             size, weight, own = self.residuals, self.weight, rows
@@ -531,17 +531,19 @@ def rebuilt(model, X, y, weight, held_out):
     matrix = fitted.reader.read(Table.of(X[samples]))
     rows = LabelledRows.from_numpy(
         fitted.encoder.transform(matrix),
-        fitted.target.transform(y.reshape(len(y), -1)[samples]),
+        fitted.task.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),
         None,
         CPU,
     )
-    old, blended = fitted.bank, fitted.second.predict(X[samples], matrix, fitted.target)
+    old, blended = fitted.bank, fitted.second.predict(X[samples], matrix, fitted.task)
     left_out = blended.copy()
     for row, own in zip(fitted.samples, old.rows.blended_out_of_fold.numpy(), strict=True):
         left_out[samples == row] = own
     parts = map(torch.from_numpy, (blended, left_out))
-    bank = NeighborBank.build(old.network, rows, old.member_weight, *parts, old.blend_weight)
+    bank = NeighborBank.build(
+        old.network, rows, old.task, old.member_weight, *parts, old.blend_weight
+    )
     twin = copy.copy(model)
     twin._model = replace(
         fitted,

@@ -38,13 +38,13 @@ def expected(model, X, y, weight, queries):
     )
     weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
     fitted = model._model
-    y = fitted.target.transform(y[first])
+    y = fitted.task.transform(y[first])
     rows = LabelledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, CPU)
-    bank = NeighborBank.build(fitted.bank.network, rows, fitted.bank.member_weight)
+    bank = NeighborBank.build(fitted.bank.network, rows, fitted.task, fitted.bank.member_weight)
     z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
     nothing = torch.zeros(len(z), model.n_outputs_)  # without a second model
     y_hat = bank.predict(z, nothing, model.n_neighbors).numpy()
-    return fitted.target.inverse_transform(y_hat)
+    return fitted.task.inverse_transform(y_hat)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

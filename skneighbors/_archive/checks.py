@@ -36,8 +36,8 @@ _ARRAYS = {
     "encoder.n_levels": ("int64", "p", 0),
     "encoder.center": ("float64", "a"),
     "encoder.scale": ("float64", "a", "inf"),
-    "target.mean": ("float64", "k"),
-    "target.scale": ("float64", "k", 0),
+    "bank.task.mean": ("float64", "k"),
+    "bank.task.scale": ("float64", "k", 0),
 }
 _BAG = {
     "encoder.n_categories": ("int64", "p", 0),
@@ -82,8 +82,8 @@ def check_model(model, plan):
     labels = model.numbering.labels
     if labels is not None and len(labels) != sizes["S"]:
         raise ValueError("numbering.labels has another length")
-    if model.target.ndim not in (1, 2) or (model.target.ndim == 1 and sizes["k"] != 1):
-        raise ValueError("target.ndim does not fit")
+    if model.task.ndim not in (1, 2) or (model.task.ndim == 1 and sizes["k"] != 1):
+        raise ValueError("bank.task.ndim does not fit")
     _check_reader(model.reader, model.encoder)
     _check_blended(model, sizes)
 

@@ -19,7 +19,7 @@ from .._model import (
     ValidationSet,
 )
 from .._plan import Plan, Recipe
-from .._target import Target
+from .._task import Regression
 
 # All that is made from what a file says.
 KINDS = {
@@ -39,7 +39,7 @@ KINDS = {
         Recipe,
         SampleNumbering,
         TableReader,
-        Target,
+        Regression,
         ValidationRows,
         ValidationSet,
     )

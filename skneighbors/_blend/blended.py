@@ -32,7 +32,7 @@ class BlendedRegressor:
     weight: float = 0.0
     takes_matrix = False
 
-    def predict(self, X, matrix, target):
+    def predict(self, X, matrix, task):
         """Predict, standardized.
 
         Parameters
@@ -41,7 +41,7 @@ class BlendedRegressor:
             As given.
         matrix : ndarray of shape (n_samples, n_features)
             X as a :class:`TableReader` reads it.
-        target : Target
+        task : Task
 
         Returns
         -------
@@ -50,7 +50,7 @@ class BlendedRegressor:
         # A copy: the user's may write in place.
         X = take_samples(*indexable(X), np.arange(len(matrix)))
         with one_openmp_thread() if len(matrix) <= _FEW_ROWS else nullcontext():
-            return target.transform(predict(self.regressor, X, len(matrix), len(target.mean)))
+            return task.transform(predict(self.regressor, X, len(matrix), task.n_values))
 
 
 class BlendedBoosting(BlendedRegressor):
@@ -58,7 +58,7 @@ class BlendedBoosting(BlendedRegressor):
 
     takes_matrix = True
 
-    def predict(self, X, matrix, target):
+    def predict(self, X, matrix, task):
         """Predict, standardized; see :class:`BlendedRegressor`."""
         return self.regressor.predict(matrix)
 
@@ -71,9 +71,9 @@ class NoBlendedModel:
     weight = 0.0
     takes_matrix = True
 
-    def predict(self, X, matrix, target):
+    def predict(self, X, matrix, task):
         """Predict, standardized; see :class:`BlendedRegressor`."""
-        return np.zeros((len(matrix), len(target.mean)))
+        return np.zeros((len(matrix), task.n_values))
 
 
 class BlendFit(NamedTuple):

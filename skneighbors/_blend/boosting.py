@@ -152,3 +152,7 @@ class BaggedBoosting:
 
         batches = cut(len(X), _N_AT_ONCE) if len(X) else [slice(0)]
         return np.concatenate(map_batches(predict_some, batches))
+
+
+# By the loss that a task names.
+BOOSTING = {"squared_error": BaggedBoosting}

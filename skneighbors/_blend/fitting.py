@@ -7,7 +7,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from .._utils.random import MAX_SEED
 from .._utils.sklearn_private import take_samples
 from .blended import BlendedBoosting, BlendedRegressor, BlendFit, as_columns, predict
-from .boosting import BaggedBoosting
+from .boosting import BOOSTING
 from .given import name_origin, tags_of
 
 
@@ -50,16 +50,18 @@ class OnePerTarget(MultiOutputRegressor):
         return np.hstack([as_columns(part, len(part), 1) for part in parts])
 
 
-def count_affordable(n_iter, samples, target, seconds, n_threads):
+def count_affordable(n_iter, samples, task, seconds, n_threads):
     """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
-    y, weight = target.transform(samples.y[samples.rows]), samples.weight
+    y, weight = task.transform(samples.y[samples.rows]), samples.weight
     if samples.time is not None:  # they are fitted twice
         seconds /= 2
     X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
-    return BaggedBoosting.count_affordable(X, y, weight, n_categories, n_iter, seconds, n_threads)
+    return BOOSTING[task.boosting].count_affordable(
+        X, y, weight, n_categories, n_iter, seconds, n_threads
+    )
 
 
-def fit_blended(blend, samples, metadata, target, split, n_iter, random_state, n_threads):
+def fit_blended(blend, samples, metadata, task, split, n_iter, random_state, n_threads):
     """Fit a blended model to all samples, and predict rows by what was not fitted to them.
 
     Parameters
@@ -68,7 +70,7 @@ def fit_blended(blend, samples, metadata, target, split, n_iter, random_state, n
     samples : TrainingSamples
     metadata : Metadata
         What an estimator is handed, beside X and y.
-    target : Target
+    task : Task
     split : EnsembleSplit
     n_iter : int
         Iterations of boosted trees.
@@ -86,9 +88,9 @@ def fit_blended(blend, samples, metadata, target, split, n_iter, random_state, n
         raises itself is raised with a note.
     """
     if isinstance(blend, str):
-        return _fit_boosting(samples, target, split, n_iter, random_state, n_threads)
+        return _fit_boosting(samples, task, split, n_iter, random_state, n_threads)
     try:
-        return _fit_given(_seed(blend, random_state), samples, metadata, target, split)
+        return _fit_given(_seed(blend, random_state), samples, metadata, task, split)
     except Exception as error:
         named = name_origin(error, blend, samples, metadata)
         if named is error:
@@ -96,13 +98,13 @@ def fit_blended(blend, samples, metadata, target, split, n_iter, random_state, n
         raise named from error
 
 
-def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
+def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
     """Bags of boosted trees; see :func:`fit_blended`."""
     X, validation = samples.matrix[samples.rows], samples.validation
-    y, groups = target.transform(samples.y[samples.rows]), samples.row_groups
+    y, groups = task.transform(samples.y[samples.rows]), samples.row_groups
 
     def fit(rows):
-        return BaggedBoosting.fit(
+        return BOOSTING[task.boosting].fit(
             X[rows],
             y[rows],
             samples.weight[rows],
@@ -116,7 +118,7 @@ def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
     fitted, out_of_fold = fit(slice(None))
     model = BlendedBoosting(fitted)
     if validation is not None:
-        predicted = model.predict(validation.X, validation.matrix, target)[None]
+        predicted = model.predict(validation.X, validation.matrix, task)[None]
     elif samples.time is not None:  # bags have seen rows as late
         predicted, train = [], None
         for earlier, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
@@ -126,19 +128,19 @@ def _fit_boosting(samples, target, split, n_iter, random_state, n_threads):
         predicted = np.stack(predicted)
     else:
         predicted = out_of_fold[split.validation.numpy()]
-    return BlendFit.of(model, model.predict(None, X, target), out_of_fold, predicted)
+    return BlendFit.of(model, model.predict(None, X, task), out_of_fold, predicted)
 
 
-def _fit_given(regressor, samples, metadata, target, split):
+def _fit_given(regressor, samples, metadata, task, split):
     """Fit a regressor of the user's, and clones; see :func:`fit_blended`."""
     rows, validation = samples.rows, samples.validation
     fitter = Fitter(regressor, samples.X, samples.y, metadata, samples.row_of)
     model = BlendedRegressor(fitter.fit(np.arange(len(rows))))
-    in_sample = model.predict(take_samples(samples.X, rows), samples.matrix[rows], target)
+    in_sample = model.predict(take_samples(samples.X, rows), samples.matrix[rows], task)
     if validation is None:
-        predicted = target.transform(fitter.predict_validation(split))
+        predicted = task.transform(fitter.predict_validation(split))
     else:
-        predicted = model.predict(validation.X, validation.matrix, target)[None]
+        predicted = model.predict(validation.X, validation.matrix, task)[None]
     return BlendFit.of(model, in_sample, in_sample, predicted)
 
 

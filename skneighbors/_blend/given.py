@@ -46,7 +46,7 @@ def tags_of(estimator):
         return None
 
 
-def check_blend(blend, has_table):
+def check_blend(blend, can_boost):
     """Check what needs no data.
 
     Raises
@@ -56,10 +56,10 @@ def check_blend(blend, has_table):
     """
     if isinstance(blend, type):
         raise TypeError(f"blend must be a regressor, not a class; got {blend!r}.")
-    if isinstance(blend, str) and blend == "boosting" and not has_table:
+    if isinstance(blend, str) and blend == "boosting" and not can_boost:
         raise ValueError(
-            "blend='boosting' needs a table; with a feature_extractor, use None or another "
-            "regressor."
+            "blend='boosting' needs a table and targets that it takes; with a feature_extractor, "
+            "use None or another regressor."
         )
     if is_given(blend) and not _is_regressor(blend):
         raise ValueError(f"blend must be a regressor; got {show(blend)}.")

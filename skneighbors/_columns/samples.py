@@ -60,10 +60,10 @@ class TrainingSamples:
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, time, validation, target):
+    def check(cls, estimator, X, y, sample_weight, groups, time, validation, task):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
 
-        `target` is a subclass of Target.
+        `task` is a subclass of Task.
 
         Raises
         ------
@@ -71,9 +71,7 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        reader, matrix, y, sample_weight = check_training_data(
-            estimator, X, y, sample_weight, target
-        )
+        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight, task)
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
             groups = check_groups(groups, len(y), X, reader)
@@ -85,7 +83,7 @@ class TrainingSamples:
                     "time cannot be given with X_val: each says which rows validate. Give one."
                 )
             time = check_time(time, X, reader, sample_weight)
-        validation = check_validation_data(estimator, reader, matrix, y, target, *validation)
+        validation = check_validation_data(estimator, reader, matrix, y, task, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
             raise ValueError(

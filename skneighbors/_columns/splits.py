@@ -15,11 +15,16 @@ class EnsembleSplit(NamedTuple):
     validation: torch.Tensor | None
 
     @classmethod
-    def draw(cls, n_samples, n_validation, n_members, random_state):
-        """Hold other samples out of each member's training, at random; none if 0."""
+    def draw(cls, n_samples, n_validation, n_members, random_state, strata=None):
+        """Hold other samples out of each member's training, at random; none if 0.
+
+        Of each of `strata`, an int ndarray (n_samples,), in proportion, but none that stands alone.
+        """
         if not n_validation:
             return cls(torch.arange(n_samples, device=CPU).repeat(n_members, 1), None)
         orders = [random_state.permutation(n_samples) for _ in range(n_members)]
+        if strata is not None:
+            orders = [_spread(order, strata) for order in orders]
         parts = (
             np.stack([np.sort(order[part]) for order in orders])
             for part in (slice(n_validation, None), slice(n_validation))
@@ -133,6 +138,15 @@ class EnsembleSplit(NamedTuple):
             EnsembleSplit(*(rows if rows is None else rows[i : i + 1] for rows in self))
             for i in range(len(self.train))
         ]
+
+
+def _spread(order, strata):
+    """Take samples in an order in which each stratum is spread evenly; those of one are last."""
+    _, stratum, sizes = np.unique(strata[order], return_inverse=True, return_counts=True)
+    by_stratum = np.argsort(stratum, kind="stable")
+    place = np.empty(len(order))
+    place[by_stratum] = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
+    return order[np.argsort(np.where(sizes[stratum] > 1, place, 2), kind="stable")]
 
 
 def number_groups(groups):

@@ -6,7 +6,7 @@
 
     model          the whole, frozen: predictions and all else; samples join and leave
     bank           networks and rows; attention among the nearest, or among all
-    rows           unique training samples as tensors, and the limits of what they predict
+    rows           unique training samples as tensors
     search         the nearest rows in order, from differences; ties by row numbers alone
     engines        what finds candidates: scikit-learn, torch on a GPU, FAISS on demand
     cache          what is computed once, when first needed: engines, residuals, nearness

@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 
 from .._network import NeighborNetwork, embed_in_batches
+from .._task import Task
 from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows, keep_freed_memory
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
@@ -78,6 +79,7 @@ class NeighborBank:
     network : NeighborNetwork
         In float64: then a row predicted alone equals the same row predicted in a batch.
     rows : NeighborRows
+    task : Task
     member_weight : Tensor of shape (m,)
         The members' weights in a prediction, which sum to 1.
     blend_weight : float
@@ -88,6 +90,7 @@ class NeighborBank:
 
     network: NeighborNetwork
     rows: NeighborRows
+    task: Task
     member_weight: torch.Tensor
     blend_weight: float
     cache: Cache = field(default_factory=Cache, init=False)
@@ -95,7 +98,14 @@ class NeighborBank:
     @classmethod
     @torch.no_grad()
     def build(
-        cls, network, rows, member_weight, blended=None, blended_out_of_fold=None, blend_weight=0.0
+        cls,
+        network,
+        rows,
+        task,
+        member_weight,
+        blended=None,
+        blended_out_of_fold=None,
+        blend_weight=0.0,
     ):
         """Embed rows as the neighbors of a copy of a network.
 
@@ -104,6 +114,7 @@ class NeighborBank:
         network : NeighborNetwork
         rows : LabelledRows
             N training samples, in float64. Without `group` each is a group.
+        task : Task
         member_weight : Tensor of shape (m,)
         blended : Tensor of shape (N, k), default=None
             Predictions of the blended model, if there is one.
@@ -112,7 +123,7 @@ class NeighborBank:
         blend_weight : float, default=0.0
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
-        bank = cls(network, None, member_weight, blend_weight)
+        bank = cls(network, None, task, member_weight, blend_weight)
         blended = torch.zeros_like(rows.y) if blended is None else blended
         new = bank._make_rows(bank.embed(rows.X), rows.y, blended)
         if blended_out_of_fold is not None:
@@ -134,6 +145,15 @@ class NeighborBank:
     def index(self):
         """Index of the rows by which the nearest are found."""
         return NeighborIndex(SIMILARITIES[self.network.head.similarity], self.rows, self.cache)
+
+    @cached_property
+    def limits(self):
+        """Smallest and largest predicted values there may be, (2, k)."""
+        return self.task.limits(*self.rows.targets.aminmax(dim=0))
+
+    def limits_left_out(self):
+        """Smallest and largest predicted values, (2, N, k), without each row and its group."""
+        return self.task.limits(*self.rows.extremes_left_out())
 
     @property
     def has_baseline(self):
@@ -176,7 +196,7 @@ class NeighborBank:
     def baselines(self, z, blended):
         """Baselines (n, m, k) of embeddings (n, m, d); `blended` (n, k) is the blended model's."""
         trends = self.network.trends(z, blended.shape[1])
-        return (1 - self.blend_weight) * trends + self.blend_weight * blended.unsqueeze(1)
+        return self.task.combine(trends, blended, self.blend_weight)
 
     @torch.no_grad()
     def predict(self, z, blended, n_neighbors=None, algorithm="auto", self_index=None):
@@ -192,7 +212,7 @@ class NeighborBank:
         self_index : int Tensor of shape (n,) or None
         """
         means = self.average(z, n_neighbors, algorithm, self_index)
-        return self.complete(z, means, blended).clamp(*self.rows.limits)
+        return self.complete(z, means, blended).clamp(*self.limits)
 
     def average(self, z, n_neighbors, algorithm, self_index):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""

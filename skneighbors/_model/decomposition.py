@@ -38,15 +38,15 @@ def explain(model, queries, search, by_column):
     rows, weights, mixtures, adjustments, y, clipping = (
         torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
     )
-    target, indices, labels = model.target, model.samples[rows], find_labels(queries.X)
+    task, indices, labels = model.task, model.samples[rows], find_labels(queries.X)
     return Explanation(
-        prediction=target.on_scale(y),
+        prediction=task.on_scale(y),
         indices=indices,
         labels=model.numbering.name(indices),
         weights=weights,
-        targets=target.on_scale(bank.rows.targets.cpu().numpy()[rows]),
-        adjustments=target.differences_on_scale(adjustments),
-        clipping=target.differences_on_scale(clipping),
+        targets=task.on_scale(bank.rows.targets.cpu().numpy()[rows]),
+        adjustments=task.differences_on_scale(adjustments),
+        clipping=task.differences_on_scale(clipping),
         is_adjusted=bank.has_baseline,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
@@ -87,7 +87,7 @@ def _compare(bank, near, baselines):
     differences = baselines[near.queries].unsqueeze(1) - row_baselines
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
     means = (total * (targets + adjustments)).sum(1)
-    y = means.clamp(*bank.rows.limits)
+    y = means.clamp(*bank.limits)
     clipping = y - means
     clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
     return rows, weights, mixtures, adjustments, y, clipping
@@ -113,5 +113,5 @@ def _take_apart(model, bank, queries, rows, mixtures):
         [reader.columns[i] for i in order],
         reader.decode(queries.matrix, Table.of(queries.X))[:, order],
         reader.decode(row_matrix).reshape(n, k, -1)[:, :, order],
-        model.target.differences_on_scale(values[:, :, order]),
+        model.task.differences_on_scale(values[:, :, order]),
     )

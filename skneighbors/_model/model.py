@@ -53,7 +53,6 @@ class Model:
     reader : TableReader or None
         None, and no encoder, if a feature extractor takes X as it is.
     encoder : FeatureEncoder or None
-    target : Target
     second : BlendedRegressor or NoBlendedModel
         The second model, which is blended in.
     x_shape : tuple
@@ -70,11 +69,15 @@ class Model:
     matrix: np.ndarray
     reader: TableReader | None
     encoder: FeatureEncoder | None
-    target: object
     second: object
     x_shape: tuple
     left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
     cache: Cache = field(default_factory=Cache, init=False)
+
+    @property
+    def task(self):
+        """What is predicted."""
+        return self.bank.task
 
     @property
     def samples(self):
@@ -92,7 +95,7 @@ class Model:
 
     def blend(self, X, matrix, device):
         """Predictions (n, k) of the blended model, standardized."""
-        return torch.from_numpy(self.second.predict(X, matrix, self.target)).to(device)
+        return torch.from_numpy(self.second.predict(X, matrix, self.task)).to(device)
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there, (n, m, d)."""
@@ -106,31 +109,33 @@ class Model:
     def network(self, search):
         """Networks and rows as a new torch module."""
         bank = self.bank
-        network = FittedNetwork(bank.network, bank.rows, bank.member_weight, search.n_neighbors)
+        network = FittedNetwork(
+            bank.network, bank.rows, bank.member_weight, bank.limits, search.n_neighbors
+        )
         return copy.deepcopy(network).requires_grad_(True)
 
     def predict(self, queries, search):
         """Predict, like y."""
-        return self.target.inverse_transform(self._predict(queries, search)[0])
+        return self.task.inverse_transform(self._predict(queries, search)[0])
 
     def predict_std(self, queries, search):
         """Predictions, and root mean squares of the residuals around them."""
         y, std = self._predict(queries, search, lambda residuals, z: residuals.std(z))
-        back = self.target.inverse_transform
+        back = self.task.inverse_transform
         # The way back may be bent.
         return back(y), (back(y + std) - back(y - std)) / 2
 
     def predict_quantiles(self, queries, search, levels):
         """Quantiles at levels (l,), the last axis."""
         y, offsets = self._predict(queries, search, lambda known, z: known.quantiles(z, levels))
-        return np.moveaxis(self.target.inverse_transform(y[:, None] + offsets), 1, -1)
+        return np.moveaxis(self.task.inverse_transform(y[:, None] + offsets), 1, -1)
 
     def predict_interval(self, queries, search, confidence_level):
         """Lower and upper ends, the last axis."""
         y, width = self._predict(
             queries, search, lambda known, z: known.half_widths(z, confidence_level)
         )
-        ends = [self.target.inverse_transform(end) for end in (y - width, y + width)]
+        ends = [self.task.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
 
     def residuals(self, bank, n_neighbors):
@@ -224,7 +229,7 @@ class Model:
         check_total_weight(self.numbering.weights_left, weight)
         bank, z, blended = self.embed(queries, search)
         before, validation = bank.rows.weights(), self.validation
-        y = torch.from_numpy(self.target.transform(y))
+        y = torch.from_numpy(self.task.transform(y))
         new, row_of = self._merge(queries.matrix, z.cpu(), y, weight)
         numbering = self.numbering.append(weight, row_of, find_labels(queries.X))
         row_weights = torch.from_numpy(numbering.row_weights()).to(search.device)

@@ -275,7 +275,7 @@ def measure(bank, validation, n_neighbors, before=None):
     """
     left_out = _leave_out(bank, n_neighbors, before)
     rows = left_out.rows.to(bank.rows.z.device)
-    limits = bank.rows.limits
+    limits = bank.limits
     residuals = bank.rows.targets[rows] - left_out.y_hat.to(rows.device).clamp(*limits)
     known = bank
     if len(rows) < len(bank):

@@ -1,4 +1,4 @@
-"""The training samples of a bank, and bounds of what they can predict."""
+"""The training samples of a bank."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -6,9 +6,6 @@ from functools import cached_property
 import torch
 
 from .._columns import Rows, none_if_ones
-
-# Of the targets' range: how far beyond it a prediction may lie.
-_MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +58,12 @@ class NeighborRows(Rows):
         """Weight (1, 1) of all rows."""
         return self.weights().sum().view(1, 1)
 
-    @cached_property
-    def limits(self):
-        """Smallest and largest prediction there may be, (2, k)."""
-        return _widen(*self.targets.aminmax(dim=0))
-
-    def limits_left_out(self):
-        """Smallest and largest prediction, (2, N, k), of each row without it and its group."""
+    def extremes_left_out(self):
+        """Smallest and largest targets, each (N, k), without each row and its group."""
         group, ends = self.group.unsqueeze(1), []
         for sign in (1, -1):
             least = self.targets.new_full((int(group.max()) + 1, self.targets.shape[1]), torch.inf)
             least.scatter_reduce_(0, group.expand_as(self.targets), sign * self.targets, "amin")
             (first, second), (place, _) = least.topk(2, dim=0, largest=False)
             ends.append(sign * torch.where(group == place, second, first))
-        return _widen(*ends)
-
-
-def _widen(low, high):
-    """Limits of predictions by the smallest and the largest target."""
-    margin = _MARGIN * (high - low)
-    return torch.stack([low - margin, high + margin])
+        return ends

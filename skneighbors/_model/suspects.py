@@ -170,7 +170,7 @@ def find_suspects(model, search, n_rows, confidence_level):
     scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
     worst = np.lexsort([model.samples, -scores])[:n_rows]
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
-    y_hat, back = y_hat.cpu().numpy()[worst], model.target.inverse_transform
+    y_hat, back = y_hat.cpu().numpy()[worst], model.task.inverse_transform
     indices, name = model.samples[worst], model.numbering.name
     neighbors = [model.samples[rows] for rows in _largest_weights(bank, search, worst)]
     return Suspects(
@@ -194,7 +194,7 @@ def _predict_left_out(bank, search, known):
         every = torch.arange(len(bank), device=rows.z.device)
         means = bank.average(rows.z, search.n_neighbors, search.algorithm, every)
         y_hat = bank.complete(rows.z, means, rows.blended_out_of_fold)
-    return y_hat.clamp(*rows.limits_left_out())
+    return y_hat.clamp(*bank.limits_left_out())
 
 
 def _largest_weights(bank, search, rows):

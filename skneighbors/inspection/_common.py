@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._base import BaseNeighborRegressor
+from .._base import BaseNeighborEstimator
 from .._utils.checks import check_int
 
 BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
@@ -24,7 +24,7 @@ def _import_pyplot(display):
 def check_plottable(display, estimator):
     """Check, before any work, that matplotlib is there and the estimator fitted and ours."""
     _import_pyplot(display)
-    if not isinstance(estimator, BaseNeighborRegressor):
+    if not isinstance(estimator, BaseNeighborEstimator):
         raise TypeError(
             f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor; got "
             f"{type(estimator).__name__}.{_say_where_ours_is(estimator)}"
@@ -39,7 +39,7 @@ def _say_where_ours_is(estimator):
         inner, path = inner.best_estimator_, f"{path}.best_estimator_"
     if isinstance(inner, Pipeline) and len(inner) > 1:
         inner, path, steps = inner[-1], f"{path}[-1]", f"{path}[:-1]"
-    if inner is estimator or not isinstance(inner, BaseNeighborRegressor):
+    if inner is estimator or not isinstance(inner, BaseNeighborEstimator):
         return ""
     return f" Give {path}" + (f", and {steps}.transform(X) for X." if steps else ".")
 

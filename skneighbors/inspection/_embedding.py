@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
 
-    from .._base import BaseNeighborRegressor
+    from .._base import BaseNeighborEstimator
     from .._utils.typing import ArrayLike
 
 # Distances of the learnt space by `similarity`, in UMAP's words; a dot product is no distance.
@@ -77,7 +77,7 @@ class EmbeddingDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: BaseNeighborRegressor,
+        estimator: BaseNeighborEstimator,
         X: ArrayLike,
         y: ArrayLike,
         *,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
 
-    from .._base import BaseNeighborRegressor
+    from .._regressor import BaseNeighborRegressor
     from .._utils.typing import ArrayLike
 
 # Of samples whose intervals hold as promised: how many have a coverage in the band drawn.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
 
-    from .._base import BaseNeighborRegressor
+    from .._base import BaseNeighborEstimator
     from .._model import Explanation
     from .._utils.typing import ArrayLike
 
@@ -76,7 +76,7 @@ class NeighborsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: BaseNeighborRegressor,
+        estimator: BaseNeighborEstimator,
         X: ArrayLike,
         n_neighbors: int = 10,
         *,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
 
-    from .._base import BaseNeighborRegressor
+    from .._base import BaseNeighborEstimator
     from .._utils.typing import ArrayLike
 
 _N_POINTS = 401
@@ -83,7 +83,7 @@ class SoftStepDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: BaseNeighborRegressor,
+        estimator: BaseNeighborEstimator,
         X: ArrayLike,
         *,
         member: int = 0,

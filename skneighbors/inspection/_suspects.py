@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
 
-    from .._base import BaseNeighborRegressor
     from .._model import Suspects
+    from .._regressor import BaseNeighborRegressor
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,8 +9,10 @@ import torch
 from skneighbors._columns import LabelledRows
 from skneighbors._model import NeighborBank
 from skneighbors._network import NeighborNetwork
+from skneighbors._task import Regression
 from skneighbors.nn import NONA, SoftStepKNN
 
+TASK = Regression(np.zeros(1), np.ones(1), 1)
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
 HEADS = [
     *[(NONA, {"softstep": softstep}) for softstep in (None, "s1", "s2")],
@@ -70,7 +72,7 @@ def make_bank():
         group = None if group is None else torch.as_tensor(group)
         shares = torch.tensor([0.7, 0.3]).double()
         rows = LabelledRows(Z[:, :dim], y, weight, group)
-        bank = NeighborBank.build(network, rows, shares, blended, blend_weight=share)
+        bank = NeighborBank.build(network, rows, TASK, shares, blended, blend_weight=share)
         z = Z.unflatten(1, (2, dim)).contiguous()
         values = y.unsqueeze(1) - bank.baselines(z, blended)
         return replace(bank, rows=replace(bank.rows, z=z, values=values))

@@ -13,6 +13,7 @@ from sklearn import config_context
 from skneighbors._columns import LabelledRows
 from skneighbors._model import NeighborBank, search
 from skneighbors._network import NeighborNetwork
+from skneighbors._task import Regression
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 from skneighbors.nn._stack import take_member
 
@@ -20,6 +21,7 @@ from .test_search import in_order
 from .test_spaces import distances_of
 
 SHARES = torch.tensor([0.7, 0.3]).double()
+TASK = Regression(np.zeros(1), np.ones(1), 1)
 
 
 def weights_by_formula(bank, queries, Z, metric, k, excluded=None):
@@ -168,7 +170,7 @@ def bank_and_queries(request):
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(2)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
     rows = LabelledRows(features(), labels(), torch.rand(300).double(), torch.arange(300) // 3)
-    bank = NeighborBank.build(network, rows, SHARES, 0.1 * labels(), blend_weight=0.25)
+    bank = NeighborBank.build(network, rows, TASK, SHARES, 0.1 * labels(), blend_weight=0.25)
     return bank, features(50, seed=1)
 
 
@@ -183,7 +185,7 @@ def labels():
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
     rows = LabelledRows(torch.randn(9, 3).double(), torch.randn(9, 1).double())
-    NeighborBank.build(network, rows, torch.ones(1).double())
+    NeighborBank.build(network, rows, TASK, torch.ones(1).double())
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
@@ -205,7 +207,7 @@ def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries
     rows = LabelledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
     rows = rows.concat(LabelledRows(more, y, weight, 100 + torch.arange(40)))
     weights, blended = rows.weight, torch.cat([bank.rows.blended, y])
-    expected = NeighborBank.build(bank.network, rows, SHARES, blended, blend_weight=0.25)
+    expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
     longer = bank.extend(bank.embed(more), y, y, weights)
     assert_same(longer, expected)
     assert_allclose(longer.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
@@ -220,7 +222,7 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
     keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
     rows = LabelledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
     blended = bank.rows.blended[keep]
-    expected = NeighborBank.build(bank.network, rows, SHARES, blended, blend_weight=0.25)
+    expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
     shorter, z = bank.keep(keep, weight), bank.embed(X)
     assert_same(shorter, expected)
     assert_allclose(shorter.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
@@ -230,7 +232,7 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
 def test_weights_of_one_are_none():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
     rows = LabelledRows(features(), labels())
-    bank = NeighborBank.build(network, rows, torch.ones(1).double())
+    bank = NeighborBank.build(network, rows, TASK, torch.ones(1).double())
     more = features(2, seed=2), labels()[:2]
     more, weight = (bank.embed(more[0]), more[1], nothing(more[0])), torch.ones(302).double()
     assert bank.extend(*more, weight).rows.sample_weight is None

@@ -16,10 +16,12 @@ from skneighbors._columns import LabelledRows
 from skneighbors._model import NeighborBank, ValidationRows, ValidationSet, residuals
 from skneighbors._model.residuals import _by_group, _median, conformal_score, measure
 from skneighbors._network import NeighborNetwork
+from skneighbors._task import Regression
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 LEVELS = torch.tensor([0.5, 0.0, 1.0, 0.1, 0.93]).double()
 SHARES = torch.tensor([0.7, 0.3]).double()
+TASK = Regression(np.zeros(1), np.ones(1), 1)
 K = 9
 
 
@@ -35,7 +37,7 @@ def nothing(z):
 
 
 def build(network, *rows):
-    return NeighborBank.build(network, LabelledRows(*rows), SHARES)
+    return NeighborBank.build(network, LabelledRows(*rows), TASK, SHARES)
 
 
 @pytest.fixture(params=[NONA, SoftStepKNN])
@@ -142,7 +144,7 @@ def test_rows_of_a_group_are_left_out_together(network, k):
     for row in (0, 17, 59):
         keep = group != group[row]
         rest = bank.keep(keep, torch.ones(54).double())
-        vars(rest.rows)["limits"] = bank.rows.limits
+        vars(rest)["limits"] = bank.limits
         z = bank.rows.z[[row]]
         assert_allclose(own.residuals[row], y[row] - rest.predict(z, nothing(z), k)[0], atol=1e-9)
     more = make_rows(5, seed=1)[:2]
@@ -234,7 +236,7 @@ def without(bank, row):
     """The bank without a row, whatever it weighs."""
     keep = torch.arange(len(bank)) != row
     rest = bank.keep(keep, bank.rows.weights()[keep])
-    vars(rest.rows)["limits"] = bank.rows.limits
+    vars(rest)["limits"] = bank.limits
     return rest
 
 

@@ -16,7 +16,7 @@ from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
-from skneighbors._target import Target
+from skneighbors._task import Regression
 from skneighbors._training import schedule, trainer
 from skneighbors._training.calibration import inverse_error_weights
 from skneighbors._training.ensemble import ParallelTrainers
@@ -38,7 +38,7 @@ def plan_for(n_samples, **fields):
 
 
 def mean_error(y, y_hat, weight):
-    return mean_over_rows(Target.losses(y_hat, y), weight)
+    return mean_over_rows(Regression.losses(y_hat, y), weight)
 
 
 def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
@@ -66,7 +66,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         join_last_cycle=False,
         refits=False,
     )
-    target = Target(np.zeros(1), np.ones(1), 2)
+    target = Regression(np.zeros(1), np.ones(1), 2)
     orders = [torch.randperm(120) for _ in range(n_members)]
     rows, held_out = torch.stack(orders).split([90, 30], dim=1)
     history = Training(
@@ -255,7 +255,7 @@ def held_out(errors, weight=None):
     """Predictions with these squared errors (m, n)."""
     y, weight = tensors(np.sqrt(errors)[..., None], weight)
     y_hat = torch.zeros_like(y)
-    return HeldOut(y, y_hat, Target.losses(y_hat, y), weight)
+    return HeldOut(y, y_hat, Regression.losses(y_hat, y), weight)
 
 
 def result(errors, weight=None):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabelledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._target import Target
+from skneighbors._task import Regression
 from skneighbors._training import trainer
 from skneighbors._training.calibration import sharpen
 from skneighbors._training.loop import Training
@@ -56,7 +56,7 @@ def errors_of_each(network, data, members):
     alone = []
     for sharpness in TRIED:
         network.head.sharpness.fill_(sharpness)
-        alone.append(validate(network, data, members, Target, K))
+        alone.append(validate(network, data, members, Regression, K))
     held_out, mse, scores = zip(*alone, strict=True)
     errors = [own.errors for own in held_out]
     network.head.sharpness.fill_(1)
@@ -72,7 +72,7 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
     assert len(set(mse[:, 0].tolist())) > 5
 
     buffer = network.head.sharpness
-    held_out, own_mse, own_scores = validate(network, data, members, Target, K, TRIED)
+    held_out, own_mse, own_scores = validate(network, data, members, Regression, K, TRIED)
     assert network.head.sharpness is buffer
     assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
     assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
@@ -98,7 +98,7 @@ def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, 
             as_well[sharpness] = mean <= np.sqrt(np.sum((share * np.asarray(loss - mean)) ** 2))
         expected.append(next(own for own in TRIED if as_well[own]))
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, Target, K, TRIED)
+    sharpen(network, data, members, Regression, K, TRIED)
     assert_allclose(network.head.sharpness, expected, rtol=1e-6)
     assert noise or max(expected) > 1
 
@@ -303,7 +303,7 @@ def test_a_head_may_ignore_its_sharpness():
 
     network, data, members = untrained(False, head=Mean)
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, Target, K, TRIED)
+    sharpen(network, data, members, Regression, K, TRIED)
     assert_array_equal(network.head.sharpness, 1.0)
 
 

@@ -1,9 +1,4 @@
-"""What is predicted: the one room that knows that it is numbers.
-
-A target checks what it is given, brings it to a scale on which networks learn and rows are
-averaged, and back, and says what an error is. Another kind of target is a subclass of
-:class:`Target`, named by an estimator's `_target_class`.
-"""
+"""Numbers as targets."""
 
 from dataclasses import dataclass
 
@@ -11,12 +6,16 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ._columns import refuse_what_is_no_number
+from .._columns import refuse_what_is_no_number
+from .base import Task
+
+# Of the targets' range: how far beyond it a prediction may lie.
+_MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """Numbers, standardised after a way to a scale of their own, which is here the identity.
+class Regression(Task):
+    """Numbers, standardized after a way to a scale of their own, which is here the identity.
 
     Attributes
     ----------
@@ -25,6 +24,8 @@ class Target:
     ndim : int
         Dimensions of y as given, 1 or 2.
     """
+
+    boosting = "squared_error"
 
     mean: np.ndarray
     scale: np.ndarray
@@ -43,7 +44,7 @@ class Target:
 
     @classmethod
     def fit(cls, y, sample_weight, ndim):
-        """Target of the columns of y (n_samples, n_targets), weighted."""
+        """Standardize by the weighted columns of y (n_samples, n_targets)."""
         y = cls.forward(y)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.average(y, axis=0, weights=sample_weight)
@@ -57,6 +58,11 @@ class Target:
         if not np.isfinite([mean, scale]).all():
             raise ValueError("y spans more than float64 can hold; rescale it.")
         return cls(mean, scale, ndim)
+
+    @property
+    def n_values(self):
+        """Number of targets."""
+        return len(self.mean)
 
     @staticmethod
     def forward(y):
@@ -84,12 +90,12 @@ class Target:
         if not finite or (moved & (self.scale == 0)).any():
             raise ValueError(
                 "y has other values of a target that was constant in fit, or values that in "
-                "relation to those of fit span more than float64 can hold. Fit anew."
+                "relation to those of fit span more than float64 can hold. Fit again."
             )
         return y
 
     def transform(self, y):
-        """Standardise targets (n_samples, n_targets)."""
+        """Standardize targets (n_samples, n_targets)."""
         return (self.forward(y) - self.mean) / np.where(self.scale > 0, self.scale, np.inf)
 
     def inverse_transform(self, y):
@@ -97,7 +103,7 @@ class Target:
         return self.shape_like_y(self.backward(y * self.scale + self.mean))
 
     def on_scale(self, y):
-        """Standardised targets (..., n_targets) on the scale on which they are averaged."""
+        """Standardized targets (..., n_targets) on the scale on which they are averaged."""
         return self.shape_like_y(y * self.scale + self.mean)
 
     def differences_on_scale(self, y):
@@ -110,11 +116,11 @@ class Target:
 
     @staticmethod
     def losses(y_hat, y):
-        """Errors (..., b) of standardised predictions (..., b, n_targets): their squares' mean."""
+        """Errors (..., b) of standardized predictions (..., b, n_targets): mean squares."""
         return (y_hat - y).square().mean(-1)
 
     @staticmethod
-    def fallback(y, weight):
-        """Constant prediction (m, 1, n_targets) of least loss for y (m, b, n_targets)."""
-        share = torch.ones_like(y[..., 0]) if weight is None else weight
-        return (share.unsqueeze(-2) @ y) / share.sum(-1)[:, None, None]
+    def limits(low, high):
+        """Smallest and largest prediction, (2, ..., n_targets): a tenth beyond the targets."""
+        margin = _MARGIN * (high - low)
+        return torch.stack([low - margin, high + margin])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors._target import Target
+from skneighbors._task import Regression
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def test_weights_are_copies(data):
     X, _ = data
     weight = np.random.RandomState(0).randint(0, 4, 40)
     copies = np.repeat(np.arange(40), weight)
-    weighted = Target.fit(X, weight.astype(float), 2)
-    copied = Target.fit(X[copies], np.ones(len(copies)), 2)
+    weighted = Regression.fit(X, weight.astype(float), 2)
+    copied = Regression.fit(X[copies], np.ones(len(copies)), 2)
     assert_allclose(weighted.transform(X), copied.transform(X), rtol=1e-12, atol=1e-12)
 
 
 def test_standardises_and_undoes_it(data):
     _, y = data
-    target = Target.fit(y, np.ones(40), 2)
+    target = Regression.fit(y, np.ones(40), 2)
     assert_allclose(target.transform(y), StandardScaler().fit_transform(y))
     assert_allclose(target.inverse_transform(target.transform(y)), y)
 
@@ -35,7 +35,7 @@ def test_standardises_and_undoes_it(data):
 @pytest.mark.parametrize("value", [0.0, -3.3, 1e300, 1e-300])
 def test_constant_target_becomes_zero_and_comes_back(value):
     y = np.full((7, 1), value)
-    target = Target.fit(y, np.ones(7), 2)
+    target = Regression.fit(y, np.ones(7), 2)
     assert_array_equal(target.transform(y), np.zeros((7, 1)))
     assert_allclose(target.inverse_transform(np.ones((7, 1))), y)
 
@@ -43,21 +43,21 @@ def test_constant_target_becomes_zero_and_comes_back(value):
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_extreme_targets(scale, data):
     _, y = data
-    expected = Target.fit(y, np.ones(40), 2).transform(y)
-    assert_allclose(Target.fit(y * scale, np.ones(40), 2).transform(y * scale), expected)
+    expected = Regression.fit(y, np.ones(40), 2).transform(y)
+    assert_allclose(Regression.fit(y * scale, np.ones(40), 2).transform(y * scale), expected)
 
 
 def test_targets_beyond_float64():
     y = np.array([[1.7e308], [1.7e308], [-1.7e308]])
     with pytest.raises(ValueError, match="y spans more than float64 can hold"):
-        Target.fit(y, np.ones(3), 2)
+        Regression.fit(y, np.ones(3), 2)
 
 
-CHANGED = "y has other values of a target that was constant in fit, or values that .* Fit anew"
+CHANGED = "y has other values of a target that was constant in fit, or values that .* Fit again"
 
 
 def test_entries_that_a_constant_target_takes():
-    target = Target.fit(np.array([[0.1, 1.0], [0.1, 2.0]]), np.ones(2), 2)
+    target = Regression.fit(np.array([[0.1, 1.0], [0.1, 2.0]]), np.ones(2), 2)
     more = np.array([[0.1, 1e9], [np.nextafter(0.1, 1), -1e9]])
     assert_array_equal(target.check_more(more, 2), more)
     for wrong in ([[0.1, 1.0], [0.1 + 1e-12, 1.0]], [[0.0, 1.0]]):
@@ -66,7 +66,7 @@ def test_entries_that_a_constant_target_takes():
 
 
 def test_entries_beyond_the_range_of_the_targets():
-    target = Target.fit(np.array([[0.0], [1e-200]]), np.ones(2), 2)
+    target = Regression.fit(np.array([[0.0], [1e-200]]), np.ones(2), 2)
     assert_array_equal(target.check_more(np.array([[1e100]]), 1), [[1e100]])
     with pytest.raises(ValueError, match=CHANGED):
         target.check_more(np.array([[1e200]]), 1)
@@ -74,7 +74,7 @@ def test_entries_beyond_the_range_of_the_targets():
 
 def test_further_targets_have_the_shape_of_those_of_fit():
     one, column, two = (
-        Target.fit(y.reshape(4, -1), np.ones(4), y.ndim)
+        Regression.fit(y.reshape(4, -1), np.ones(4), y.ndim)
         for y in (np.arange(4.0), np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
     )
     for target in (one, column):
@@ -94,7 +94,7 @@ def test_further_targets_have_the_shape_of_those_of_fit():
 @pytest.mark.parametrize("ndim", [1, 2])
 def test_results_have_the_dimensions_that_y_had(ndim):
     y = np.random.RandomState(0).normal(5, 2, size=(40, 1))
-    target = Target.fit(y, np.ones(40), ndim)
+    target = Regression.fit(y, np.ones(40), ndim)
     expected = y[:, 0] if ndim == 1 else y
     standard = target.transform(y)
     assert standard.shape == (40, 1)
@@ -106,7 +106,7 @@ def test_results_have_the_dimensions_that_y_had(ndim):
     assert_allclose(target.differences_on_scale(standard), expected - y.mean())
 
 
-class Bent(Target):
+class Bent(Regression):
     """Targets whose way to their scale is bent."""
 
     forward, backward = staticmethod(np.log), staticmethod(np.exp)
@@ -117,7 +117,7 @@ def test_a_scale_of_their_own(data):
     weight = np.random.RandomState(0).randint(1, 4, 40).astype(float)
     target = Bent.fit(y, weight, 2)
     assert_allclose(target.mean, np.average(np.log(y), axis=0, weights=weight))
-    assert_allclose(target.transform(y), Target.fit(np.log(y), weight, 2).transform(np.log(y)))
+    assert_allclose(target.transform(y), Regression.fit(np.log(y), weight, 2).transform(np.log(y)))
     assert_allclose(target.inverse_transform(target.transform(y)), y)
     assert_allclose(target.on_scale(target.transform(y)), np.log(y))
     assert_allclose(
@@ -132,9 +132,9 @@ def test_losses_are_least_of_the_fallback(weighted):
     rng = np.random.RandomState(0)
     y, y_hat = torch.from_numpy(rng.normal(size=(2, 3, 40, 2)))
     weight = torch.from_numpy(rng.uniform(1, 4, size=(3, 40))) if weighted else None
-    losses = Target.losses(y_hat, y)
+    losses = Regression.losses(y_hat, y)
     assert_allclose(losses, ((y_hat - y).numpy() ** 2).mean(2))
-    constant = Target.fallback(y, weight)
+    constant = Regression.fallback(y, weight)
     assert constant.shape == (3, 1, 2)
     for member in range(3):
         own = None if weight is None else weight[member]
