@@ -84,6 +84,11 @@ class ParallelTrainers:
         return min(trainer.pace.position for trainer in self.trainers)
 
     @property
+    def is_last(self):
+        """Whether they are in the last cycle of the schedule, or that there is time for."""
+        return any(trainer.pace.is_last for trainer in self.trainers)
+
+    @property
     def is_over(self):
         """Whether they are at the end of the schedule, or of the time."""
         return any(trainer.pace.is_over for trainer in self.trainers)

@@ -192,12 +192,13 @@ class Training:
                 return False
             if patience.is_exhausted(result.error):
                 break
-            if review.finds_harm(before, now, result, checkpoint.best):
+            is_due, is_last = review.is_due(before, now) and not on_all, trainers.is_last
+            if is_due and review.finds_harm(result, checkpoint.best, is_last):
                 return plan.refits
             if trainers.is_over:
                 history.out_of_time = epoch < plan.max_iter
                 break
-            if plan.join_last_cycle and review.is_last(before, now):
+            if is_due and is_last and plan.join_last_cycle:
                 on_all = True
                 trainers.train_on_all()
         return plan.always_refits

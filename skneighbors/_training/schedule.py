@@ -27,8 +27,6 @@ def learning_rate_factor(kind, progress, n_cycles):
 
 def cycle_ends(plan):
     """Give the positions on a plan's schedule, in epochs, where cycles of the rate end."""
-    if plan.recipe.learning_rate == "constant":
-        return (plan.max_iter,)
     shares = ((2**n - 1) / (2**plan.n_cycles - 1) for n in range(1, plan.n_cycles))
     return (*(share * plan.max_iter for share in shares), plan.max_iter)
 
@@ -77,14 +75,16 @@ class Pace:
     ----------
     position : float
         Of the present.
+    is_last : bool
+        Whether it is in its last cycle.
     is_over : bool
         Whether the schedule has come to its end, or the time.
     """
 
     def __init__(self, plan, clock, ends):
         self._plan, self._clock, self._ends = plan, clock, ends
-        self._end = next(end for end in ends if end > 0.5)
         self._trained = self._skipped = 0.0  # epochs
+        self._begin_cycle()
         self._pace = 1.0  # epochs planned to an epoch trained
         self._since = None  # seconds left and epochs trained, when first measured
         self.is_over = False
@@ -107,17 +107,23 @@ class Pace:
         self._trained = n_epochs + (step + 1) / n_batches
         if self._since is None:  # the first step takes longer
             self._since = self._clock.left(), self._trained
-        n_left, last = self.epochs_left(), self._ends[-1]
+        n_left = self.epochs_left()
         if self._plan.always_refits:  # for as many epochs, perhaps
             n_left = (n_left - self._trained) / 2
         to_go, rest = self._end - self.position, n_epochs + 1 - self._trained
-        if not rest and to_go <= 0.5 and self._end < last:
-            self._end = next((end for end in self._ends if end > self.position + 0.5), last)
+        if not rest and to_go <= 0.5 and not self.is_last:
+            self._begin_cycle()
             to_go = self._end - self.position
+            self.is_last |= n_left < to_go
             self.is_over = n_left < _LEAST * to_go
         self._pace = max(1.0, to_go / max(n_left, 1 / n_batches))
-        passed = to_go <= 0 and (self._end == last or n_left < rest)
+        passed = to_go <= 0 and (self.is_last or n_left < rest)
         self.is_over |= passed or n_left <= 0
+
+    def _begin_cycle(self):
+        *others, last = self._ends
+        self._end = next((end for end in others if end > self.position + 0.5), last)
+        self.is_last = self._end == last
 
     def epochs_left(self):
         """How many more epochs there is time for, by what those so far took."""

@@ -47,25 +47,25 @@ class Patience:
 
 
 class Review:
-    """Whether training on has harmed, asked where the last but one of the rate's cycles ends.
+    """Whether training on has harmed, asked where the last cycle of the learning rate begins.
 
-    And where earlier ones end, if the targets are noisy: clean ones may yet be learnt better.
+    And where earlier ones do, if the targets are noisy: clean ones may yet be learnt better.
     """
 
     def __init__(self, plan):
         self._plan = plan
 
-    def is_last(self, before, now):
-        """Whether it is the last that was due between two positions on the schedule."""
-        before, now = (count_cycles(position, self._plan) for position in (before, now))
-        return self._plan.review and before < now == self._plan.n_cycles - 1
+    def is_due(self, before, now):
+        """Whether a cycle, but for the first, has ended between two positions."""
+        plan = self._plan
+        return plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan)
 
-    def finds_harm(self, before, now, result, best):
-        """Whether it was due there and the validation error exceeds its best beyond chance."""
-        due, plan = self.is_last(before, now), self._plan
-        if plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan):
-            due = due or result.score < plan.early_review_below_r2
-        return due and significantly_worse(result, best, plan.harm_in_standard_errors)
+    def finds_harm(self, result, best, is_last):
+        """Whether the validation error exceeds its best beyond chance, where that is asked."""
+        plan = self._plan
+        if not is_last and result.score >= plan.early_review_below_r2:
+            return False
+        return significantly_worse(result, best, plan.harm_in_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):
