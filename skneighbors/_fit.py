@@ -3,6 +3,7 @@
 import copy
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 # Of the time left, for the second model.
-_SECOND_SHARE = 1 / 3
+_SECOND_SHARE = 1 / 2
 _CUT = 0.75  # share of what was planned from which on nothing is said
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
@@ -125,16 +126,14 @@ def fit_model(
     extractor = params["feature_extractor"]
     answer = partial(_finish, samples, data, split, encoder, task, second)
     with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
-        network, plan, history = fit_networks(
-            lambda plan: _make_initial_network(data, encoder, plan, make_head, extractor),
+        network, history = fit_networks(
+            partial(_make_initial_network, data, encoder, plan, make_head, extractor),
             data.float(),
             split.to(device),
             plan,
             task,
             random_state,
-            lambda plan, others: make(plan.params | others),
             clock,
-            may_narrow=extractor is None,
             draws_globally=plan.recipe.dropout > 0 or extractor is not None,
             n_threads=n_threads,
             verbose=params["verbose"],
@@ -142,7 +141,13 @@ def fit_model(
             answer=answer,
         )
         fit = answer(network, plan, history)
-    return fit._replace(cut=_describe_cut(plan, wanted, history, params["max_time"]))
+    if history.out_of_time:
+        n_epochs = len(history.losses)
+        plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})
+    return fit._replace(
+        plan=plan,
+        cut=_describe_cut(plan, wanted, history, params["max_time"]),
+    )
 
 
 def _finish(samples, data, split, encoder, task, second, network, plan, history):
@@ -201,18 +206,12 @@ def _plan(params, tables, samples, task_class, random_state):
 
 def _describe_cut(plan, wanted, history, max_time):
     """Say what there was no time for, if it was a quarter or more; else None."""
-    epochs = f"{plan.max_iter} epochs instead of {wanted.max_iter}"
-    if history.out_of_time:
-        epochs = f"no more than {len(history.losses)} of {plan.max_iter} epochs"
-    n_trees, n_wanted = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
+    n_epochs, all_epochs = plan.max_iter, wanted.max_iter
+    n_trees, all_trees = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
     cut = [
-        (plan.max_iter <= _CUT * wanted.max_iter or history.out_of_time, epochs),
-        (plan.hidden_layer_sizes != wanted.hidden_layer_sizes, "networks without hidden layers"),
-        (n_trees <= _CUT * n_wanted, f"{n_trees} iterations of trees instead of {n_wanted}"),
-        (
-            history.refit_out_of_time or (wanted.refits and not plan.refits),
-            "no training on rows held out",
-        ),
+        (n_epochs <= _CUT * all_epochs, f"{n_epochs} epochs instead of {all_epochs}"),
+        (n_trees <= _CUT * all_trees, f"{n_trees} iterations of trees instead of {all_trees}"),
+        (history.refit_out_of_time, "no training on validation rows"),
     ]
     cut = [what for is_so, what in cut if is_so]
     return f"max_time={max_time} left time for {', '.join(cut)}." if cut else None

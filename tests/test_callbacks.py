@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, load
-from skneighbors._training.stopping import Budget, Unaffordable
 
 pytest.importorskip("sklearn.callback")  # from scikit-learn 1.9 on
 
@@ -95,23 +94,6 @@ def test_a_training_anew_has_epochs_of_its_own(noise, harmed, time):
     assert n_epochs["epoch"] == model.n_iter_
     assert 0 < n_epochs["refit-epoch"] <= model.best_iter_
     assert sum(n_epochs.values()) <= seen.max_epochs == model.plan_.max_epochs
-
-
-def test_a_training_that_begins_again_for_want_of_time_stays_one_fit(friedman, monkeypatch):
-    X, _, y, _ = friedman
-
-    def check(budget, epoch):
-        if budget._plan.max_iter == 6 and epoch == 2:
-            raise Unaffordable(max_iter=3)
-
-    monkeypatch.setattr(Budget, "check", check)
-    seen = Recorder()
-    model = NONARegressor(max_time=1e6, **SETTINGS).set_callbacks(seen)
-    with pytest.warns(ConvergenceWarning, match="3 epochs instead of 6"):
-        model.fit(X, y)
-    assert len(seen.given) == 1 + 2 + 3 <= 1 + seen.max_epochs
-    assert seen.tasks == ["epoch"] * 4 + ["fit"]  # that of the second has no end
-    assert seen.torn_down == 1
 
 
 @pytest.mark.parametrize("n_estimators", [1, 2])

@@ -20,6 +20,7 @@ from skneighbors._task import Regression
 from skneighbors._training.batches import Batch
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
+from skneighbors._training.schedule import Pace
 from skneighbors._training.trainer import Trainer
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -193,7 +194,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     target = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = LabelledRows(X, y, sample_weight)
-    trainer = Trainer(network, data, split, plan, target, torch.Generator())
+    trainer = Trainer(network, data, split, plan, target, torch.Generator(), None)
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)
@@ -271,15 +272,15 @@ def test_an_error_in_one_member_ends_all(
         n_estimators=2, trend="linear", blend=None, max_iter=2, random_state=0
     ).fit(X, y)
     before = model.predict(X_test)
-    original, steps = Trainer._learning_rate, itertools.count(1)
+    original, steps = Pace.learning_rate, itertools.count(1)
 
-    def failing(self, step):
+    def failing(self, *args):
         if next(steps) == 50:
             raise KeyboardInterrupt
-        return original(self, step)
+        return original(self, *args)
 
     # Epochs of so many steps that the other member has not ended its own.
-    monkeypatch.setattr(Trainer, "_learning_rate", failing)
+    monkeypatch.setattr(Pace, "learning_rate", failing)
     n_threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         model.set_params(batch_size=2, recipe__context_size=2).fit(X, y)

@@ -1,7 +1,8 @@
-"""A fit in so many seconds: what it leaves out and says of that, and that it can be repeated."""
+"""A fit in so many seconds: what it leaves out, what stays as it is, and what it says."""
 
 import time
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,10 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting
-from skneighbors._network import NeighborNetwork
-from skneighbors._training.loop import Training
-from skneighbors._training.stopping import Budget, Unaffordable
-from skneighbors._utils.clock import Clock
+from skneighbors._training.optim import AdamW
+from skneighbors._training.schedule import _AFTER, Pace
 
 X, y = make_friedman1(n_samples=160, random_state=0)
 QUICK = dict(hidden_layer_sizes=8, embedding_dim=4, n_estimators=1, random_state=0)
@@ -23,21 +22,44 @@ NO_TREES = QUICK | dict(blend=None)
 
 
 class FakeTime:
-    """Seconds that pass by being asked for, or by hand."""
+    """Seconds that pass by steps of the optimizer alone, and by hand."""
 
     def __init__(self, step):
         self.now, self.step = 0.0, step
+        self.n_steps = 0
 
     def __call__(self):
-        self.now += self.step
         return self.now
+
+    def count(self):
+        self.n_steps += 1
+        self.now += self.step
 
 
 @pytest.fixture
 def fake_time(monkeypatch):
-    fake = FakeTime(step=0.01)
+    fake, step = FakeTime(step=1.0), AdamW.step
+
+    def counted(optimizer, learning_rate):
+        fake.count()
+        return step(optimizer, learning_rate)
+
     monkeypatch.setattr(time, "monotonic", fake)
+    monkeypatch.setattr(AdamW, "step", counted)
     return fake
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """Learning rates of all steps."""
+    seen, rate = [], Pace.learning_rate
+
+    def recorded(*args):
+        seen.append(rate(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(Pace, "learning_rate", recorded)
+    return seen
 
 
 @pytest.mark.parametrize("sharpens", [False, True])
@@ -53,57 +75,145 @@ def test_enough_time_changes_nothing(estimator_class, auto, sharpens, learns):
     assert timed.plan_.recipe.boosting_iter == model.plan_.recipe.boosting_iter
 
 
-@pytest.mark.parametrize("kwargs", [{}, {"time": np.arange(len(X))}], ids=["random", "time"])
-def test_fewer_epochs_can_be_repeated_without_a_limit(estimator_class, fake_time, kwargs):
-    model = estimator_class(max_iter=400, max_time=5.0, **NO_TREES)
-    with pytest.warns(ConvergenceWarning, match=r"max_time=5\.0 left time for \d+ epochs instead"):
+IN_ORDER = {"time": np.arange(len(X))}
+
+
+@pytest.fixture
+def noisy(auto):
+    """Keywords of a fit of noise alone, which is ended by the early-stopping check."""
+    auto(len(X), min_steps=0, harm_in_standard_errors=-1.0)
+    return dict(X=X, y=np.random.RandomState(0).normal(size=len(X)))
+
+
+@pytest.mark.parametrize("kwargs", [{}, IN_ORDER], ids=["random", "time"])
+def test_a_limit_that_a_fit_does_not_reach_changes_nothing(
+    estimator_class, fake_time, noisy, kwargs
+):
+    params = NO_TREES | dict(max_iter=60, batch_size=32)
+    model = estimator_class(**params).fit(**noisy, **kwargs)
+    needed = fake_time.now
+    assert model.n_iter_ < 60
+    if not kwargs:
+        assert needed > len(model.loss_curve_)  # the networks were trained again
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for more in (1.0, 3.0):
+            limit = more * needed + 2 * _AFTER * 5  # steps of an epoch
+            limited = estimator_class(max_time=limit, **params).fit(**noisy, **kwargs)
+            assert limited.loss_curve_ == model.loss_curve_
+            assert_array_equal(limited.predict(X), model.predict(X))
+            assert limited.plan_.max_iter == 60
+
+
+@pytest.mark.parametrize("max_time", [20.0, 60.0, 100.0, 150.0, 200.0])
+@pytest.mark.parametrize("kwargs", [{}, IN_ORDER], ids=["random", "time"])
+def test_all_epochs_are_kept_and_end_in_time(estimator_class, fake_time, rates, max_time, kwargs):
+    params = NO_TREES | dict(max_iter=63, batch_size=32)
+    free = estimator_class(**params).fit(X, y, **kwargs)
+    fake_time.now, fake_time.n_steps = 0.0, 0
+    rates.clear()
+    model = estimator_class(max_time=max_time, **params)
+    with pytest.warns(ConvergenceWarning, match=r"left time for \d+ epochs instead of 63"):
         model.fit(X, y, **kwargs)
-    assert fake_time.now < 5.5
-    assert 10 < model.n_iter_ == model.plan_.max_iter < 300
-    assert model.plan_.params["max_time"] is None
-    again = estimator_class(**model.plan_.params).fit(X, y, **kwargs)
-    assert again.loss_curve_ == model.loss_curve_
-    assert_array_equal(again.predict(X), model.predict(X))
+    n_batches = 5 if not kwargs else 4
+    n_again = model.best_iter_ * n_batches if kwargs else 0
+    assert fake_time.n_steps <= max_time + 1
+    assert len(model.loss_curve_) - 1 <= (fake_time.n_steps - n_again) / n_batches + 1
+    assert model.plan_.max_iter == model.n_iter_ < 63
+    # Up to the last cycle that there was time for, it is the same fit.
+    *ends, _ = (end for end in (1, 3, 7, 15, 31, 63) if end < model.n_iter_)
+    assert model.loss_curve_[: ends[-1]] == free.loss_curve_[: ends[-1]]
+    assert rates[-1] < 0.2 * max(rates)
 
 
 def test_more_time_gives_more_epochs(fake_time):
     n_epochs = []
-    for max_time in (3.0, 6.0, 12.0):
+    for max_time in (30.0, 60.0, 120.0):
         model = NONARegressor(max_iter=1000, max_time=max_time, **NO_TREES)
         with pytest.warns(ConvergenceWarning):
             n_epochs.append(model.fit(X, y).n_iter_)
     assert n_epochs == sorted(set(n_epochs))
 
 
-def test_a_fit_that_has_become_slow_keeps_its_best_epoch(fake_time, monkeypatch):
-    check = Budget.check
+@pytest.mark.parametrize("max_time", [45.0, 60.0, 150.0, 300.0])
+def test_the_early_stopping_check_stays_on_at_every_length(fake_time, noisy, max_time):
+    params = NO_TREES | dict(max_iter=63, batch_size=32)
+    model = NONARegressor(max_time=max_time, **params).fit(**noisy)
+    assert model.n_iter_ == 7  # the end of a cycle
 
-    def check_and_slow_down(budget, epoch):
-        check(budget, epoch)
-        if epoch == 20:
-            fake_time.step = 1.0
 
-    monkeypatch.setattr(Budget, "check", check_and_slow_down)
-    model = NONARegressor(max_iter=30, max_time=3.0, **NO_TREES)
-    with pytest.warns(ConvergenceWarning, match="no more than 2[0-9] of 30 epochs"):
-        model.fit(X, y)
-    assert 0 < model.best_iter_ <= model.n_iter_ < 30
+def test_a_training_again_is_as_much_shorter_as_there_is_time(fake_time, noisy, rates):
+    params = NO_TREES | dict(max_iter=63, batch_size=32)
+    free = NONARegressor(**params).fit(**noisy)
+    n_again = fake_time.n_steps - 5 * free.n_iter_
+    counts = []
+    for share in (1.5, 0.8, 0.3):
+        fake_time.now, fake_time.n_steps = 0.0, 0
+        rates.clear()
+        limit = 5 * (free.n_iter_ + _AFTER) + share * n_again + 1
+        model = NONARegressor(max_time=limit, **params)
+        with (
+            nullcontext()
+            if share > 0.5
+            else pytest.warns(
+                ConvergenceWarning, match="left time for no training on validation rows"
+            )
+        ):
+            model.fit(**noisy)
+        assert model.n_iter_ == free.n_iter_
+        counts.append((fake_time.n_steps - 5 * free.n_iter_) / n_again)
+        assert fake_time.now <= limit + 1
+    assert counts == [1, pytest.approx(0.8, abs=0.3), 0]
+
+
+def test_a_fit_that_has_become_slow_ends_in_time(fake_time, rates):
+    class SlowsDown:
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            fake_time.step = 4.0 if context.task_id == 18 else fake_time.step
+
+    limit = 31.0
+    params = NO_TREES | dict(max_iter=63, batch_size=256)
+    model = NONARegressor(max_time=limit, **params)
+    with pytest.warns(ConvergenceWarning, match="2[0-9] epochs instead of 63"):
+        model.set_callbacks(SlowsDown()).fit(X, y)
+    assert fake_time.now <= limit + 4
     assert model.score(X, y) > 0
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_epoch_that_there_is_no_time_for_is_cut_where_the_rate_has_fallen(
+    fake_time, rates, auto, thread_count, n_threads
+):
+    auto(parallel=True)
+    thread_count(n_threads)
+    params = NO_TREES | dict(max_iter=34, batch_size=4, n_estimators=2)
+    model = NONARegressor(max_time=50.0, **params)
+    with pytest.warns(ConvergenceWarning, match="left time for 1 epochs instead of 34"):
+        model.fit(X, y)
+    assert fake_time.n_steps < 60 < 2 * len(X) / 4
+    assert model.n_iter_ == model.best_iter_ == 1
+    assert rates[-1] < 0.2 * max(rates)
+    assert len(model.loss_curve_) == 1
 
 
 @pytest.mark.parametrize("blend", ["auto", None])
 @pytest.mark.parametrize("early_stopping", [True, False])
-def test_without_time_the_second_model_predicts(estimator_class, blend, early_stopping):
+def test_without_time_a_step_is_taken(estimator_class, fake_time, blend, early_stopping):
     if blend == "auto" and not early_stopping:
         blend = None
     params = QUICK | dict(blend=blend, early_stopping=early_stopping)
-    with pytest.warns(ConvergenceWarning, match="max_time=1e-09 left time for no more than 0 of"):
+    with pytest.warns(ConvergenceWarning, match="max_time=1e-09 left time for 1 epochs instead"):
         model = estimator_class(max_time=1e-9, **params).fit(X, y)
-    assert model.n_iter_ == model.best_iter_ == 0
+    assert model.n_iter_ == model.best_iter_ == fake_time.n_steps == 1
     assert np.isfinite(model.predict(X)).all()
     if blend == "auto":
         assert model.blend_weight_ > 0.5
-        assert model.plan_.recipe.boosting_iter == 1
 
 
 def test_no_warning_if_little_is_cut(fake_time):
@@ -166,51 +276,3 @@ def test_few_iterations_learn_as_much():
     (bags,) = few.blend_.bags
     assert all(len(bag.trees.sizes) == 5 for bag in bags)
     assert few.blend_.predict(X).std() > 0.8  # of standardised targets; .5 by a rate of 0.15
-
-
-class Plan:
-    max_iter, always_refits = 100, False
-
-
-def test_a_budget_is_checked_once_a_tenth_of_the_time_has_passed(fake_time):
-    fake_time.step = 0.0
-    budget = Budget(Clock(50.0), Plan)
-    fake_time.now = 4.0
-    budget.check(1)
-    fake_time.now = 6.0
-    with pytest.raises(Unaffordable) as told:  # of 22 more epochs, in 44 seconds
-        budget.check(3)
-    assert told.value.params == {"max_iter": int(0.8 * 22)}
-    budget.check(4)
-
-
-def test_wide_networks_that_there_is_no_time_for_make_way(monkeypatch, fake_time):
-    embed = NeighborNetwork.embed
-
-    def embed_slowly(network, *args):
-        if len(network.embedder.layers) > 1:
-            fake_time.now += 1.0
-        return embed(network, *args)
-
-    monkeypatch.setattr(NeighborNetwork, "embed", embed_slowly)
-    params = NO_TREES | dict(max_iter=3, blend=None)
-    with pytest.warns(ConvergenceWarning, match="left time for networks without hidden layers"):
-        model = NONARegressor(max_time=15.0, **params).fit(X, y)
-    assert model.plan_.hidden_layer_sizes == ()
-    assert model.n_iter_ == 3
-    again = NONARegressor(**model.plan_.params).fit(X, y)
-    assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_no_time_to_train_anew_is_told(fake_time, monkeypatch):
-    refit = Training._refit
-
-    def refit_slowly(training, network):
-        fake_time.step = 10.0
-        return refit(training, network)
-
-    monkeypatch.setattr(Training, "_refit", refit_slowly)
-    model = NONARegressor(max_iter=4, max_time=20.0, **NO_TREES)
-    with pytest.warns(ConvergenceWarning, match="left time for no training on rows held out"):
-        model.fit(X, y, time=np.arange(len(X)))
-    assert model.n_iter_ == 4

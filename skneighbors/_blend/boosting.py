@@ -130,9 +130,11 @@ class BaggedBoosting:
         start = time.monotonic()
         some = np.arange(len(X))
         Bag.fit(X, y[:, 0], weight, some, n_categories, _N_TRIED, 0).predict(X)
-        each = (time.monotonic() - start) / _N_TRIED
+        tried = time.monotonic() - start
         seconds /= math.ceil(_N_BAGS * y.shape[1] / n_threads)
-        return max(1, min(n_iter, int(seconds / each)))
+        if seconds * _N_TRIED >= tried * n_iter:
+            return n_iter
+        return max(1, int(seconds * _N_TRIED / tried))
 
     def predict(self, X):
         """Predict, to (n_samples, n_targets).

@@ -3,6 +3,7 @@
 import copy
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import zip_longest
 from statistics import fmean
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from .._utils.device import CPU
 from .._utils.threads import map_in_threads, use_one_thread
 from .optim import FlatWeights, Snapshot
+from .schedule import Pace, cycle_ends, validates
 from .trainer import Trainer
 from .validation import EpochResult, HeldOut
 
@@ -34,10 +36,16 @@ class ParallelTrainers:
         not trained apart.
     n_threads : int
         How many threads members that are trained apart may share.
+    clock : Clock
+        All end in time.
+    ends : tuple of float, default=None
+        Positions on the schedule where cycles end, the last of which ends it; the plan's.
     """
 
-    def __init__(self, network, data, split, plan, target, generator, draws, n_threads):
-        self._network = network
+    def __init__(
+        self, network, data, split, plan, target, generator, draws, n_threads, clock, ends=None
+    ):
+        self._network, self._plan = network, plan
         # The number of threads has no say, lest results depend on it.
         self._apart = plan.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
         self._networks = network.split() if self._apart else [network]
@@ -47,12 +55,16 @@ class ParallelTrainers:
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         splits = split.members() if self._apart else [split]
         self.trainers = [
-            Trainer(own, data, own_split, plan, target, generator)
+            Trainer(
+                *(own, data, own_split, plan, target, generator),
+                Pace(plan, clock, ends or cycle_ends(plan)),
+            )
             for own, own_split, generator in zip(self._networks, splits, generators, strict=True)
         ]
         self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
         self._draws = nullcontext if draws is None else draws
         self._n_threads = min(n_threads, len(self.trainers))
+        self._crews = [self.trainers[i :: self._n_threads] for i in range(self._n_threads)]
         self._pool = None
 
     def __enter__(self):
@@ -66,24 +78,42 @@ class ParallelTrainers:
                 trainer.stopped = True
             self._pool.shutdown(cancel_futures=True)
 
-    def epoch(self, validated, clock):
-        """Train all for an epoch; their results taken together."""
-        return self._gather(lambda trainer: trainer.epoch(validated, clock))
+    @property
+    def position(self):
+        """How far all have come on the schedule, in epochs as planned."""
+        return min(trainer.pace.position for trainer in self.trainers)
 
-    def judge(self):
-        """Validate them as they are."""
-        return self._gather(Trainer.judge)
+    @property
+    def is_last(self):
+        """Whether they are in the last cycle of the schedule, or that there is time for."""
+        return any(trainer.pace.is_last for trainer in self.trainers)
 
-    def _gather(self, question):
-        run = map if self._pool is None else self._pool.map
+    @property
+    def is_over(self):
+        """Whether they are at the end of the schedule, or of the time."""
+        return any(trainer.pace.is_over for trainer in self.trainers)
+
+    def epochs_left(self):
+        """How many more epochs there is time for."""
+        return min(trainer.pace.epochs_left() for trainer in self.trainers)
+
+    def epoch(self, epoch):
+        """Train all for an epoch, counted from 1; their results taken together."""
+        before = self.position
         with self._draws():
-            results = list(run(question, self.trainers))
+            # Those that share a thread take turns, lest the first takes all the time.
+            self._run(_take_turns, self._crews)
+            validated = self.is_over or validates(epoch, before, self.position, self._plan)
+            results = self._run(lambda trainer: trainer.judge(validated), self.trainers)
         losses, errors, scores, held_out = zip(*results, strict=True)
         if None in scores:
             return EpochResult(fmean(losses), fmean(errors))
         parts = zip(*held_out, strict=True)
         held_out = HeldOut(*(None if part[0] is None else torch.cat(part) for part in parts))
         return EpochResult(fmean(losses), fmean(errors), fmean(scores), held_out)
+
+    def _run(self, function, parts):
+        return list((map if self._pool is None else self._pool.map)(function, parts))
 
     def train_on_all(self):
         """Let all train on the samples they have held out, too."""
@@ -122,3 +152,9 @@ class ParallelTrainers:
     def _join(self):
         if self._apart:
             self._network.join(self._networks)
+
+
+def _take_turns(trainers):
+    """Train some for an epoch, step by step."""
+    for _ in zip_longest(*[trainer.epoch() for trainer in trainers]):
+        pass

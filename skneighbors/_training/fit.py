@@ -7,7 +7,6 @@ from .._utils.device import CPU
 from .._utils.progress import progress_bar
 from .._utils.random import MAX_SEED, BorrowedGenerators
 from .loop import Training
-from .stopping import Unaffordable
 
 
 def fit_networks(
@@ -17,10 +16,8 @@ def fit_networks(
     plan,
     target,
     random_state,
-    replan,
     clock,
     *,
-    may_narrow=True,
     draws_globally,
     n_threads=1,
     verbose=False,
@@ -32,19 +29,15 @@ def fit_networks(
     Parameters
     ----------
     make_network : callable
-        Returns a plan's NeighborNetwork with initial weights, drawn from torch's generators.
+        Returns a NeighborNetwork with initial weights, drawn from torch's generators.
     data : LabelledRows
     split : EnsembleSplit
     plan : Plan
     target : Target
     random_state : numpy.random.RandomState
         Source of the seeds.
-    replan : callable
-        Makes the plan for other parameters.
     clock : Clock
         If time is short, there are fewer epochs than planned.
-    may_narrow : bool, default=True
-        Whether there may then be no hidden layers.
     draws_globally : bool
         Whether a training draws from torch's global generators, too.
     n_threads : int, default=1
@@ -56,8 +49,6 @@ def fit_networks(
     Returns
     -------
     network : NeighborNetwork
-    plan : Plan
-        By which it was trained.
     history : TrainingHistory
         Tells of an interrupt from the keyboard, or a fault, that ended the training.
 
@@ -69,31 +60,26 @@ def fit_networks(
     device = data.X.device
     seed, own_seed = (int(random_state.randint(MAX_SEED)) for _ in range(2))
     callbacks.begin(plan.max_epochs)
-    while True:
-        borrowed = BorrowedGenerators(seed, device)
-        with borrowed(), CPU:
-            network = make_network(plan).to(device)
-        with (
-            torch.autocast(device.type, enabled=False),
-            progress_bar(verbose, plan.max_epochs) as report,
-        ):
-            training = Training(
-                network,
-                data,
-                split,
-                plan,
-                target,
-                torch.Generator().manual_seed(own_seed),
-                draws=borrowed if draws_globally else None,
-                n_threads=n_threads,
-                report=report,
-                clock=clock,
-                may_narrow=may_narrow,
-                callbacks=callbacks,
-                answer=answer,
-                keep_interrupted=not interrupts.ends_the_program(),
-            )
-            try:
-                return network, plan, training.run()
-            except Unaffordable as error:
-                plan = replan(plan, error.params)
+    borrowed = BorrowedGenerators(seed, device)
+    with borrowed(), CPU:
+        network = make_network().to(device)
+    with (
+        torch.autocast(device.type, enabled=False),
+        progress_bar(verbose, plan.max_epochs) as report,
+    ):
+        training = Training(
+            network,
+            data,
+            split,
+            plan,
+            target,
+            torch.Generator().manual_seed(own_seed),
+            draws=borrowed if draws_globally else None,
+            n_threads=n_threads,
+            report=report,
+            clock=clock,
+            callbacks=callbacks,
+            answer=answer,
+            keep_interrupted=not interrupts.ends_the_program(),
+        )
+        return network, training.run()

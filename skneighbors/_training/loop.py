@@ -1,8 +1,8 @@
 """The epochs of one training: validated, reviewed, kept, and perhaps repeated on all samples."""
 
 import copy
+import itertools
 import math
-import time
 from dataclasses import dataclass, field, replace
 
 from .._utils.blocks import count_batches, keep_freed_memory
@@ -10,14 +10,11 @@ from .._utils.callbacks import FitCallbacks
 from .._utils.clock import Clock
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
-from .schedule import validates
-from .stopping import Budget, Checkpoint, Patience, Review, Unaffordable, time_embedding
+from .stopping import Checkpoint, Patience, Review
 from .validation import EpochResult
 
-# An epoch and what comes before and after it take about as long as to embed all rows so often.
-_N_EMBEDDED = 20
-# What follows a training, as long as so many validations.
-_N_JUDGED_AFTER = 3
+# Networks are trained again only if there is time for this part of the epochs that were best.
+_LEAST_AGAIN = 0.5
 
 
 @dataclass
@@ -30,8 +27,8 @@ class TrainingHistory:
     best_epoch: int = 0  # counted from 1; 0: none yet
     best_before_refit: EpochResult | None = None  # of those before all samples were trained on
     interrupted: bool = False  # whether by an interrupt from the keyboard
-    out_of_time: bool = False  # whether because no time was left
-    refit_out_of_time: bool = False  # whether there was none to train anew on all samples
+    out_of_time: bool = False  # whether there was no time for all epochs
+    refit_out_of_time: bool = False  # whether there was none to train again on all samples
     fault: str | None = None  # a warning: what ended the training early
 
     def record(self, epoch, result):
@@ -82,9 +79,7 @@ class Training:
     answer : callable or None, default=None
         Makes of a network, the plan and the history what callbacks may ask for.
     clock : Clock or None, default=None
-        Ends it in time, whatever it has come to.
-    may_narrow : bool, default=True
-        Whether, for want of time, hidden layers may be left out.
+        Ends it in time: see :class:`Pace`.
     keep_interrupted : bool, default=True
         Whether an interrupt from the keyboard keeps what is learnt so far.
     """
@@ -102,7 +97,6 @@ class Training:
         n_threads=1,
         report=None,
         clock=None,
-        may_narrow=True,
         callbacks=None,
         answer=None,
         keep_interrupted=True,
@@ -112,9 +106,10 @@ class Training:
         self._generator, self._draws, self._n_threads = generator, draws, n_threads
         self._report = report or (lambda loss, score, on_all, n_epochs: None)
         self._callbacks, self._answer = callbacks or FitCallbacks(), answer
-        self._clock, self._may_narrow = clock or Clock(), may_narrow
+        self._clock = clock or Clock()
         self._keep_interrupted = keep_interrupted
         self.history = TrainingHistory()
+        self._positions = []  # on the schedule, after each epoch
 
     def run(self):
         """Train; an interrupt from the keyboard after an epoch ends it, and is told.
@@ -127,15 +122,13 @@ class Training:
         ------
         FloatingPointError
             If the loss is not finite before any epoch was complete.
-        Unaffordable
-            If there is not enough time for the plan, but for another.
         """
         keep_freed_memory()
         history = self.history
         untrained = copy.deepcopy(self._network) if self._plan.refits else None
         with self._trainers(self._network, self._split, self._plan) as trainers:
             try:
-                again = self._run_epochs(trainers)
+                again = self._run_epochs(trainers) and self._affords_refit(trainers)
             except KeyboardInterrupt:
                 if not (history.best_epoch and self._keep_interrupted):
                     raise
@@ -157,7 +150,7 @@ class Training:
             copy_weights(untrained, self._network)
         return history
 
-    def _trainers(self, network, split, plan):
+    def _trainers(self, network, split, plan, ends=None):
         return ParallelTrainers(
             network,
             self._data,
@@ -167,24 +160,22 @@ class Training:
             self._generator,
             self._draws,
             self._n_threads,
+            self._clock,
+            ends,
         )
 
     def _run_epochs(self, trainers):
-        """Train; whether that has harmed, so that rows held out are to be trained on anew."""
+        """Train; whether to train again, on validation rows too."""
         plan, history = self._plan, self.history
         checkpoint, review = Checkpoint(trainers), Review(plan)
         patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
-        if self._clock.is_limited:
-            self._prepare_for_short_time(trainers)
-        budget = Budget(self._clock, plan)
-        for epoch in range(1, plan.max_iter + 1):
+        for epoch in itertools.count(1):
             self._callbacks.begin_epoch("epoch")
-            result = trainers.epoch(validates(epoch, plan), self._clock)
-            if self._clock.is_over():
-                history.out_of_time = True
-                return False
-            budget.check(epoch)
+            before = trainers.position
+            result = trainers.epoch(epoch)
+            now = trainers.position
+            self._positions.append(now)
             if math.isnan(result.error):
                 self._stop_at_fault(epoch)
                 return False
@@ -192,7 +183,7 @@ class Training:
             if not on_all:
                 checkpoint.offer(epoch, result)
                 history.best_before_refit = checkpoint.best
-            elif epoch == plan.max_iter:
+            elif trainers.is_over:
                 # Nothing is held out any more: the last epoch is the one to keep.
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
@@ -201,48 +192,51 @@ class Training:
                 return False
             if patience.is_exhausted(result.error):
                 break
-            if review.finds_harm(epoch, result, checkpoint.best):
+            is_due, is_last = review.is_due(before, now) and not on_all, trainers.is_last
+            if is_due and review.finds_harm(result, checkpoint.best, is_last):
                 return plan.refits
-            if epoch == review.last_epoch and plan.join_last_cycle:
+            if trainers.is_over:
+                history.out_of_time = epoch < plan.max_iter
+                break
+            if is_due and is_last and plan.join_last_cycle:
                 on_all = True
                 trainers.train_on_all()
         return plan.always_refits
 
-    def _prepare_for_short_time(self, trainers):
-        """Keep the initial weights, for want of others, and time for what follows a training."""
-        embedding = time_embedding(self._network, self._data.X)
-        is_short = _N_EMBEDDED * embedding > self._clock.left() > 0
-        if is_short and self._may_narrow and self._plan.hidden_layer_sizes:
-            raise Unaffordable(hidden_layer_sizes=())
-        start = time.monotonic()
-        self.history.best_before_refit = trainers.judge()
-        trainers.take_snapshot()
-        seconds = max(embedding, time.monotonic() - start)
-        self._clock = self._clock.set_aside(_N_JUDGED_AFTER * seconds)
+    def _affords_refit(self, trainers):
+        """Whether there is time to train again."""
+        enough = trainers.epochs_left() >= _LEAST_AGAIN * self.history.best_epoch
+        self.history.refit_out_of_time = not enough
+        return enough
 
     def _refit(self, network):
-        """Train on all samples for as many steps as were best; whether it went well."""
+        """Train on all samples for as many steps as were best; whether it went well.
+
+        For fewer, on a schedule as much shorter, if there is no time for all.
+        """
         split, plan, history = self._split, self._plan, self.history
         everything = split.train_on_all(len(self._data.X))
         n_before, n_now = (
             count_batches(own.train.shape[1], plan.batch_size) for own in (split, everything)
         )
-        max_iter = max(1, round(plan.max_iter * n_before / n_now))
-        n_epochs = max(1, round(history.best_epoch * n_before / n_now))
+        best = history.best_epoch
+        as_planned = best / self._positions[best - 1]  # of the epochs to there
+        max_iter = max(1, round(plan.max_iter * as_planned * n_before / n_now))
+        n_epochs = max(1, round(best * n_before / n_now))
         max_epochs = len(history.losses) + n_epochs
-        with self._trainers(network, everything, replace(plan, max_iter=max_iter)) as trainers:
-            for epoch in range(1, n_epochs + 1):
+        plan = replace(plan, max_iter=max_iter, always_refits=False)
+        with self._trainers(network, everything, plan, ends=(n_epochs,)) as trainers:
+            for epoch in itertools.count(1):
                 self._callbacks.begin_epoch("refit-epoch")
-                result = trainers.epoch(validated=False, clock=self._clock)
-                if self._clock.is_over():
-                    history.refit_out_of_time = True
-                    return False
+                result = trainers.epoch(epoch)
                 if math.isnan(result.error):
                     self._stop_at_fault(epoch)
                     return False
                 self._report(result.loss, None, True, max_epochs)
                 if self._callbacks_stop(lambda: self._network):
                     return False
+                if trainers.is_over:
+                    break
         trainers.take_snapshot()
         trainers.finish()
         return is_finite(network)

@@ -1,23 +1,16 @@
 """When a training ends, which weights it keeps, and on which samples it goes on.
 
 Each decision is a part of its own: :class:`Checkpoint` (which epoch to keep),
-:class:`Patience` (no gain for too long), :class:`Review` (has training on harmed?),
-:class:`Budget` (is there time for all epochs?).
+:class:`Patience` (no gain for too long), :class:`Review` (has training on harmed?).
+When the time is over, :class:`Pace` says.
 """
 
 import math
-import time
 
 import torch
 
-from .._network import embed_in_batches
-from .schedule import cycle_ends
-from .validation import EpochResult, set_mode
-
-# Share of the time by which to tell what an epoch takes; and of what is left, to fill with epochs.
-_MEASURED, _PLANNED = 0.1, 0.8
-# Rows by which to tell what it takes to embed all.
-_N_PROBED = 512
+from .schedule import count_cycles
+from .validation import EpochResult
 
 
 class Checkpoint:
@@ -53,64 +46,26 @@ class Patience:
         return self._n_without_gain == self._n_iter_no_change
 
 
-class Unaffordable(Exception):
-    """There is not enough time for a training, but for one by other parameters."""
-
-    def __init__(self, **params):
-        super().__init__(params)
-        self.params = params
-
-
-def time_embedding(network, X):
-    """Estimate how many seconds it takes to embed all rows, by some of them."""
-    set_mode(network, training=False)
-    some = X[:_N_PROBED]
-    for _ in range(2):  # what is done first takes longer
-        start = time.monotonic()
-        embed_in_batches(network, some).sum().item()  # a GPU has then ended
-        seconds = time.monotonic() - start
-    return seconds * len(X) / len(some)
-
-
-class Budget:
-    """Whether there is time for all epochs, asked once, as soon as a tenth of it has passed."""
-
-    def __init__(self, clock, plan):
-        self._clock, self._plan = clock, plan
-        self._start, self._left = time.monotonic(), clock.left()
-
-    def check(self, epoch):
-        """Raise :class:`Unaffordable` if what epochs took so far is too long for all of them."""
-        passed, left = time.monotonic() - self._start, self._clock.left()
-        if passed < _MEASURED * self._left:
-            return
-        self._left = math.inf
-        # Those on all rows may be as many again.
-        n_left = epoch * left / passed / (2 if self._plan.always_refits else 1)
-        n_planned = int(_PLANNED * n_left)
-        # Of a single one that begins anew little would come.
-        if n_left < self._plan.max_iter - epoch and n_planned > 1:
-            raise Unaffordable(max_iter=n_planned)
-
-
 class Review:
-    """Whether training on has harmed, asked where the last but one of the rate's cycles ends.
+    """Whether training on has harmed, asked where the last cycle of the learning rate begins.
 
-    And where earlier ones end, if the targets are noisy: clean ones may yet be learnt better.
+    And where earlier ones do, if the targets are noisy: clean ones may yet be learnt better.
     """
 
     def __init__(self, plan):
         self._plan = plan
-        self._early, self.last_epoch = (), None
-        if plan.review:
-            *self._early, self.last_epoch = cycle_ends(plan.max_iter, plan.n_cycles)
 
-    def finds_harm(self, epoch, result, best):
-        """Whether it is due and the validation error exceeds its best beyond chance."""
-        due = epoch == self.last_epoch
-        if epoch in self._early and result.score < self._plan.early_review_below_r2:
-            due = True
-        return due and significantly_worse(result, best, self._plan.harm_in_standard_errors)
+    def is_due(self, before, now):
+        """Whether a cycle, but for the first, has ended between two positions."""
+        plan = self._plan
+        return plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan)
+
+    def finds_harm(self, result, best, is_last):
+        """Whether the validation error exceeds its best beyond chance, where that is asked."""
+        plan = self._plan
+        if not is_last and result.score >= plan.early_review_below_r2:
+            return False
+        return significantly_worse(result, best, plan.harm_in_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):

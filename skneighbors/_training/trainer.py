@@ -8,7 +8,6 @@ from .._network import embed_in_batches
 from .batches import ContextSampler
 from .calibration import sharpen
 from .optim import AdamW, FlatWeights, MovingAverage
-from .schedule import learning_rate_factor
 from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
 # How many sharpnesses a validation tries: the present one, and one on either side.
@@ -24,15 +23,16 @@ class Trainer:
     moving average of its weights.
     """
 
-    def __init__(self, network, data, split, plan, target, generator):
+    def __init__(self, network, data, split, plan, target, generator, pace):
         self.network = network.train()
         self.data = data
         self.split = split
         self.plan = plan
         self.target = target
         self.generator = generator
+        self.pace = pace
         self.refresh = max(1, plan.max_iter // _N_REFRESHES)
-        self.n_epochs = 0
+        self.n_epochs, self.loss = 0, math.nan
         self._make_sampler()
         self.stopped = False
         self._sharpness = None
@@ -88,18 +88,9 @@ class Trainer:
         if self.sampler.n_near and self.n_epochs % self.refresh:
             self._find_near()
 
-    def _learning_rate(self, step):
-        plan = self.plan
-        progress = (self.n_epochs + (step + 0.5) / self.sampler.n_batches) / plan.max_iter
-        factor = learning_rate_factor(plan.recipe.learning_rate, progress, plan.n_cycles)
-        return plan.learning_rate_init * factor
-
-    def epoch(self, validated, clock):
-        """Train on every row once; the mean loss, and what validation says of it.
-
-        Of no meaning if the clock was over before the end.
-        """
-        loss = self._pass_over_rows(clock)
+    def judge(self, validated):
+        """Say what the last epoch came to, by validation rows if it is to be validated."""
+        loss = self.loss
         if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan)
         if self.split.validation is None:
@@ -108,12 +99,6 @@ class Trainer:
         if not validated:
             return EpochResult(loss, math.inf)
         sharpnesses = self._nearest_sharpnesses() if self.plan.sharpen_when_validated else ()
-        return self.judge(loss, sharpnesses)
-
-    def judge(self, loss=math.inf, sharpnesses=()):
-        """Validate the result as it is, or by the best of these sharpnesses."""
-        if self.split.validation is None:
-            return EpochResult(loss, math.inf)
         held_out, errors, scores = validate(
             self.result, self.data, self.split, self.target, self.plan.n_neighbors, sharpnesses
         )
@@ -123,25 +108,26 @@ class Trainer:
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, scores.mean().item(), held_out)
 
-    def _pass_over_rows(self, clock):
-        if clock.is_over():
-            return math.nan
+    def epoch(self):
+        """Train on every row once, or as long as there is time; yields after every step."""
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
             self._find_near()
         set_mode(self.network, training=True)
-        total = 0.0
+        total, n_batches = 0.0, self.sampler.n_batches
         for step, batch in enumerate(self.sampler.epoch()):
-            if self.stopped or clock.is_over():
-                break
             losses = self._losses(batch)
             losses.sum().backward()
             self.weights.take_gradients()
-            self.optimizer.step(self._learning_rate(step))
+            self.optimizer.step(self.pace.learning_rate(self.n_epochs, step, n_batches))
             if self.average is not None:
                 self.average.update()
             total = total + losses.detach().mean()
+            self.pace.advance(self.n_epochs, step, n_batches)
+            if self.stopped or self.pace.is_over:
+                break
+            yield
         self.n_epochs += 1
-        return float(total) / self.sampler.n_batches
+        self.loss = float(total) / (step + 1)
 
     def _losses(self, batch):
         """Mean error of each member's queries."""

@@ -22,16 +22,6 @@ class Clock:
         """Seconds left; below 0 if more have passed."""
         return self._end - time.monotonic()
 
-    def is_over(self):
-        """Whether none are left."""
-        return self.left() <= 0
-
-    def set_aside(self, seconds):
-        """Make a clock that is over so much earlier."""
-        earlier = Clock()
-        earlier.is_limited, earlier._end = self.is_limited, self._end - seconds
-        return earlier
-
     @contextmanager
     def stopped(self):
         """Open a block whose time does not count."""

@@ -359,9 +359,9 @@ def test_rows_held_out_join_the_last_cycle_where_training_has_not_harmed(counts_
 def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
     n_epochs, epoch = [], trainer.Trainer.epoch
 
-    def recording(self, validated, clock):
+    def recording(self):
         n_epochs.append(self.n_epochs)
-        return epoch(self, validated, clock)
+        return epoch(self)
 
     monkeypatch.setattr(trainer.Trainer, "epoch", recording)
     network, history, score = train(**HARMFUL)
@@ -385,8 +385,9 @@ def test_noisy_targets_are_reviewed_after_earlier_cycles_too(epoch, limit, score
     review = Review(plan_for(120, **fields))
     worse, better = np.full((1, 5), 10.0), np.arange(5.0)[None]
     now, best = (EpochResult(0.1, 1.0, score, held_out(errors)) for errors in (worse, better))
-    assert review.finds_harm(epoch, now, best) == (score < limit)
-    assert not review.finds_harm(epoch, best, best)
+    is_due, is_last = review.is_due(epoch - 1, epoch), epoch == 15
+    assert (is_due and review.finds_harm(now, best, is_last)) == (score < limit)
+    assert not review.finds_harm(best, best, is_last)
 
 
 def test_harm_after_an_early_cycle_ends_a_training(counts_of_rows):
@@ -435,8 +436,8 @@ def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fau
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
     kept, epoch = [], ParallelTrainers.epoch
 
-    def recording(self, validated, clock):
-        outcome = epoch(self, validated, clock)
+    def recording(self, number):
+        outcome = epoch(self, number)
         kept.append(self.trainers[0].result_weights.vectors[0].detach().clone())
         return outcome
 

@@ -9,9 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skneighbors import Recipe
-from skneighbors._training.schedule import cycle_ends, learning_rate_factor, validates
+from skneighbors._training.schedule import (
+    count_cycles,
+    cycle_ends,
+    learning_rate_factor,
+    validates,
+)
 
 N_CYCLES = 6
+CYCLES = Recipe(learning_rate="cycles", n_iter_no_change=None)
 
 
 def test_six_cycles_of_growing_length():
@@ -28,8 +34,18 @@ def test_six_cycles_of_growing_length():
 
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
     recipe = Recipe(learning_rate=learning_rate, n_iter_no_change=n_iter_no_change)
-    plan = SimpleNamespace(recipe=recipe, max_iter=max_iter, review=True, n_cycles=N_CYCLES)
-    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, plan)]
+    plan = plan_of(max_iter, recipe=recipe)
+    return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, epoch - 1, epoch, plan)]
+
+
+def plan_of(max_iter, recipe=CYCLES, **fields):
+    fields = dict(review=True, n_cycles=N_CYCLES, always_refits=False) | fields
+    return SimpleNamespace(recipe=recipe, max_iter=max_iter, learning_rate_init=1.0, **fields)
+
+
+def checked_epochs(max_iter):
+    """Epochs that end a cycle, to the nearest, but the first one."""
+    return {max(1, round(end)) for end in cycle_ends(plan_of(max_iter))[1:-1]}
 
 
 @pytest.mark.parametrize("learning_rate", ["constant", "cycles"])
@@ -37,7 +53,7 @@ def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
 def test_validates_a_bounded_number_of_times(max_iter, learning_rate):
     everything = list(range(1, max_iter + 1))
     validated = validated_epochs(max_iter, learning_rate)
-    assert {1, max_iter, *cycle_ends(max_iter, N_CYCLES)} <= set(validated)
+    assert {1, max_iter, *checked_epochs(max_iter)} <= set(validated)
     assert min(max_iter, 32 if learning_rate == "constant" else 16) <= len(validated) <= 130
     if max_iter < 32 or (max_iter == 32 and learning_rate == "constant"):
         assert validated == everything
@@ -60,7 +76,7 @@ def test_weights_of_a_high_learning_rate_are_not_validated():
     for max_iter in (32, 64, 640):
         first, *validated = validated_epochs(max_iter, "cycles")
         assert first == 1
-        others = set(validated) - set(cycle_ends(max_iter, N_CYCLES))
+        others = set(validated) - checked_epochs(max_iter)
         rates = [learning_rate_factor("cycles", epoch / max_iter, N_CYCLES) for epoch in others]
         assert max(rates) <= 0.5
         always = validated_epochs(max_iter, "constant")
@@ -69,8 +85,13 @@ def test_weights_of_a_high_learning_rate_are_not_validated():
 
 @pytest.mark.parametrize("max_iter", [1, 2, 15, 100, 1500])
 def test_cycles_end_where_the_learning_rate_is_lowest(max_iter):
-    ends = [share / 63 for share in (3, 7, 15, 31)]
-    for end, exact in zip(cycle_ends(max_iter, N_CYCLES), ends, strict=True):
-        assert 1 <= end <= max_iter
-        assert end == max(1, round(exact * max_iter))
-        assert learning_rate_factor("cycles", exact, N_CYCLES) == pytest.approx(0)
+    plan = plan_of(max_iter)
+    ends = cycle_ends(plan)
+    assert_allclose(ends, max_iter * np.array([1, 3, 7, 15, 31, 63]) / 63)
+    rates = [learning_rate_factor("cycles", end / max_iter, N_CYCLES) for end in ends]
+    assert_allclose(rates, 0, atol=1e-12)
+    counts = [count_cycles(epoch, plan) for epoch in range(max_iter + 1)]
+    for i, end in enumerate(ends[:-1]):  # counted from the nearest epoch on
+        assert [count > i for count in counts[1:]] == [
+            epoch >= round(end) for epoch in range(1, max_iter + 1)
+        ]

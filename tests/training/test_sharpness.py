@@ -178,14 +178,14 @@ def test_the_choice_before_the_last_cycle_is_that_of_the_average(
 
 @both
 def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, safe, monkeypatch):
-    train = trainer.Trainer._pass_over_rows
+    train = trainer.Trainer.epoch
 
-    def interrupted(self, clock):
+    def interrupted(self):
         if self.split.validation is None:
             raise KeyboardInterrupt
-        return train(self, clock)
+        return train(self)
 
-    monkeypatch.setattr(trainer.Trainer, "_pass_over_rows", interrupted)
+    monkeypatch.setattr(trainer.Trainer, "epoch", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(**SMALL).fit(*make_rows(400))
     assert len(chosen) == 1
@@ -197,7 +197,8 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
-    monkeypatch.setattr(Review, "finds_harm", lambda self, epoch, now, best: epoch == 14)
+    monkeypatch.setattr(Review, "is_due", lambda self, before, now: now == 14)
+    monkeypatch.setattr(Review, "finds_harm", lambda self, *_: True)
     repeat, repeated = Training._refit, []
 
     def counting(self, network):
