@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors.nn import NONA
 
 NOISE = 0.1
@@ -18,7 +18,7 @@ SETTINGS = {
     "max_iter": 120,
     "n_estimators": 1,
     "hidden_layer_sizes": (128, 128),
-    "embedding_dim": 16,
+    "recipe": Recipe(embedding_dim=16),
     "device": "cpu",
     "random_state": 0,
 }
@@ -62,7 +62,7 @@ class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
     def _make_head(self, plan, n_targets, trend):
-        return _LinearHead(plan.embedding_dim, n_targets, softstep=None, trend="linear")
+        return _LinearHead(plan.recipe.embedding_dim, n_targets, softstep=None, trend="linear")
 
 
 def surface_models(**settings):

@@ -84,7 +84,7 @@ def judge(tables, y, turn):
     """Outcome of a fit to one reader's table and of questions with all, and what was said."""
     names = list(tables)
     names = names[turn % len(names) :] + names[: turn % len(names)]
-    small = dict(n_estimators=1, hidden_layer_sizes=(16,), embedding_dim=8, blend=None)
+    small = dict(n_estimators=1, hidden_layer_sizes=(16,), blend=None)
     model = NONARegressor(max_iter=1, random_state=0, **small)
     try:
         model.fit(tables[names[0]], y)

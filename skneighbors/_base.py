@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 _OF_FIT = 5  # stacklevel in `Fit.warn`, past two decorators, of the line that calls fit
 _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
+# A forest's habit of a hundred trees would train a hundred networks.
+_MANY_MEMBERS = 16
 # Held while rows join or leave, so that threads that change one estimator lose none.
 _changing = ForkSafeLock()
 
@@ -87,7 +89,6 @@ class BaseNeighborEstimator(
             None,
         ],
         "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
-        "embedding_dim": [counts_from(1)],
         "feature_extractor": [callable, None],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "n_estimators": [StrOptions({"auto"}), counts_from(1)],
@@ -110,7 +111,7 @@ class BaseNeighborEstimator(
 
     def _make_head(self, plan, n_targets, trend):
         return self._head_class(
-            plan.embedding_dim,
+            plan.recipe.embedding_dim,
             n_targets,
             trend=trend,
             temperature=plan.recipe.temperature,
@@ -251,6 +252,12 @@ class BaseNeighborEstimator(
             samples = TrainingSamples.check(
                 self, X, y, sample_weight, groups, time, validation, self._task_class
             )
+            if params["n_estimators"] != "auto" and params["n_estimators"] > _MANY_MEMBERS:
+                warnings.warn(
+                    f"n_estimators={self.n_estimators} trains as many networks, which takes long "
+                    f"and gains little over {_MANY_MEMBERS}.",
+                    stacklevel=_OF_FIT - 1,
+                )
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
                 warnings.warn(doubts, ColumnWarning, stacklevel=_OF_FIT - 1)

@@ -125,7 +125,7 @@ def fit_model(
     data = LabelledRows.from_numpy(*data, device)
     extractor = params["feature_extractor"]
     answer = partial(_finish, samples, data, split, encoder, task, second)
-    with explain_out_of_memory("batch_size, embedding_dim or hidden_layer_sizes"):
+    with explain_out_of_memory("batch_size or hidden_layer_sizes"):
         network, history = fit_networks(
             partial(_make_initial_network, data, encoder, plan, make_head, extractor),
             data.float(),
@@ -276,7 +276,7 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
         MLPEmbedder(
             n_features,
             plan.hidden_layer_sizes,
-            plan.embedding_dim,
+            recipe.embedding_dim,
             activation=recipe.activation,
             numerical_embedding=numerical_embedding,
             batch_norm=recipe.batch_norm,

@@ -73,9 +73,6 @@ class NONARegressor(BaseNeighborRegressor):
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
-    embedding_dim : int, default=64
-        Width of the learnt embedding.
-
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
@@ -170,7 +167,7 @@ class NONARegressor(BaseNeighborRegressor):
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or
         `max_iter` is below 32. Of more epochs, some 20 to 130, the first and last among
-        them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
+        them, and with ``learning_rate_schedule="cycles"`` otherwise none whose rate is above
         half of its peak.
 
     n_iter_ : int
@@ -222,9 +219,9 @@ class NONARegressor(BaseNeighborRegressor):
     of columns whose names are text does not matter to `fit`. Training is in float32, prediction
     in float64.
 
-    With rows held out and ``learning_rate="cycles"``, a training of at least `min_steps` steps
-    (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the fifth of the
-    learning rate's six cycles (31/63 of the epochs), and at those of the second to fourth
+    With rows held out and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
+    steps (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the fifth
+    of the learning rate's six cycles (31/63 of the epochs), and at those of the second to fourth
     (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its best by more
     than a standard error, training stops, and the networks are trained anew on all rows, from
     the same initial weights and for as many steps as were best; with `time` in any case. If
@@ -267,7 +264,6 @@ class NONARegressor(BaseNeighborRegressor):
     trend: str | None = "auto"
     blend: Any = "auto"
     hidden_layer_sizes: ArrayLike = "auto"
-    embedding_dim: int = 64
     feature_extractor: Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"
     n_estimators: int | str = "auto"

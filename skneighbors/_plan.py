@@ -12,7 +12,7 @@ from ._utils.blocks import count_batches
 from ._utils.parameters import StrOptions, check_params_of, counts_from, reals
 from .nn._embedder import ACTIVATIONS
 
-LEARNING_RATES = ("cycles", "constant")
+LEARNING_RATE_SCHEDULES = ("cycles", "constant")
 
 
 def _setting(*allowed, words=()):
@@ -42,6 +42,9 @@ class Recipe(BaseEstimator):
         first layer, or the scaled features as they are. Not used with a
         `feature_extractor`.
 
+    embedding_dim : int or "auto", default="auto"
+        Width of each member's embedding.
+
     dropout : float or "auto", default="auto"
         Share of the hidden units dropped in training, in [0, 1).
 
@@ -67,7 +70,7 @@ class Recipe(BaseEstimator):
         correct for the sampling. None: uniform draws. Not with ``context_size=None``, and
         only where more rows are trained on than `batch_size` and `context_size` together.
 
-    learning_rate : {"cycles", "constant"} or "auto", default="auto"
+    learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
         ``"cycles"``: cosine cycles over the training, each twice as long as the one before, six
         for NONA, four for SoftStep k-NN.
         ``"constant"``: `learning_rate_init` throughout.
@@ -101,7 +104,7 @@ class Recipe(BaseEstimator):
         cycle of the learning rate, or, where training on has harmed, by networks trained
         anew; ``"anew"``: the latter alone. (Rows given as `X_val` never are.) Only where a
         training is reviewed: with
-        ``learning_rate="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
+        ``learning_rate_schedule="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
         steps (see the table). With `time`, networks are trained anew in any case, unless
         this is False.
 
@@ -123,12 +126,13 @@ class Recipe(BaseEstimator):
     activation: str = _setting(words=ACTIVATIONS)
     batch_norm: bool | str = _setting("boolean")
     numerical_embedding: str | None = _setting(None, words=["periodic"])
+    embedding_dim: int | str = _setting(counts_from(1))
     dropout: float | str = _setting(reals(0, 1, "left"))
     temperature: float | str | None = _setting(reals(0, None, "neither"), None)
     eps: float | str = _setting(reals(0, 0.5, "neither"))
     context_size: int | str | None = _setting(counts_from(1), None)
     context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
-    learning_rate: str = _setting(words=LEARNING_RATES)
+    learning_rate_schedule: str = _setting(words=LEARNING_RATE_SCHEDULES)
     ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
     n_iter_no_change: int | str | None = _setting(counts_from(1), None)
     tol: float | str = _setting(reals(0, None, "left"))
@@ -199,7 +203,6 @@ class Plan:
     trends: tuple
     blended: bool
     hidden_layer_sizes: tuple
-    embedding_dim: int
     sharpnesses: tuple
     sharpen_when_validated: bool
     batch_size: int
@@ -252,12 +255,13 @@ TABLE = [
         dropout=0.0,
         early_review_below_r2=0.85,
         early_stopping=False,
+        embedding_dim=64,
         ema_decay=0.99,
         eps=1e-6,
         harm_in_standard_errors=1.0,
         hidden_layer_sizes=(256, 256),
         last_fraction=0.2,  # where time is given
-        learning_rate="cycles",
+        learning_rate_schedule="cycles",
         max_validation=1024,  # more would cost time and tell little more
         min_epochs=68,
         min_steps=230,
@@ -453,7 +457,7 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
     review = (
         n_validation > 0
-        and known["learning_rate"] == "cycles"
+        and known["learning_rate_schedule"] == "cycles"
         and known["n_iter_no_change"] is None
         and max_iter * n_batches * n_predictions >= auto["min_steps"]
     )
@@ -478,7 +482,6 @@ PAPER: dict[str, Any] = dict(
     trend=None,
     blend=None,
     hidden_layer_sizes=(200,),
-    embedding_dim=25,
     n_estimators=1,
     max_iter=200,
     batch_size=32,
@@ -493,7 +496,8 @@ PAPER: dict[str, Any] = dict(
         dropout=0.0,
         temperature=None,
         context_size=None,
-        learning_rate="constant",
+        embedding_dim=25,
+        learning_rate_schedule="constant",
         ema_decay=None,
         n_iter_no_change=10,
         sharpness=1.0,

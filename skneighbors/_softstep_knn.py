@@ -84,9 +84,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
-    embedding_dim : int, default=64
-        Width of the learnt embedding.
-
     feature_extractor : callable or None, default=None
         Called without arguments, returns a :class:`torch.nn.Module` that maps
         X of shape (b, ...) to features of shape (b, p); a copy of it is trained
@@ -181,7 +178,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or
         `max_iter` is below 32. Of more epochs, some 20 to 130, the first and last among
-        them, and with ``learning_rate="cycles"`` otherwise none whose rate is above
+        them, and with ``learning_rate_schedule="cycles"`` otherwise none whose rate is above
         half of its peak.
 
     n_iter_ : int
@@ -263,7 +260,6 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     rank: str | None = "soft"
     rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
-    embedding_dim: int = 64
     feature_extractor: Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"
     n_estimators: int | str = "auto"

@@ -125,7 +125,6 @@ BAD_PARAMETERS = {
     "n_neighbors": [0, -1, 2.5, "all", True, 10**30],
     "algorithm": ["kd_tree", "brute", None, True],
     "hidden_layer_sizes": [0, (10, 0), (10.5,), "wide", None, {}, True, (True,), 10**30],
-    "embedding_dim": [0, 2.5, None, True, 10**30],
     "activation": ["selu", None],
     "batch_norm": ["yes", None],
     "numerical_embedding": ["quantile", True],

@@ -17,9 +17,7 @@ from skneighbors import NONARegressor, load
 
 pytest.importorskip("sklearn.callback")  # from scikit-learn 1.9 on
 
-SETTINGS = dict(
-    max_iter=6, n_estimators=2, blend=None, hidden_layer_sizes=(8,), embedding_dim=8, random_state=0
-)
+SETTINGS = dict(max_iter=6, n_estimators=2, blend=None, hidden_layer_sizes=(8,), random_state=0)
 # A training that is reviewed, found to have harmed, and repeated on all rows.
 HARMED = dict(max_iter=30, n_estimators=1, blend=None, random_state=0)
 

@@ -17,7 +17,7 @@ from skneighbors._model import engines
 from skneighbors._training.trainer import Trainer
 from skneighbors._utils.threads import map_batches, single_threaded, torch_threads
 
-SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
+SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, random_state=0)
 
 
 @pytest.fixture

@@ -293,7 +293,7 @@ def test_an_error_in_one_member_ends_all(
 @pytest.mark.slow
 def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
     X, X_test, y, _ = friedman
-    recipe = Recipe(learning_rate="constant")
+    recipe = Recipe(learning_rate_schedule="constant")
     params = dict(max_iter=12, recipe=recipe, learning_rate_init=0.05, random_state=0)
     model = estimator_class(**params).fit(X, y)
     assert model.best_iter_ == 1 + np.argmax(model.validation_scores_) < 12

@@ -136,7 +136,8 @@ def test_data_frames(estimator_class, frame, friedman):
 
 def test_set_output(estimator_class, friedman):
     X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, embedding_dim=3, n_estimators=2, random_state=0).fit(X, y)
+    recipe = Recipe(embedding_dim=3)
+    model = estimator_class(max_iter=2, n_estimators=2, random_state=0, recipe=recipe).fit(X, y)
     plain = model.transform(X_test)
     assert plain.dtype == np.float64
     embedded = model.set_output(transform="pandas").transform(pd.DataFrame(X_test))

@@ -288,7 +288,6 @@ def make_model():
         max_iter=1,
         n_estimators=1,
         hidden_layer_sizes=2,
-        embedding_dim=2,
         early_stopping=False,
         blend=None,
         random_state=0,

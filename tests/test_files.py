@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
 # How many changed files are tried; more once, by hand.
 N_CHANGED = int(os.environ.get("SKNEIGHBORS_N_CHANGED_FILES", "300"))
 HERE = Path(__file__).parent / "data"
-SMALL = dict(hidden_layer_sizes=(8,), embedding_dim=4, max_iter=3, n_neighbors=9, random_state=0)
+SMALL = dict(hidden_layer_sizes=(8,), max_iter=3, n_neighbors=9, random_state=0)
 N = 140
 
 

@@ -12,9 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 N = 120
-QUICK = dict(
-    max_iter=3, n_estimators=3, hidden_layer_sizes=(8,), embedding_dim=4, random_state=0, blend=None
-)
+QUICK = dict(max_iter=3, n_estimators=3, hidden_layer_sizes=(8,), random_state=0, blend=None)
 
 
 class _Writes(nn.Module):

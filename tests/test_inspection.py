@@ -136,7 +136,7 @@ def test_says_where_an_estimator_of_ours_is(display, fit, friedman):
 def test_without_matplotlib_says_what_to_install(display, fit, friedman, monkeypatch):
     X, _, y, _ = friedman
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'needs matplotlib: pip install "skneighbors\[plot\]"'):
+    with pytest.raises(ImportError, match="needs matplotlib: pip install matplotlib"):
         plot(display, fit(), X, y)
 
 
@@ -264,7 +264,9 @@ def test_embedding_by_principal_components(fit, friedman):
 
 def test_embedding_of_a_single_column_is_a_line(friedman):
     X, X_test, y, y_test = friedman
-    model = NONARegressor(embedding_dim=1, n_estimators=1, max_iter=1, random_state=0).fit(X, y)
+    model = NONARegressor(
+        recipe=Recipe(embedding_dim=1), n_estimators=1, max_iter=1, random_state=0
+    ).fit(X, y)
     shown = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
     np.testing.assert_array_equal(shown.coordinates[:, 1], 0)
 
@@ -499,7 +501,7 @@ def test_suspects_are_those_of_the_estimator(fit, estimator_class):
 def test_intervals_without_ends_are_not_drawn(fit, friedman):
     X, _, y, _ = friedman
     with (
-        pytest.warns(UserWarning, match="needs at least 999 rows"),
+        pytest.warns(UserWarning, match="needs at least 999 validation rows"),
         pytest.raises(ValueError, match=r"draws no infinite .* confidence_level=0\.999: lower it"),
     ):
         IntervalDisplay.from_estimator(fit(), X, y, 0.999)

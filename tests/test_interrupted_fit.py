@@ -96,7 +96,7 @@ def test_loss_that_turns_non_finite_keeps_the_last_good_weights(
     estimator_class, friedman, monkeypatch, early_stopping
 ):
     X, X_test, y, _ = friedman
-    settings = dict(max_iter=9, random_state=0, recipe=Recipe(learning_rate="constant"))
+    settings = dict(max_iter=9, random_state=0, recipe=Recipe(learning_rate_schedule="constant"))
     settings["early_stopping"] = early_stopping
     _break_step(monkeypatch, 4)  # one step an epoch
     said = "not finite in epoch 4.* weights of epoch [1-3]"

@@ -17,7 +17,7 @@ from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import _AFTER, Pace
 
 X, y = make_friedman1(n_samples=160, random_state=0)
-QUICK = dict(hidden_layer_sizes=8, embedding_dim=4, n_estimators=1, random_state=0)
+QUICK = dict(hidden_layer_sizes=8, n_estimators=1, random_state=0)
 NO_TREES = QUICK | dict(blend=None)
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from skneighbors import SoftStepKNNRegressor
 
-SMALL = dict(hidden_layer_sizes=(8,), embedding_dim=4, max_iter=3, random_state=0, blend=None)
+SMALL = dict(hidden_layer_sizes=(8,), max_iter=3, random_state=0, blend=None)
 N = 150
 
 

@@ -337,7 +337,6 @@ def test_score_weighs_as_repetition_does(fitted):
 
 COUNTS = {
     "n_neighbors": 80,
-    "embedding_dim": 100,
     "hidden_layer_sizes": 70,
     "n_estimators": 3,
     "max_iter": 90,

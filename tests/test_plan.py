@@ -135,7 +135,7 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
         ({"early_stopping": False}, {}, False),
         ({"max_iter": 100}, {}, False),  # too short to judge by its cycles
         ({}, {"n_iter_no_change": 5}, False),
-        ({}, {"learning_rate": "constant"}, False),
+        ({}, {"learning_rate_schedule": "constant"}, False),
     ],
 )
 def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
@@ -221,7 +221,7 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
         arguments |= dict(X_val=X[n_samples:], y_val=y[n_samples:])
     # Few steps, as many as are reviewed.
     auto(min_steps=20, min_epochs=20, hidden_layer_sizes=(16,))
-    quick = {"max_iter": 20} if params is PAPER else {"embedding_dim": 8}
+    quick = {"max_iter": 20} if params is PAPER else {"batch_size": 128}
     model = estimator_class(**params | quick, random_state=0)
     model.fit(X[:n_samples], y[:n_samples], **arguments)
     assert model.plan_.review == (case not in ("few rows", "the papers"))
@@ -279,7 +279,7 @@ def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
     assert model.max_iter == 3
     with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
         model.set_params(recipe__droput=0.1)
-    assert model.set_params(recipe=None, embedding_dim=3).recipe is None
+    assert model.set_params(recipe=None, max_iter=3).recipe is None
     assert model.set_params(recipe=None, recipe__tol=0.1).recipe.tol == 0.1
 
 

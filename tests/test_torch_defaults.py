@@ -24,7 +24,7 @@ from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 pd = pytest.importorskip("pandas")
 
-SMALL = dict(max_iter=3, hidden_layer_sizes=8, embedding_dim=4, random_state=0)
+SMALL = dict(max_iter=3, hidden_layer_sizes=8, random_state=0)
 VARIANTS = {
     "defaults": {},
     "batches": dict(batch_size=16, recipe=Recipe(context_size=24, context_neighbors=2)),

@@ -92,7 +92,7 @@ def weighted_regressor(**params):
 
     class WeightedRegressor(NONARegressor):
         def _make_head(self, plan, n_targets, trend):
-            return WeightedHead(plan.embedding_dim, n_targets, **params)
+            return WeightedHead(plan.recipe.embedding_dim, n_targets, **params)
 
     return WeightedRegressor
 

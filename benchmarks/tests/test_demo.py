@@ -12,7 +12,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
 BENCHMARKS = Path(__file__).parents[1]
-TINY = {"max_iter": 2, "hidden_layer_sizes": (8,), "embedding_dim": 4}
+TINY = {"max_iter": 2, "hidden_layer_sizes": (8,)}
 
 
 @pytest.fixture

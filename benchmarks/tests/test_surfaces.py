@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
 
-from skneighbors import NONARegressor
+from skneighbors import NONARegressor, Recipe
 
 pytest.importorskip("matplotlib")
 TINY = {
     "max_iter": 2,
     "hidden_layer_sizes": (8,),
-    "embedding_dim": 4,
+    "recipe": Recipe(embedding_dim=4),
     "device": "cpu",
     "random_state": 0,
 }

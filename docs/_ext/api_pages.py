@@ -23,7 +23,6 @@ GROUPS = {
         "softstep_parameters",
         "rank",
         "rank_scale",
-        "embedding_dim",
         "feature_extractor",
     ],
     "Training": [

@@ -68,7 +68,7 @@ def check_model(model, plan):
     if not isinstance(model.validation, _VALIDATION):
         raise ValueError("validation is none")
     sizes = {"p": len(model.reader.order)}
-    sizes |= {"m": len(plan.trends), "d": plan.embedding_dim}
+    sizes |= {"m": len(plan.trends), "d": plan.recipe.embedding_dim}
     if model.reader.columns is None or model.x_shape != (sizes["p"],):
         raise ValueError("x_shape differs from the number of columns")
     _check_arrays(model, _ARRAYS, sizes, "")
@@ -199,7 +199,7 @@ def check_widths(plan, state):
     state : dict
         Arrays of the networks, by name.
     """
-    widths = [*plan.hidden_layer_sizes, plan.embedding_dim]
+    widths = [*plan.hidden_layer_sizes, plan.recipe.embedding_dim]
     hidden = [f"embedder.layers.{i}.linear.weight" for i in range(len(widths) - 1)]
     for width, name in zip(widths, [*hidden, f"embedder.layers.{len(hidden)}.weight"], strict=True):
         shape = state[name].shape

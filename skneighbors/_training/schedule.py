@@ -48,7 +48,7 @@ def validates(epoch, before, now, plan):
         return True
     if plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan):
         return True
-    if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate == "cycles":
+    if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate_schedule == "cycles":
         rate = learning_rate_factor("cycles", now / plan.max_iter, plan.n_cycles)
         if rate > _HIGH_RATE:
             return False
@@ -98,7 +98,7 @@ class Pace:
         plan = self._plan
         skipped = self._skipped + 0.5 * (self._pace - 1) / n_batches
         progress = (n_epochs + (step + 0.5) / n_batches + skipped) / plan.max_iter
-        factor = learning_rate_factor(plan.recipe.learning_rate, progress, plan.n_cycles)
+        factor = learning_rate_factor(plan.recipe.learning_rate_schedule, progress, plan.n_cycles)
         return plan.learning_rate_init * factor
 
     def advance(self, n_epochs, step, n_batches):

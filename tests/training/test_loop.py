@@ -56,7 +56,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         batch_size=32,
         context_size=64,
         context_neighbors=None,
-        learning_rate="constant",
+        learning_rate_schedule="constant",
         learning_rate_init=1e-2,
         weight_decay=0.0,
         ema_decay=None,
@@ -224,7 +224,7 @@ def test_best_epoch_among_those_validated(monkeypatch):
 
 
 def test_epochs_of_a_high_learning_rate_are_never_the_best():
-    _, history, score = train(max_iter=64, learning_rate="cycles")
+    _, history, score = train(max_iter=64, learning_rate_schedule="cycles")
     assert len(history.losses) == 64
     epochs = history.validated_epochs
     rates = [learning_rate_factor("cycles", epoch / 64, 6) for epoch in epochs]
@@ -239,7 +239,7 @@ def test_epochs_of_a_high_learning_rate_are_never_the_best():
 def test_interrupt_between_validations_keeps_the_best_validated_epoch():
     epoch = 45  # near the peak of the last cycle
     _, history, score = train(
-        max_iter=64, learning_rate="cycles", report=interrupt_at(epoch, KeyboardInterrupt)
+        max_iter=64, learning_rate_schedule="cycles", report=interrupt_at(epoch, KeyboardInterrupt)
     )
     assert history.interrupted
     assert len(history.losses) == epoch

@@ -17,7 +17,7 @@ from skneighbors._training.schedule import (
 )
 
 N_CYCLES = 6
-CYCLES = Recipe(learning_rate="cycles", n_iter_no_change=None)
+CYCLES = Recipe(learning_rate_schedule="cycles", n_iter_no_change=None)
 
 
 def test_six_cycles_of_growing_length():
@@ -33,7 +33,7 @@ def test_six_cycles_of_growing_length():
 
 
 def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
-    recipe = Recipe(learning_rate=learning_rate, n_iter_no_change=n_iter_no_change)
+    recipe = Recipe(learning_rate_schedule=learning_rate, n_iter_no_change=n_iter_no_change)
     plan = plan_of(max_iter, recipe=recipe)
     return [epoch for epoch in range(1, max_iter + 1) if validates(epoch, epoch - 1, epoch, plan)]
 

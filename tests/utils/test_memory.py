@@ -82,5 +82,5 @@ def test_nothing_happens_where_memory_is_enough():
 
 def test_a_fit_beyond_all_memory(friedman):
     X, _, y, _ = friedman
-    with pytest.raises(MemoryError, match="Lower batch_size, embedding_dim or hidden_layer_sizes"):
-        NONARegressor(embedding_dim=2**31 - 1, hidden_layer_sizes=(2**20,)).fit(X, y)
+    with pytest.raises(MemoryError, match="Lower batch_size or hidden_layer_sizes"):
+        NONARegressor(hidden_layer_sizes=(2**20, 2**31 - 1)).fit(X, y)
