@@ -25,7 +25,7 @@ from .values import (
 _N_SHOWN = 5
 
 
-def read_per_row(values, name, n_samples=None):
+def read_per_row(values, name, n_samples=None, advice=""):
     """Read an argument with a value for each row, as a column.
 
     Parameters
@@ -36,6 +36,8 @@ def read_per_row(values, name, n_samples=None):
         For messages.
     n_samples : int, default=None
         How many rows there are; None: any number.
+    advice : str, default=""
+        For a message about another shape.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def read_per_row(values, name, n_samples=None):
         "a single dimension" if n_samples is None else f"one entry for each of {n_samples} samples"
     )
     if len(data.shape) != 1 if n_samples is None else data.shape != (n_samples,):
-        raise ValueError(f"{name} must have {wanted}; got an array of shape {data.shape}.")
+        raise ValueError(f"{name} must have {wanted}; got an array of shape {data.shape}.{advice}")
     return single_column(data, name)
 
 
@@ -77,7 +79,7 @@ def _is_single(value):
 def _read_named(argument, values, n_samples, X, reader):
     """Read an argument that may be the name of a column of X."""
     if not isinstance(values, str):
-        return read_per_row(values, argument, n_samples)
+        return read_per_row(values, argument, n_samples, " A column can be given by its name.")
     column = Table.of(X).column(_find_named(argument, values, reader))
     return replace(column, name=f"{argument}={show(values)}")
 
@@ -124,7 +126,7 @@ def check_weights(sample_weight, n_samples, name="sample_weight"):
         )
     weight = _finite_numbers(column)
     if np.isnan(weight).any():
-        raise ValueError(f"{name} contains NaN, None or NA; every row must have a weight.")
+        raise ValueError(f"{name} contains NaN, None or NA; every sample must have a weight.")
     if (weight < 0).any():
         raise ValueError(f"{name} contains negative values, such as {weight[weight < 0][0]}.")
     if not weight.any():
@@ -200,7 +202,7 @@ def check_groups(groups, n_samples, X=None, reader=None):
     column = _read_named("groups", groups, n_samples, X, reader)
     name, values = column.name, column.values
     if any(map(is_missing, values)):
-        raise ValueError(f"{name} contains NaN, None or NA; every row must have a group.")
+        raise ValueError(f"{name} contains NaN, None or NA; every sample must have a group.")
     if column.declared in (TIMES, DURATIONS):
         return column.ranks().astype(np.int64)
     sorts = sorts_of(values)
