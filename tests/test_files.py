@@ -300,9 +300,9 @@ EDITS = {
         lambda tree: tree["content"]["params"]["dict"].update(batch_size=-1),
         "batch_size",
     ),
-    "share": (
-        lambda tree: tree["content"]["model"]["fields"]["second"]["fields"].update(share=7.0),
-        "share of the second model",
+    "weight": (
+        lambda tree: tree["content"]["model"]["fields"]["second"]["fields"].update(weight=7.0),
+        "weight of the blended model",
     ),
     "widths": (
         lambda tree: tree["content"]["attributes"]["dict"]["plan_"]["fields"].update(
