@@ -86,16 +86,16 @@ async function findTiny(view) {
   return tiny;
 }
 // Contrast of text to what is behind it.
-function channels(colour) {  // "rgb(0, 0, 0)", or "color(srgb 0 0 0)" of what is mixed
-  const [r, g, b, a = 1] = colour.replace(/^color\\(\\w+/, "").match(/[0-9.]+/g).map(Number);
-  const scale = colour.startsWith("color(") ? 255 : 1;
+function channels(color) {  // "rgb(0, 0, 0)", or "color(srgb 0 0 0)" of what is mixed
+  const [r, g, b, a = 1] = color.replace(/^color\\(\\w+/, "").match(/[0-9.]+/g).map(Number);
+  const scale = color.startsWith("color(") ? 255 : 1;
   return [r * scale, g * scale, b * scale, a];
 }
 function over([r, g, b, a], below) {
   return [r, g, b].map((c, i) => a * c + (1 - a) * below[i]).concat(1);
 }
-function luminance(colour) {
-  const [r, g, b] = colour.slice(0, 3).map(c => c / 255)
+function luminance(color) {
+  const [r, g, b] = color.slice(0, 3).map(c => c / 255)
     .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }

@@ -2,7 +2,7 @@
 New rows come in. Must I train again?
 =====================================
 
-Not at once: labelled rows can join a fitted model, and leave it, in a moment. Train again when
+Not at once: labeled rows can join a fitted model, and leave it, in a moment. Train again when
 there are many, or the errors say so.
 """
 
@@ -53,7 +53,7 @@ ax.set(xlabel="new rows", ylabel="RMSE on further new rows", ylim=(0, None), xti
 _ = ax.legend()
 
 # %%
-# New neighbours help at once. Training helps more, for then the embedding learns from them, too.
+# New neighbors help at once. Training helps more, for then the embedding learns from them, too.
 #
 # Rows that should not count
 # --------------------------

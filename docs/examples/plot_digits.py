@@ -65,10 +65,10 @@ with torch.no_grad():
 print(f"linear head: RMSE {rmse(y_linear):.3f}")
 
 # %%
-# Fine-tuning with neighbours
+# Fine-tuning with neighbors
 # ---------------------------
-# The rows of a batch are each other's neighbours: ``z`` are both queries and neighbours, and
-# ``self_index`` leaves every row out of its own neighbours. For a fair comparison the linear head
+# The rows of a batch are each other's neighbors: ``z`` are both queries and neighbors, and
+# ``self_index`` leaves every row out of its own neighbors. For a fair comparison the linear head
 # is trained on for as many epochs.
 
 head = NONA(embedding_dim=16, softstep="s2", softstep_parameters="pointwise", temperature=1.0)
@@ -84,7 +84,7 @@ def nona_loss(rows):
 train_epochs(20, nona_loss, [*backbone.parameters(), *head.parameters()], lr=1e-3)
 
 # %%
-# In prediction all training rows are neighbours, and no query is among them.
+# In prediction all training rows are neighbors, and no query is among them.
 
 with torch.no_grad():
     z_n = backbone(X[train])

@@ -73,9 +73,9 @@ importances.sort_values().plot.barh(ax=ax, color="tab:blue")
 _ = ax.set_xlabel("mean absolute adjustment")
 
 # %%
-# Bars are long for columns in which neighbours differ. The district's is short because they mostly
-# share it. It matters all the same: it makes them neighbours.
+# Bars are long for columns in which neighbors differ. The district's is short because they mostly
+# share it. It matters all the same: it makes them neighbors.
 
 own = X_test[["district"]].to_numpy()
 theirs = X_train["district"].to_numpy()[explanation.indices]
-print(f"neighbours in the same district: {(theirs == own).mean():.0%}")
+print(f"neighbors in the same district: {(theirs == own).mean():.0%}")

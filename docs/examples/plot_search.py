@@ -2,7 +2,7 @@
 Which head, and which mask?
 ===========================
 
-Search over them as over any other parameter. A mask, SoftStep, is learnt: of the nearest rows, on
+Search over them as over any other parameter. A mask, SoftStep, is learned: of the nearest rows, on
 which a prediction rests, ``"s1"`` rejects the far ones, ``"s2"`` fades them, and ``None`` leaves
 them to the softmax.
 """
