@@ -128,7 +128,7 @@ ABLATIONS = {
     "NONA, uniform context": _networks(context_neighbors=None),
     "NONA, in-batch context": _networks(context_size=None),
     "NONA, no weight average": _networks(ema_decay=None),
-    "NONA, validation rows held out": _networks(refit=False),
+    "NONA, validation rows kept out": _networks(refit=False),
     "NONA, the paper's setting": _ours(**PAPER),
 }
 METHODS = PEERS | OURS | ABLATIONS

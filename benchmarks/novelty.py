@@ -105,7 +105,7 @@ def report(results, output):
     worst = by_set.from_uniform.first()
     parts.append(
         "Largest distance of novelty's distribution from the uniform one, on test rows like the "
-        f"training's: {worst.mean():.2f} in the mean, {worst.max():.2f} at most "
+        f"training's: {worst.mean():.2f} on average, {worst.max():.2f} at most "
         f"({worst.idxmax()}).\n"
     )
     output.write_text("\n".join(parts), encoding="utf-8")

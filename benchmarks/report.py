@@ -358,7 +358,7 @@ def highlights(frame):
         helped = best.idxmin()
         rest = geometric_mean(best.drop(helped))
         lines.append(
-            f"- {ours} errs less than the best peer *of the set* on {(best < 1).sum()} of "
+            f"- {ours} has a lower error than the best peer *of the set* on {(best < 1).sum()} of "
             f"{len(best)} sets: {geometric_mean(best):.2f} of its error in the geometric mean, "
             f"{rest:.2f} without {helped}. It makes {known}."
         )

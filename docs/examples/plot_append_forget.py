@@ -44,11 +44,11 @@ for begin, end in pairwise(counts):
 # How good would a model be that is trained on all of them?
 
 X_all, y_all = pd.concat([X_old, X_new]), np.concatenate([y_old, y_new])
-anew = rmse(NONARegressor(trend="linear", blend=None, random_state=0).fit(X_all, y_all))
+again = rmse(NONARegressor(trend="linear", blend=None, random_state=0).fit(X_all, y_all))
 
 fig, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
 ax.plot(counts, errors, "o-", color="tab:blue", label="appended, not trained")
-ax.plot(counts[-1], anew, "o", color="tab:orange", label="trained again on all")
+ax.plot(counts[-1], again, "o", color="tab:orange", label="trained again on all")
 ax.set(xlabel="new rows", ylabel="RMSE on further new rows", ylim=(0, None), xticks=counts)
 _ = ax.legend()
 

@@ -1,6 +1,6 @@
 """
-How do I fit a table with text, gaps and dates?
-===============================================
+How do I fit a table with text, missing values and dates?
+=========================================================
 
 Give the table to ``fit`` as it is. Here it holds used cars, made up, and the target is the price.
 """

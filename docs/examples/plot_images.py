@@ -55,7 +55,7 @@ print(f"R2: {model.score(X_test, y_test):.3f}")
 print(f"median error: {np.median(np.abs(y_hat - y_test)):.1f} degrees of 120")
 
 # %%
-# The learned space, of test images: those turned alike are near.
+# The embedding space, of test images: those turned alike are near.
 
 _ = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
 
