@@ -57,29 +57,22 @@ def fit(estimator_class, trend, n_targets=1, weighted=False, n_estimators=1, **p
     return model.fit(X, y, sample_weight=weight if weighted else None)
 
 
-@pytest.fixture(params=TRENDS)
-def trend(request):
-    return request.param
+# Trend, numbers of targets, whether weighted, numbers of networks.
+SETTINGS = [
+    ("no trend", 1, False, 1),
+    ("linear", 2, True, 1),
+    ("linear", 1, True, 3),
+    ("boosting", 2, True, 1),
+    ("boosting", 1, False, 3),
+    ("regressor", 1, True, 1),
+    ("regressor", 2, True, 3),
+]
 
 
-@pytest.fixture(params=[1, 2], ids=["one target", "two targets"])
-def n_targets(request):
-    return request.param
-
-
-@pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
-def weighted(request):
-    return request.param
-
-
-# Numbers of targets, whether weighted, numbers of networks.
-SETTINGS = [(1, False, 1), (2, True, 1), (1, True, 3)]
-
-
-@pytest.fixture(params=SETTINGS)
-def model(request, estimator_class, trend):
+@pytest.fixture(params=SETTINGS, ids=str)
+def model(request, estimator_class):
     """Fitted estimator; a copy, that may be changed."""
-    return copy.deepcopy(fit(estimator_class, trend, *request.param))
+    return copy.deepcopy(fit(estimator_class, *request.param))
 
 
 def n_rows_of(model):
@@ -98,12 +91,17 @@ def by_weight(weights, values):
     return np.einsum("nk,nk...->n...", weights, values)
 
 
-@pytest.mark.parametrize("k", [1, K, 500, None])
-@pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
-def test_a_prediction_is_the_mean_of_its_neighbors(model, k, changed):
-    y, queries = make_data(model.n_outputs_)[1], make_queries()
-    if changed:
-        y = change(model)
+def test_a_prediction_is_the_mean_of_its_neighbors(model):
+    y = make_data(model.n_outputs_)[1]
+    for k in (K, None):
+        assert_explained(model, y, k)
+    y = change(model)
+    for k in (1, 500):
+        assert_explained(model, y, k)
+
+
+def assert_explained(model, y, k):
+    queries = make_queries()
     model.set_params(n_neighbors=k)
     y_hat, why, scale = model.predict(queries), model.explain(queries), np.ptp(y, axis=0)
     n = n_rows_of(model) if k in (None, 500) else k
@@ -120,10 +118,8 @@ def test_a_prediction_is_the_mean_of_its_neighbors(model, k, changed):
     assert_allclose((means.clip(low, high) - means) / scale, why.clipping / scale, atol=1e-9)
 
 
-@pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
-def test_rows_are_those_that_kneighbors_names(model, changed):
-    if changed:
-        change(model)
+def test_rows_are_those_that_kneighbors_names(model):
+    change(model)
     queries, numbering = make_queries(), model._model.numbering
     why, weights = model.explain(queries), model.neighbor_weights(queries)
     assert_allclose(weights.sum(axis=1), 1)
@@ -164,13 +160,9 @@ def baselines_of(model, X):
     return (1 - share) * own + share * second
 
 
-@pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
-def test_targets_are_adjusted_by_what_the_trend_differs(model, changed):
-    X = make_data(model.n_outputs_)[0]
-    if changed:
-        change(model)
-        X = np.concatenate([X, make_data(seed=1)[0]])
-    queries = make_queries()
+def test_targets_are_adjusted_by_what_the_trend_differs(model):
+    change(model)
+    X, queries = np.concatenate([make_data(seed=seed)[0] for seed in (0, 1)]), make_queries()
     why, at_queries, at_rows = (
         model.explain(queries),
         baselines_of(model, queries),
@@ -186,9 +178,9 @@ def test_targets_are_adjusted_by_what_the_trend_differs(model, changed):
         assert_allclose(why.adjustments, differences[0], atol=tolerance)
 
 
-def test_without_a_trend_nothing_is_adjusted(estimator_class, n_targets, weighted):
-    model = fit(estimator_class, "no trend", n_targets, weighted, 3)
-    y, queries = make_data(n_targets)[1], make_queries()
+def test_without_a_trend_nothing_is_adjusted(estimator_class):
+    model = fit(estimator_class, "no trend", 2, True, 3)
+    y, queries = make_data(2)[1], make_queries()
     why = model.explain(queries)
     assert not why.is_adjusted
     assert_array_equal(why.adjustments, np.zeros_like(why.targets))
@@ -202,12 +194,10 @@ def test_blends_have_a_share():
     """Else the tests above would say little of blends."""
     for kind in ("boosting", "regressor"):
         assert any(
-            0 < model.blend_weight_ < 1
-            for model in (
-                fit(estimator_class, kind, *setting)
-                for estimator_class in (NONARegressor, SoftStepKNNRegressor)
-                for setting in SETTINGS
-            )
+            0 < fit(estimator_class, *setting).blend_weight_ < 1
+            for estimator_class in (NONARegressor, SoftStepKNNRegressor)
+            for setting in SETTINGS
+            if setting[0] == kind
         )
 
 
@@ -224,9 +214,8 @@ def test_forgetting_a_row_brings_in_the_next(estimator_class):
         assert set(row_of[now]) == set(left)
 
 
-@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
-def test_as_many_as_there_are_is_all(estimator_class, metric, weighted):
-    model = copy.deepcopy(fit(estimator_class, "linear", 1, weighted, 2, similarity=metric))
+def test_as_many_as_there_are_is_all(estimator_class):
+    model = copy.deepcopy(fit(estimator_class, "linear", 1, True, 3))
     expected = model.set_params(n_neighbors=None).predict(make_queries())
     for n in (n_rows_of(model), N, 10**6):
         found = model.set_params(n_neighbors=n).predict(make_queries())
@@ -258,8 +247,9 @@ def ask(town="Bern"):
     ).astype({"garden": float})
 
 
-@pytest.mark.parametrize("kind", ["linear", "boosting", "no trend"])
-@pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
+@pytest.mark.parametrize(
+    ("kind", "changed"), [("linear", False), ("boosting", True), ("no trend", True)]
+)
 def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     model = copy.deepcopy(fit_table(estimator_class, kind))
     if changed:
@@ -515,8 +505,8 @@ def test_weights_are_sparse(estimator_class, k):
     assert weights[:, empty].nnz == 0
 
 
-def test_the_number_of_neighbors_that_weights_amount_to(estimator_class, trend):
-    model = copy.deepcopy(fit(estimator_class, trend, n_estimators=3))
+def test_the_number_of_neighbors_that_weights_amount_to(estimator_class):
+    model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=3))
     queries = make_queries()
     for k in (K, None):
         n = model.set_params(n_neighbors=k).effective_n_neighbors(queries)
@@ -537,12 +527,12 @@ def test_neighbors_of_equal_weight_are_counted(estimator_class):
     assert_allclose(model.forget([0, 19]).effective_n_neighbors([[1, 1], [5, 0]]), 27)
 
 
-def test_a_row_of_weight_two_is_a_row_that_stands_twice(estimator_class, trend, n_targets):
-    (X, y, _), queries = make_data(n_targets), make_queries()
+@pytest.mark.parametrize("trend", ["linear", "boosting"])
+def test_a_row_of_weight_two_is_a_row_that_stands_twice(estimator_class, trend):
+    (X, y, _), queries = make_data(2), make_queries()
     place = np.concatenate([np.arange(N), np.arange(30)])
     weight = np.bincount(place).astype(float)
-    # A regressor of the user's sees the rows themselves.
-    params = TRENDS["linear" if trend == "regressor" else trend] | dict(n_estimators=2) | QUICK
+    params = TRENDS[trend] | dict(n_estimators=2) | QUICK
     heavy = estimator_class(**params).fit(X, y, sample_weight=weight)
     twice = estimator_class(**params).fit(X[place], y[place])
     whys = heavy.explain(queries), twice.explain(queries)
@@ -567,10 +557,9 @@ def brute_force(metric, Z, queries, n_neighbors):
 
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
 @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
-def test_neighbors_in_the_learnt_space(estimator_class, metric, weighted, changed):
-    model = fit(estimator_class, "linear", 1, weighted, 2, similarity=metric)
+def test_neighbors_in_the_embedding_space(estimator_class, metric, changed):
+    model = fit(estimator_class, "linear", 1, True, 2, similarity=metric)
     X, _, weight = make_data()
-    weight = weight if weighted else np.ones(N)
     if changed:
         model = copy.deepcopy(model)
         X_more, y_more, weight_more = make_data(seed=1)

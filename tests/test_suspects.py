@@ -75,8 +75,7 @@ def case(request):
     return request.param
 
 
-@pytest.mark.parametrize("trend", TRENDS)
-@pytest.mark.parametrize("k", [K, None])
+@pytest.mark.parametrize(("trend", "k"), [("no trend", None), ("linear", K)])
 def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class, case, trend, k):
     model = copy.deepcopy(fit(estimator_class, trend, *case)).set_params(n_neighbors=k)
     X, y = all_rows(case[0], case[2])
@@ -225,11 +224,10 @@ def test_groups_are_left_out_whole_where_some_residuals_are_known(estimator_clas
     X, y, _ = make_data()
     groups = np.arange(N) // 4
     y = y + 30 * (groups == 3)  # wrong alike
-    scores = []
+    model, scores = estimator_class(**QUICK).fit(X, y, groups=groups), []
     for most in (10_000, N // 2):
         monkeypatch.setattr(residuals, "_MAX_ROWS", most)
-        model = estimator_class(**QUICK).fit(X, y, groups=groups)
-        suspects = model.suspects(N)
+        suspects = pickle.loads(pickle.dumps(model)).suspects(N)  # of which nothing is kept
         scores.append(suspects.scores[np.isin(suspects.indices, np.flatnonzero(groups == 3))])
     assert len(scores[0]) == len(scores[1]) == 4
     assert scores[1].min() > 0.5 * scores[0].min()

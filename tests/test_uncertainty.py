@@ -1,10 +1,12 @@
 """How sure predictions are, and how new a row is."""
 
 import copy
+import gc
 import math
 import pickle
 import re
 import textwrap
+import weakref
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -85,13 +87,17 @@ def fit(
     return model.fit(X, y, sample_weight=weight if weighted else None, **given)
 
 
-# Trend, what is held out, numbers of targets, whether weighted, numbers of networks.
+# Trend, what validates, numbers of targets, whether weighted, numbers of networks.
 CASES = [
-    (trend, held_out, *setting)
-    for trend in TRENDS
-    for held_out in ("none", "drawn", "given")
-    if held_out != "none" or trend not in ("boosting", "regressor")
-    for setting in ((1, False, 1), (2, True, 3))
+    ("no trend", "none", 1, False, 1),
+    ("linear", "none", 2, True, 3),
+    ("no trend", "drawn", 2, True, 3),
+    ("linear", "drawn", 1, False, 1),
+    ("linear", "given", 2, True, 3),
+    ("boosting", "drawn", 2, True, 3),
+    ("boosting", "given", 1, False, 1),
+    ("regressor", "drawn", 1, False, 1),
+    ("regressor", "given", 2, True, 3),
 ]
 FEW_CASES = [
     ("linear", "none", 1, False, 1),
@@ -275,17 +281,17 @@ def test_shapes_of_quantiles(estimator_class):
         (True, r"quantiles must be a number or some numbers; got True"),
     ],
 )
-def test_bad_quantiles(estimator_class, quantiles, message):
+def test_bad_quantiles(quantiles, message):
     with pytest.raises(ValueError, match=message):
-        fit(estimator_class).predict_quantiles(make_queries(), quantiles)
+        fit(NONARegressor).predict_quantiles(make_queries(), quantiles)
 
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.5, np.nan, "0.9", None, [0.9]])
-def test_bad_confidence_levels(estimator_class, level):
+def test_bad_confidence_levels(level):
     with pytest.raises(
         ValueError, match=r"'confidence_level' parameter of .*predict_interval must"
     ):
-        fit(estimator_class).predict_interval(make_queries(), level)
+        fit(NONARegressor).predict_interval(make_queries(), level)
 
 
 def test_unfitted(estimator_class):
@@ -305,8 +311,10 @@ def told_of_targets(model, X):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("held_out", ["none", "drawn", "given"])
-@pytest.mark.parametrize(("factor", "shift", "tolerance"), [(4.0, 0.0, 1e-12), (3.7, -11.0, 1e-4)])
+@pytest.mark.parametrize(
+    ("held_out", "factor", "shift", "tolerance"),
+    [("none", 4.0, 0.0, 1e-12), ("drawn", 3.7, -11.0, 1e-4), ("given", 3.7, -11.0, 1e-4)],
+)
 def test_scaled_targets_have_scaled_quantiles(estimator_class, held_out, factor, shift, tolerance):
     model, queries = fit(estimator_class, held_out=held_out), make_queries()
     (X, y, _), (X_val, y_val, _) = make_data(), make_data(seed=1)
@@ -373,7 +381,7 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
 
 @pytest.mark.slow
 def test_intervals_hold_as_many_targets_as_they_say():
-    n_val, n_test, n_repetitions, level = 39, 100, 200, 0.88
+    n_val, n_test, n_repetitions, level = 39, 100, 80, 0.88
     coverage = []
     for seed in range(n_repetitions):
         rng = np.random.RandomState(seed)
@@ -418,42 +426,31 @@ def test_so_many_rows_must_be_held_out(estimator_class):
     for times, weight in ((10, None), (1, np.full(8, 10.0))):
         X_val, y_val = (np.repeat(own[50:58], times, axis=0) for own in (X, y))
         model.fit(X[:40], y[:40], X_val=X_val, y_val=y_val, sample_weight_val=weight)
-        with pytest.warns(UserWarning, match=r"; 8 were\."):
+        with pytest.warns(UserWarning, match=r"there are 8\."):
             model.predict_interval(X)
 
 
-METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
-
-
-def novelty_of(metric, Z, weight, row_of, queries):
-    """Share of rows, as often as they weigh, that are nearer to five others than queries.
+def novelty_of(Z, weight, row_of, queries):
+    """Fraction of rows, as often as they weigh, that are nearer to five others than queries.
 
     Rows that are equal count as one among the five.
     """
-
-    def distances(a, b):
-        return -a @ b.T / b.shape[1] if metric == "dot" else cdist(a, b, METRICS[metric])
-
     rows, first, place = np.unique(row_of, return_index=True, return_inverse=True)
     total = np.bincount(place, weights=np.nan_to_num(weight))
     Z, total = Z[first[rows >= 0]], total[rows >= 0]
-    own = distances(Z, Z)
+    own = cdist(Z, Z)
     np.fill_diagonal(own, np.inf)
-    own, others = (np.sort(d, axis=1)[:, :5].mean(1) for d in (own, distances(queries, Z)))
+    own, others = (np.sort(d, axis=1)[:, :5].mean(1) for d in (own, cdist(queries, Z)))
     return np.average(own < others[:, None] - 1e-12, axis=1, weights=total)
 
 
-@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_rows_far_from_their_neighbors_are_new(estimator_class, metric, weighted):
-    model = copy.deepcopy(fit(estimator_class, weighted=weighted, similarity=metric))
+def test_rows_far_from_their_neighbors_are_new(estimator_class):
+    model = copy.deepcopy(fit(estimator_class, weighted=True))
     (X, _, weight), queries = make_data(), make_queries()[:14]
-    weight = weight if weighted else np.ones(N)
     X_more, y_more, weight_more = make_data(seed=1)
     for _ in range(2):
         row_of = model._model.numbering.row_of
-        Z = model.transform(X)
-        expected = novelty_of(metric, Z, weight, row_of, model.transform(queries))
+        expected = novelty_of(model.transform(X), weight, row_of, model.transform(queries))
         novelty = model.novelty(queries)
         assert novelty.shape == (len(queries),)
         assert novelty.dtype == np.float64
@@ -674,6 +671,32 @@ def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
     assert_same_answers(*models)
 
 
+def test_residuals_are_measured_once(estimator_class):
+    before, queries = copy.deepcopy(fit(estimator_class)), make_queries()
+    model = before._model
+    own = model.residuals(model.bank, K)
+    assert own.known is model.bank
+    before.predict_quantiles(queries)
+    assert model.residuals(model.bank, K) is own
+    assert model.residuals(model.bank, 3) is not own
+    after = before.append(queries, np.arange(len(queries)))._model
+    assert len(after.residuals(after.bank, K).residuals) == len(after.bank)
+    assert after.left_out is not None
+    assert before.forget(0)._model.left_out is None
+
+
+def test_a_model_is_freed_with_its_last_reference(estimator_class):
+    model = copy.deepcopy(fit(estimator_class))
+    model.predict_interval(make_queries(), 0.5)
+    gone = weakref.ref(model._model)
+    gc.disable()
+    try:
+        del model
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.slow
 def test_copies_answer_alike(estimator_class, any_case):
     model, queries = copy.deepcopy(fit(estimator_class, *any_case)), make_queries()
@@ -705,10 +728,8 @@ def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k
 
 @pytest.mark.parametrize("at_once", [1, 7, N])
 def test_rows_given_for_validation_are_found_when_they_join(estimator_class, at_once):
-    X, y, _ = make_data()
     X_val, y_val, _ = make_data(seed=1)
-    model = estimator_class(trend="linear", blend=None, **QUICK)
-    model.fit(X, y, X_val=(X_val,), y_val=(y_val,))
+    model = copy.deepcopy(fit(estimator_class, held_out="given"))
     order = np.random.RandomState(0).permutation(N)
     for start in range(0, N, at_once):
         some = order[start : start + at_once]

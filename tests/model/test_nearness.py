@@ -27,8 +27,7 @@ def novelty_by_sorting(metric, Z, weight, queries):
     return np.average(own < asked[:, None], axis=1, weights=weight)
 
 
-@pytest.mark.parametrize("working_memory", [0.001, 1])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("working_memory", "weighted"), [(0.001, True), (1, False)])
 def test_share_of_rows_that_are_nearer_to_others(
     make_bank, points, by_member, metric, weighted, working_memory
 ):

@@ -37,8 +37,7 @@ class Counted:
         return len(self.points) - 1 - order[:, :k]
 
 
-@pytest.mark.parametrize("k", [1, 7, 55, 60])
-@pytest.mark.parametrize("working_memory", [0.001, 1])
+@pytest.mark.parametrize(("k", "working_memory"), [(1, 1), (7, 0.001), (55, 1), (60, 0.001)])
 def test_nearest_by_brute_force(make_bank, points, by_member, metric, k, working_memory):
     Z, queries = points(), points(40, seed=1)
     expected = distances_of(metric, queries, Z)
