@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
+from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -20,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
     "CALLBACKS",
-    "OUTPUT_CONFIG",
+    "SETTINGS",
     "HasMethods",
     "Listed",
     "Options",
@@ -31,13 +32,16 @@ __all__ = [
     "counts_from",
     "fit_context",
     "fit_unlogged",
+    "give_settings",
     "make_predictors",
     "reals",
+    "settings_of",
     "take_samples",
 ]
 
-# Attributes of an estimator's own: what `set_callbacks` and `set_output` leave.
-CALLBACKS, OUTPUT_CONFIG = "_skl_callbacks", "_sklearn_output_config"
+# Attributes of an estimator: what `set_callbacks`, `set_output` and `set_fit_request` leave.
+CALLBACKS, _OUTPUT, _REQUESTS = "_skl_callbacks", "_sklearn_output_config", "_metadata_request"
+SETTINGS = CALLBACKS, _OUTPUT, _REQUESTS
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -61,6 +65,25 @@ def fit_unlogged(kind, estimator, *data):
     By the method itself: tools that log what users fit, such as MLflow, wrap it.
     """
     return unwrap(kind.fit)(estimator, *data)
+
+
+def settings_of(estimator):
+    """What `set_output` and the like of `set_fit_request` have set, as plain values."""
+    own = vars(estimator)
+    methods = vars(own[_REQUESTS]) if _REQUESTS in own else {}
+    requests = {name: getattr(method, "requests", None) for name, method in methods.items()}
+    return {
+        "transform": own.get(_OUTPUT, {}).get("transform"),
+        "requests": {name: dict(asked) for name, asked in requests.items() if asked},
+    }
+
+
+def give_settings(estimator, transform, requests):
+    """Set on an estimator what :func:`settings_of` found of another."""
+    estimator.set_output(transform=transform)
+    with config_context(enable_metadata_routing=True):
+        for name, asked in requests.items():
+            getattr(estimator, f"set_{name}_request")(**asked)
 
 
 def boosting_parts(boosting):
