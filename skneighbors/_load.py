@@ -42,6 +42,8 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         If the file is not one that this version can read, or not as it was written.
     OSError
         If it can't be read.
+    ImportError
+        If it holds values of pandas, such as intervals, and pandas is not installed.
 
     Examples
     --------

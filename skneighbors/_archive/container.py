@@ -26,7 +26,7 @@ def naming(what):
     """Turn whatever goes wrong in reading into a :class:`ModelFileError` that names it."""
     try:
         yield
-    except (ModelFileError, OSError):
+    except (ModelFileError, OSError, ImportError):
         raise
     except Exception as error:
         message = str(error) or type(error).__name__

@@ -24,8 +24,10 @@ def _of(*kinds):
 
 
 def _pandas():
-    import pandas
-
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("It holds values of pandas, such as intervals: install it.") from error
     return pandas
 
 
