@@ -93,7 +93,17 @@ def test_what_stands_for_none_comes_back(value):
 
 @pytest.mark.parametrize(
     "value",
-    [Color.RED, 1j, frozenset([1]), np.longdouble(1), object(), print, [1], {"a": 1}, pd.DataFrame()],
+    [
+        Color.RED,
+        1j,
+        frozenset([1]),
+        np.longdouble(1),
+        object(),
+        print,
+        [1],
+        {"a": 1},
+        pd.DataFrame(),
+    ],
     ids=lambda own: type(own).__name__,
 )
 def test_what_is_of_no_kind_is_not_written(value):
