@@ -310,7 +310,7 @@ def test_headers_that_were_edited(good, tmp_path, edit):
     with pytest.raises(ModelFileError, match=message):
         load(tmp_path / "edited")
     write(tmp_path / "edited", json.dumps(tree), arrays, metadata["sha256"])
-    with pytest.raises(ModelFileError, match="checksum differs|'format'"):
+    with pytest.raises(ModelFileError, match=r"checksum differs|'format'"):
         load(tmp_path / "edited")
 
 

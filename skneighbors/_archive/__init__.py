@@ -2,7 +2,7 @@
 
 ::
 
-    scalars     single values that JSON does not know, such as dates and intervals, by a list of kinds
+    scalars     single values that JSON does not know, such as dates, by a list of kinds
     values      dataclasses, containers, arrays and labels of these as plain values, and back
     container   these in a file of safetensors, with a checksum; written whole or not at all
     checks      shapes, dtypes and ranges of what comes back

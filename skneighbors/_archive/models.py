@@ -130,5 +130,5 @@ def _advise(values, instead):
     try:
         pickle.dumps(values)
     except Exception as error:
-        return f"Neither can pickle or joblib ({str(error):.150}): {instead}."
+        return f"Neither can pickle or joblib ({error!s:.150}): {instead}."
     return f"Use pickle or joblib, or {instead}."

@@ -68,7 +68,7 @@ def fit_unlogged(kind, estimator, *data):
 
 
 def settings_of(estimator):
-    """What `set_output` and the like of `set_fit_request` have set, as plain values."""
+    """Find what `set_output` and `set_fit_request` have set, as plain values."""
     own = vars(estimator)
     methods = vars(own[_REQUESTS]) if _REQUESTS in own else {}
     requests = {name: getattr(method, "requests", None) for name, method in methods.items()}

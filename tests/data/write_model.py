@@ -1,4 +1,4 @@
-"""Write the fixture of the file format: ``python tests/data/write_model.py`` in the root of a checkout."""
+"""Write the fixture of the file format: run this in the root of a checkout."""
 
 import json
 import sys
