@@ -785,7 +785,9 @@ class BaseNeighborEstimator(
 
         One file of tensors in the format of safetensors, which `skneighbors.load` reads; it holds
         numbers and text, nothing that could be run. It is written beside `path` and put in its
-        place once it is whole.
+        place once it is whole, and the same model always makes the same bytes. A symbolic link
+        stays, and its target is written. A file that is replaced keeps its mode; a new one gets
+        the mode of any file that the process makes.
 
         Parameters
         ----------
@@ -795,16 +797,12 @@ class BaseNeighborEstimator(
         ------
         NotFittedError
             If the estimator is not fitted.
-        IsADirectoryError
-            If `path` is a folder.
-        FileNotFoundError
-            If the folder is missing.
+        OSError
+            If `path` is a folder or no regular file, or its folder is missing.
         ValueError
-            If it has what such a file cannot hold: a `feature_extractor`, a regressor of the
-            user's as `blend`, a RandomState as `random_state`, or labels of rows that are neither
-            text, numbers nor dates. Then use pickle, joblib or skops.
-        ImportError
-            If safetensors is missing.
+            If it has what such a file cannot hold, which the message names: a
+            `feature_extractor`, a regressor of the user's as `blend`, a RandomState as
+            `random_state`, names, labels or categories of unusual types. Nothing is written then.
 
         Examples
         --------

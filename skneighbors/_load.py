@@ -1,14 +1,22 @@
 """Fitted estimators from files."""
 
-from ._archive import ModelFileError, Plain, from_plain, naming, read_file, unpack_model
+from ._archive import (
+    ModelFileError,
+    Plain,
+    check_attribute,
+    from_plain,
+    naming,
+    read_file,
+    unpack_model,
+)
 from ._nona import NONARegressor
 from ._plan import Plan
 from ._softstep_knn import SoftStepKNNRegressor
-from ._utils.sklearn_private import OUTPUT_CONFIG
+from ._utils.sklearn_private import give_settings
 from ._utils.typing import PathLike
 
 _ESTIMATORS = {kind.__name__: kind for kind in (NONARegressor, SoftStepKNNRegressor)}
-_PARTS = {"estimator", "params", "attributes", "model"}
+_PARTS = {"estimator", "params", "attributes", "settings", "model"}
 
 
 def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepKNNRegressor:
@@ -35,7 +43,7 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
     OSError
         If it can't be read.
     ImportError
-        If safetensors is missing.
+        If it holds values of pandas, such as intervals, and pandas is not installed.
 
     Examples
     --------
@@ -60,8 +68,8 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         own, others = {}, {}
         for name, array in arrays.items():
             (others if name.startswith("estimator.") else own)[name] = array
-        parts = {"tuple": [tree["params"], tree["attributes"]]}
-        params, attributes = from_plain(Plain(parts, others))
+        parts = {"tuple": [tree[name] for name in ("params", "attributes", "settings")]}
+        params, attributes, settings = from_plain(Plain(parts, others))
         if device is not None:
             params["device"] = device
         estimator = kind(**params)
@@ -69,11 +77,9 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         plan = attributes["plan_"]
         if type(plan) is not Plan:
             raise ModelFileError("plan_ is no plan")
-        output = attributes.pop(OUTPUT_CONFIG, {})
-        estimator.set_output(transform=output.get("transform"))
+        give_settings(estimator, **settings)
         for name in attributes:
-            if not name.endswith("_") or hasattr(kind, name):
-                raise ModelFileError(f"{name!r} is no attribute of a fitted estimator")
+            check_attribute(kind, name)
         vars(estimator).update(attributes)
         model = unpack_model(Plain(tree["model"], own), plan, estimator._make_head, is_foreign=True)
     estimator._model = model

@@ -118,7 +118,6 @@ def answers(estimator, rows, path):
 @pytest.mark.filterwarnings("ignore:fit had no validation rows")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_defaults_of_torch_change_no_bit(estimator_class, rows, variant, tmp_path):
-    pytest.importorskip("safetensors")
     path = tmp_path / "model.safetensors"
 
     def found():

@@ -1,17 +1,19 @@
 """Fitted estimators taken apart, for a pickle or for a file."""
 
+import pickle
 from dataclasses import replace
 
 import torch
 
+from .._columns import show
 from .._fit import make_network
 from .._model import Model
 from .._utils.device import CPU
 from .._utils.random import BorrowedGenerators
-from .._utils.sklearn_private import CALLBACKS
+from .._utils.sklearn_private import SETTINGS, settings_of
 from .._utils.threads import torch_threads
 from .checks import check_answers, check_model, check_widths
-from .container import check_folder, write_file
+from .container import find_place, write_file
 from .values import Plain, from_plain, to_plain
 
 _NETWORK, _ONLY_LAYER = "network.", "embedder.layers.0.weight"
@@ -72,21 +74,61 @@ def unpack_model(plain, plan, make_head, is_foreign=False):
 
 def save_estimator(estimator, path):
     """Write a fitted estimator to a file; see its ``save``."""
-    if type(estimator).__module__.split(".")[0] != "skneighbors":
-        raise ValueError(f"A file holds no estimator such as {type(estimator).__name__}.")
-    check_folder(path)
-    model, attributes = estimator._model, dict(vars(estimator))
-    params = estimator.get_params(deep=False)
-    for name in ("_model", CALLBACKS, *params):
-        attributes.pop(name, None)
-    packed = pack_model(model)
-    rest = to_plain({"params": params, "attributes": attributes}, "estimator")
-    objects = rest.objects | packed.objects
-    if objects:
-        path, value = next(iter(objects.items()))
+    kind, place = type(estimator), find_place(path)
+    if kind.__module__.split(".")[0] != "skneighbors":
+        advice = _advise(kind, "fit one of ours")
+        raise ValueError(f"A file holds no estimator such as {kind.__name__}. {advice}")
+    estimator._validate_params()  # as whoever loads the file will
+    params, model = estimator.get_params(deep=False), estimator._model
+    others = vars(estimator).keys() - {"_model", *SETTINGS, *params}
+    attributes = {name: vars(estimator)[name] for name in others}
+    for name in attributes:
+        check_attribute(kind, name)
+    parts = {"params": params, "attributes": attributes, "settings": settings_of(estimator)}
+    rest, packed = to_plain(parts, "estimator"), pack_model(model)
+    _refuse_objects(rest.objects | packed.objects, model.reader)
+    tree = {"estimator": kind.__name__, **rest.tree["dict"], "model": packed.tree}
+    write_file(place, tree, rest.arrays | packed.arrays)
+
+
+def check_attribute(kind, name):
+    """Check that a name is one that a fitted estimator of a class may have."""
+    if not name.endswith("_") or hasattr(kind, name):
+        raise ValueError(f"{name!r} is no attribute of a fitted estimator: a file can't hold it.")
+
+
+def _refuse_objects(objects, reader):
+    """Raise ValueError for the first of the values, by their paths, that are not plain."""
+    for path, value in objects.items():
+        what, instead = _describe(path, reader)
         raise ValueError(
-            f"A file holds no {path.split('.')[-1]!r} such as {value!r:.60}. Use pickle, joblib or "
-            "skops, or fit without it."
+            f"A file cannot hold {what}: {show(value)}, of type {type(value).__name__!r}. "
+            f"{_advise(list(objects.values()), instead)}"
         )
-    tree = {"estimator": type(estimator).__name__, **rest.tree["dict"], "model": packed.tree}
-    write_file(path, tree, rest.arrays | packed.arrays)
+
+
+def _describe(path, reader):
+    """Say what stands at a path of a whole, and what to do about it."""
+    room, *parts = path.split(".")
+    match [room, *parts]:
+        case ["estimator", "params", name, *_]:
+            return f"the parameter {name!r}", "fit without it"
+        case ["estimator", "attributes", name, *_]:
+            return f"the attribute {name!r}", "delete it"
+        case ["model", "reader", "codes", j, *_]:
+            name = j if reader.names is None else show(reader.names[int(j)])
+            return f"a category of column {name} of X", "make that column text before you fit"
+        case ["model", "reader", "names", *_]:
+            return "the name of a column of X", "give it another before you fit"
+        case ["model", "numbering", *_]:
+            return "a label in the index of X", "give X another index before you fit"
+    return f"the model's {parts[0] if parts else room!r}", "fit without it"
+
+
+def _advise(values, instead):
+    """Say what holds values that a file does not."""
+    try:
+        pickle.dumps(values)
+    except Exception as error:
+        return f"Neither can pickle or joblib ({error!s:.150}): {instead}."
+    return f"Use pickle or joblib, or {instead}."

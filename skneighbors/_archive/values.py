@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
-from decimal import Decimal
 
 import numpy as np
 import torch
@@ -20,6 +18,7 @@ from .._model import (
 )
 from .._plan import Plan, Recipe
 from .._task import Regression
+from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
 # All that is made from what a file says.
 KINDS = {
@@ -44,13 +43,7 @@ KINDS = {
         ValidationSet,
     )
 }
-_SCALARS = (bool, int, float, str, type(None))
-# Types of labels and levels beside these, written as text.
-_TAGS = {
-    "decimal": (Decimal, str, Decimal),
-    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
-    "date": (date, date.isoformat, date.fromisoformat),
-}
+_PLAIN = set(SCALARS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,75 +84,71 @@ def to_plain(value, path):
 
 def _write(value, path, plain):
     kind = type(value)
-    if isinstance(value, np.generic):
-        value, kind = value.item(), type(value.item())
-    if kind in _SCALARS:
+    if kind in SCALARS:
         return value
-    if kind is torch.Tensor or (kind is np.ndarray and value.dtype.kind in "biuf"):
-        tag = "array" if kind is np.ndarray else "tensor"
-        plain.arrays[path] = np.ascontiguousarray(value if tag == "array" else value.cpu().numpy())
-        return {tag: path}
-    if kind in (list, tuple):
-        parts = [_write(v, f"{path}.{i}", plain) for i, v in enumerate(value)]
-        return {kind.__name__: parts}
-    if kind is dict and all(type(key) is str for key in value) and not _are_levels(value):
-        return {"dict": {key: _write(v, f"{path}.{key}", plain) for key, v in value.items()}}
-    packed = _pack(value)
-    if packed is not None:
-        plain.arrays[path] = packed
-        return {"levels" if kind is dict else "labels": path}
+    if kind is list or isinstance(value, tuple):
+        return {"list" if kind is list else "tuple": _write_all(value, path, plain)}
+    if kind is torch.Tensor:
+        plain.arrays[path] = _in_order(value.cpu().numpy())
+        return {"tensor": path}
     if KINDS.get(kind.__name__) is kind:
         parts = {own.name: getattr(value, own.name) for own in _kept(value)}
-        return {
-            "type": kind.__name__,
-            "fields": {key: _write(v, f"{path}.{key}", plain) for key, v in parts.items()},
-        }
-    plain.objects[path] = value
-    return {"object": path}
+        return {"type": kind.__name__, "fields": _write_parts(parts, path, plain)}
+    if kind is dict and _are_levels(value):
+        return {"levels": _write_labels(sorted(value, key=value.get), path, plain)}
+    if kind is dict and all(type(key) is str for key in value):
+        return {"dict": _write_parts(value, path, plain)}
+    node = write_scalar(value)
+    if node is None and hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
+        node = _write_array(np.asarray(value), path, plain)
+    if node is None:
+        plain.objects[path] = value
+        return {"object": path}
+    return node
+
+
+def _write_all(values, path, plain):
+    return [_write(v, f"{path}.{i}", plain) for i, v in enumerate(values)]
+
+
+def _write_parts(parts, path, plain):
+    return {key: _write(v, f"{path}.{key}", plain) for key, v in parts.items()}
 
 
 def _kept(kind):
     return [part for part in fields(kind) if part.init and part.metadata.get("in_files", True)]
 
 
+def _in_order(array):
+    """Contiguous, in the byte order of this machine."""
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def _write_array(array, path, plain):
+    """Write an array of numbers or, in one dimension, of anything; None if it is neither."""
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+        plain.arrays[path] = _in_order(array)
+        return {"array": path}
+    if array.ndim != 1 or array.dtype.kind == "V":
+        return None
+    # Lists of NumPy's times hold integers.
+    labels = list(array) if array.dtype.kind in "mM" else array.tolist()
+    return {"labels": _write_labels(labels, path, plain)}
+
+
 def _are_levels(value):
-    """Whether a dict numbers its keys in their order."""
-    return bool(value) and all(type(v) is int for v in value.values())
+    """Whether a dict numbers its keys from 0."""
+    codes = list(value.values())
+    return bool(codes) and set(map(type, codes)) == {int} and set(codes) == set(range(len(codes)))
 
 
-def _pack(value):
-    """Labels (an array) or levels (a dict) as bytes of JSON; None if they are of other types."""
-    if type(value) is dict and _are_levels(value):
-        value = sorted(value, key=value.get)
-    elif type(value) is np.ndarray and value.dtype.kind in "OUT":
-        value = value.tolist()
-    else:
-        return None
-    try:
-        text = json.dumps([_tag(label) for label in value], separators=(",", ":"))
-    except TypeError:
-        return None
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def _tag(label):
-    if isinstance(label, np.generic):
-        label = label.item()
-    if type(label) in _SCALARS:
-        return label
-    if isinstance(label, tuple):
-        return {"tuple": [_tag(part) for part in label]}
-    for tag, (kind, write, _) in _TAGS.items():
-        if isinstance(label, kind) and label == label and not getattr(label, "nanosecond", 0):
-            return {tag: write(label)}
-    raise TypeError(f"a label of type {type(label).__name__}")
-
-
-def _untag(label):
-    if type(label) in _SCALARS:
-        return label
-    ((tag, value),) = label.items()
-    return tuple(map(_untag, value)) if tag == "tuple" else _TAGS[tag][2](value)
+def _write_labels(labels, path, plain):
+    """Write labels as bytes of JSON: of many, a header holds no more than the path."""
+    if not set(map(type, labels)) <= _PLAIN:
+        labels = _write_all(labels, path, plain)
+    text = json.dumps(labels, separators=(",", ":"))
+    plain.arrays[path] = np.frombuffer(text.encode(), dtype=np.uint8)
+    return path
 
 
 def from_plain(plain):
@@ -178,18 +167,13 @@ def from_plain(plain):
 
 
 def _read(node, objects, left):
-    if type(node) in _SCALARS:
+    if type(node) in SCALARS:
         return node
     if set(node) == {"type", "fields"}:
-        kind = KINDS[node["type"]]
-        parts = {key: _read(part, objects, left) for key, part in node["fields"].items()}
-        other = set(parts) ^ {own.name for own in _kept(kind)}
-        if kind in (Recipe, Plan):  # what an earlier version could not set has its default
-            other &= set(parts)
-        if other:
-            raise ValueError(f"{node['type']} has other fields: {sorted(other)}")
-        return kind(**parts)
+        return _read_kind(node, objects, left)
     ((tag, content),) = node.items()
+    if is_scalar(tag):
+        return read_scalar(node)
     if tag in ("list", "tuple"):
         parts = [_read(part, objects, left) for part in content]
         return parts if tag == "list" else tuple(parts)
@@ -202,11 +186,20 @@ def _read(node, objects, left):
         return array
     if tag == "tensor":
         return torch.from_numpy(array if array.flags.writeable else array.copy())
-    labels = [_untag(label) for label in json.loads(array.tobytes().decode())]
+    labels = [_read(label, objects, left) for label in json.loads(array.tobytes().decode())]
     if tag == "levels":
         return {label: code for code, label in enumerate(labels)}
     if tag == "labels":
-        out = np.empty(len(labels), dtype=object)
-        out[:] = labels
-        return out
+        return np.fromiter(labels, dtype=object, count=len(labels))
     raise ValueError(f"{tag!r} is unknown")
+
+
+def _read_kind(node, objects, left):
+    kind = KINDS[node["type"]]
+    parts = {key: _read(part, objects, left) for key, part in node["fields"].items()}
+    other = set(parts) ^ {own.name for own in _kept(kind)}
+    if kind in (Recipe, Plan):  # what an earlier version could not set has its default
+        other &= set(parts)
+    if other:
+        raise ValueError(f"{node['type']} has other fields: {sorted(other)}")
+    return kind(**parts)

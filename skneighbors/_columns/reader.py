@@ -219,16 +219,18 @@ def find_categorical(categorical_features, table):
             )
         return given.tolist()
     columns = range(n_columns) if given.dtype.kind in "iu" else table.names or ()
-    for column in given.tolist():
+    # Lists of NumPy's times hold integers.
+    listed = list(given) if given.dtype.kind in "mM" else given.tolist()
+    for column in listed:
         if column not in columns:
             raise ValueError(
                 f"categorical_features names {show(column)}, which is no column of X: give names, "
                 f"indices from 0 to {n_columns - 1}, or a mask."
             )
     if given.dtype.kind in "iu":
-        named = set(given.tolist())
+        named = set(listed)
     else:
-        named = {table.names.index(name) for name in given.tolist()}
+        named = {table.names.index(name) for name in listed}
     return [j in named for j in range(n_columns)]
 
 

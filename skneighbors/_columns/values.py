@@ -104,7 +104,9 @@ def as_levels(values):
 
 def _level_of(value):
     sort = _sort_of(type(value))
-    if isinstance(value, np.str_ | np.bool_):
+    if sort == TEXT:
+        return str.__str__(value)  # of an enum's member, too
+    if isinstance(value, np.bool_):
         return value.item()
     if sort == NUMBERS:
         return _level_of_number(value)

@@ -4,6 +4,7 @@ from inspect import unwrap
 
 import narwhals as nw
 import numpy as np
+from sklearn import config_context
 
 try:  # from scikit-learn 1.9 on
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -21,16 +22,19 @@ except (AttributeError, ImportError):
 
 __all__ = [
     "CALLBACKS",
-    "OUTPUT_CONFIG",
+    "SETTINGS",
     "CallbackSupportMixin",
     "fit_unlogged",
+    "give_settings",
     "read_boosting",
+    "settings_of",
     "take_samples",
     "with_callbacks",
 ]
 
-# Attributes that `set_callbacks` and `set_output` leave; without them nothing was set.
-CALLBACKS, OUTPUT_CONFIG = "_skl_callbacks", "_sklearn_output_config"
+# Attributes of an estimator: what `set_callbacks`, `set_output` and `set_fit_request` leave.
+CALLBACKS, _OUTPUT, _REQUESTS = "_skl_callbacks", "_sklearn_output_config", "_metadata_request"
+SETTINGS = CALLBACKS, _OUTPUT, _REQUESTS
 
 
 def take_samples(X, samples):
@@ -50,6 +54,25 @@ def fit_unlogged(kind, estimator, *data):
     By the method itself: tools that log what users fit, such as MLflow, wrap it.
     """
     return unwrap(kind.fit)(estimator, *data)
+
+
+def settings_of(estimator):
+    """Find what `set_output` and `set_fit_request` have set, as plain values."""
+    own = vars(estimator)
+    methods = vars(own[_REQUESTS]) if _REQUESTS in own else {}
+    requests = {name: getattr(method, "requests", None) for name, method in methods.items()}
+    return {
+        "transform": own.get(_OUTPUT, {}).get("transform"),
+        "requests": {name: dict(asked) for name, asked in requests.items() if asked},
+    }
+
+
+def give_settings(estimator, transform, requests):
+    """Set on an estimator what :func:`settings_of` found of another."""
+    estimator.set_output(transform=transform)
+    with config_context(enable_metadata_routing=True):
+        for name, asked in requests.items():
+            getattr(estimator, f"set_{name}_request")(**asked)
 
 
 def read_boosting(boosting):
