@@ -5,53 +5,12 @@ import torch
 
 from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
 from .._model import NeighborBank, NeighborRows, ValidationRows, ValidationSet
+from .._utils.arrays import check_arrays
 from .._utils.device import CPU
 
 _VALIDATION = ValidationRows, ValidationSet, type(None)
 # Rows that must be predicted by finite numbers.
 _N_ANSWERS = 256
-# Attribute of a Model: dtype, dimensions by letters, the least value and, by its letter, what
-# all are below; "nan" where gaps may be.
-_ARRAYS = {
-    "bank.member_weight": ("float64", "m", 0),
-    "bank.rows.z": ("float64", "N m d"),
-    "bank.rows.targets": ("float64", "N k"),
-    "bank.rows.values": ("float64", "N m k"),
-    "bank.rows.blended": ("float64", "N k"),
-    "bank.rows.blended_out_of_fold": ("float64", "N k"),
-    "bank.rows.group": ("int64", "N", 0, "N"),
-    "bank.rows.sample_weight": ("float64", "N", 0),
-    "validation.residuals": ("float64", "h k"),
-    "validation.z": ("float64", "h m d"),
-    "validation.y": ("float64", "h k"),
-    "validation.blended": ("float64", "h k"),
-    "validation.weight": ("float64", "h", 0),
-    "validation.rows": ("int64", "h", -1, "N"),
-    "numbering.row_of": ("int64", "S", -1, "N"),
-    "numbering.weight_of": ("float64", "S", "nan"),
-    "encoder.numbers": ("int64", "a", 0, "p"),
-    "encoder.gaps": ("int64", "b", 0, "p"),
-    "encoder.one_hot": ("int64", "c", 0, "p"),
-    "encoder.coded": ("int64", "e", 0, "p"),
-    "encoder.n_levels": ("int64", "p", 0),
-    "encoder.center": ("float64", "a"),
-    "encoder.scale": ("float64", "a", "inf"),
-    "bank.task.mean": ("float64", "k"),
-    "bank.task.scale": ("float64", "k", 0),
-}
-_BAG = {
-    "encoder.n_categories": ("int64", "p", 0),
-    "encoder.codes": ("float64", "c", "nan", 0),
-    "encoder.means": ("float64", "c"),
-    "encoder.counts": ("float64", "c"),
-    "trees.value": ("float64", "t l"),
-    "trees.feature": ("int32", "n t", 0, "f"),
-    "trees.threshold": ("float64", "n t", "inf"),
-    "trees.missing_left": ("bool", "n t"),
-    "trees.right_leaves": ("uint32", "n t"),
-    "trees.category_split": ("int64", "s", 0, "a"),
-    "trees.categories": ("uint32", "s w"),
-}
 
 
 def check_model(model, plan):
@@ -71,14 +30,13 @@ def check_model(model, plan):
     sizes |= {"m": len(plan.trends), "d": plan.recipe.embedding_dim}
     if model.reader.columns is None or model.x_shape != (sizes["p"],):
         raise ValueError("x_shape differs from the number of columns")
-    _check_arrays(model, _ARRAYS, sizes, "")
+    check_arrays(model, sizes)
     n_rows = sizes["N"]
     used = model.numbering.row_of[model.numbering.row_of >= 0]
     if len(np.unique(used)) != n_rows or n_rows < 1:
         raise ValueError("numbering.row_of does not name every row")
     if not (bank.rows.weights().sum() > 0 and bank.member_weight.sum() > 0):
         raise ValueError("bank holds no weights")
-    _check_array(model.matrix, "matrix", ("float64", "N p", "nan"), sizes)
     labels = model.numbering.labels
     if labels is not None and len(labels) != sizes["S"]:
         raise ValueError("numbering.labels has another length")
@@ -86,39 +44,6 @@ def check_model(model, plan):
         raise ValueError("bank.task.ndim does not fit")
     _check_reader(model.reader, model.encoder)
     _check_blended(model, sizes)
-
-
-def _check_arrays(value, specs, sizes, prefix):
-    for path, spec in specs.items():
-        own = value
-        for name in path.split("."):
-            own = getattr(own, name, None)
-        if own is not None:
-            _check_array(own, f"{prefix}{path}", spec, sizes)
-        elif path != "bank.rows.sample_weight" and not path.startswith("validation"):
-            raise ValueError(f"{prefix}{path} is missing")
-
-
-def _check_array(array, name, spec, sizes):
-    """Check one; dimensions that are new become known."""
-    dtype, dims, *bounds = spec
-    array = array.numpy() if isinstance(array, torch.Tensor) else array
-    if type(array) is not np.ndarray or array.dtype != dtype:
-        raise ValueError(f"{name} must be an array of {dtype}")
-    dims = dims.split()
-    if array.ndim != len(dims) or any(
-        sizes.setdefault(dim, size) != size for dim, size in zip(dims, array.shape, strict=True)
-    ):
-        raise ValueError(f"{name} has shape {array.shape}, which does not fit the others")
-    if array.dtype.kind == "f" and "nan" not in bounds:
-        bad = np.isnan(array) if "inf" in bounds else ~np.isfinite(array)
-        if bad.any():
-            raise ValueError(f"{name} holds NaN or infinity")
-    bounds = [bound for bound in bounds if bound not in ("nan", "inf")]
-    if bounds and (array < bounds[0]).any():
-        raise ValueError(f"{name} holds values below {bounds[0]}")
-    if len(bounds) > 1 and (array >= sizes[bounds[1]]).any():
-        raise ValueError(f"{name} holds values that are too large")
 
 
 def _check_reader(reader, encoder):
@@ -168,7 +93,7 @@ def _check_bag(bag, name, n_categories):
     columns = n_categories[n_categories > 0]
     sizes = {"p": len(n_categories), "c": int((columns + 1).sum()), "w": 8}
     sizes |= {"f": len(n_categories) + 2 * len(columns), "a": np.size(trees.feature)}
-    _check_arrays(bag, _BAG, sizes, name)
+    check_arrays(bag, sizes, name)
     if (encoder.n_categories != n_categories).any() or (encoder.codes >= 256).any():
         raise ValueError(f"{name}encoder does not fit")
     if not np.isfinite(trees.baseline):

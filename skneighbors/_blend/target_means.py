@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._columns import number_groups
+from .._utils.arrays import array_field
 
 # How many categories of a column histogram boosting can tell apart.
 _MAX_CODES = 254
@@ -48,10 +49,10 @@ class CategoryEncoder:
         all or none have one: the reader numbers these by their targets, which a choice would tell.
     """
 
-    n_categories: np.ndarray
-    codes: np.ndarray
-    means: np.ndarray
-    counts: np.ndarray
+    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    codes: np.ndarray = array_field("float64", "c", low=0, allows="nan")
+    means: np.ndarray = array_field("float64", "c")
+    counts: np.ndarray = array_field("float64", "c")
 
     @classmethod
     def fit_transform(cls, X, y, weight, groups, n_categories, random_state):

@@ -5,6 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .._utils.arrays import array_field
+
 # Rows of a block, which a cache holds; and from how many on values are ranked first.
 _BLOCK = 128
 _MAX_LEAVES = 32  # as many as a mask has bits
@@ -39,13 +41,13 @@ class Trees:
     """
 
     baseline: float
-    value: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    right_leaves: np.ndarray
-    category_split: np.ndarray
-    categories: np.ndarray
+    value: np.ndarray = array_field("float64", "t l")
+    feature: np.ndarray = array_field("int32", "n t", low=0, below="f")
+    threshold: np.ndarray = array_field("float64", "n t", allows="inf")
+    missing_left: np.ndarray = array_field("bool", "n t")
+    right_leaves: np.ndarray = array_field("uint32", "n t")
+    category_split: np.ndarray = array_field("int64", "s", low=0, below="a")
+    categories: np.ndarray = array_field("uint32", "s w")
 
     @classmethod
     def of(cls, baseline, trees):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._utils.arrays import array_field
+
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
 # So far out a scaled input may as well be anywhere, if only it is finite.
@@ -32,13 +34,13 @@ class FeatureEncoder:
         Of the `numbers`.
     """
 
-    numbers: np.ndarray
-    gaps: np.ndarray
-    one_hot: np.ndarray
-    coded: np.ndarray
-    n_levels: np.ndarray
-    center: np.ndarray
-    scale: np.ndarray
+    numbers: np.ndarray = array_field("int64", "a", low=0, below="p")
+    gaps: np.ndarray = array_field("int64", "b", low=0, below="p")
+    one_hot: np.ndarray = array_field("int64", "c", low=0, below="p")
+    coded: np.ndarray = array_field("int64", "e", low=0, below="p")
+    n_levels: np.ndarray = array_field("int64", "p", low=0)
+    center: np.ndarray = array_field("float64", "a")
+    scale: np.ndarray = array_field("float64", "a", allows="inf")
 
     @classmethod
     def fit(cls, X, sample_weight, n_levels):

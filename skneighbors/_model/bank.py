@@ -8,6 +8,7 @@ import torch
 
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
+from .._utils.arrays import array_field
 from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows, keep_freed_memory
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
@@ -91,7 +92,7 @@ class NeighborBank:
     network: NeighborNetwork
     rows: NeighborRows
     task: Task
-    member_weight: torch.Tensor
+    member_weight: torch.Tensor = array_field("float64", "m", low=0)
     blend_weight: float
     cache: Cache = field(default_factory=Cache, init=False)
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._columns import FeatureEncoder, TableReader, check_total_weight, find_labels, merge_rows
 from .._network import FittedNetwork
+from .._utils.arrays import array_field
 from .._utils.checks import check_int
 from .._utils.device import CPU
 from .bank import NeighborBank
@@ -66,7 +67,7 @@ class Model:
     bank: NeighborBank
     validation: ValidationRows | ValidationSet | None
     numbering: SampleNumbering
-    matrix: np.ndarray
+    matrix: np.ndarray = array_field("float64", "N p", allows="nan")
     reader: TableReader | None
     encoder: FeatureEncoder | None
     second: object

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from .._columns import check_row_numbers, show, unwrap
+from .._utils.arrays import array_field
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,8 @@ class SampleNumbering:
         without, None if all did.
     """
 
-    row_of: np.ndarray
-    weight_of: np.ndarray
+    row_of: np.ndarray = array_field("int64", "S", low=-1, below="N")
+    weight_of: np.ndarray = array_field("float64", "S", allows="nan")
     labels: np.ndarray | None = None
 
     def __len__(self):

@@ -6,6 +6,7 @@ from functools import cached_property
 import torch
 
 from .._columns import Rows, none_if_ones
+from .._utils.arrays import array_field
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +31,13 @@ class NeighborRows(Rows):
         Positive weights; None for ones, which is faster.
     """
 
-    z: torch.Tensor
-    targets: torch.Tensor
-    values: torch.Tensor
-    blended: torch.Tensor
-    blended_out_of_fold: torch.Tensor
-    group: torch.Tensor
-    sample_weight: torch.Tensor | None = None
+    z: torch.Tensor = array_field("float64", "N m d")
+    targets: torch.Tensor = array_field("float64", "N k")
+    values: torch.Tensor = array_field("float64", "N m k")
+    blended: torch.Tensor = array_field("float64", "N k")
+    blended_out_of_fold: torch.Tensor = array_field("float64", "N k")
+    group: torch.Tensor = array_field("int64", "N", low=0, below="N")
+    sample_weight: torch.Tensor | None = array_field("float64", "N", low=0, default=None)
 
     def weigh(self, sample_weight):
         """Rows with other weights, whose groups are counted from 0, without holes."""

@@ -9,6 +9,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 
 from .._columns import Rows
+from .._utils.arrays import array_field
 from .._utils.blocks import gather_rows
 from .._utils.sklearn_private import fit_unlogged
 from ..nn._similarity import SIMILARITIES
@@ -52,8 +53,8 @@ class ValidationRows(Rows):
         How many neighbors predicted them.
     """
 
-    residuals: torch.Tensor
-    rows: torch.Tensor
+    residuals: torch.Tensor = array_field("float64", "h k")
+    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
     n_neighbors: int | None
 
     @classmethod
@@ -113,11 +114,11 @@ class ValidationSet(Rows):
         Their rows of the bank, where they have joined it; else -1.
     """
 
-    z: torch.Tensor
-    y: torch.Tensor
-    blended: torch.Tensor
-    weight: torch.Tensor
-    rows: torch.Tensor
+    z: torch.Tensor = array_field("float64", "h m d")
+    y: torch.Tensor = array_field("float64", "h k")
+    blended: torch.Tensor = array_field("float64", "h k")
+    weight: torch.Tensor = array_field("float64", "h", low=0)
+    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
 
     def join(self, z, rows):
         """Find those that join a bank, whose rows (n_new,) of embeddings (n_new, m, d) they are."""

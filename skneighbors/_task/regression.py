@@ -7,6 +7,7 @@ import torch
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._columns import refuse_what_is_no_number
+from .._utils.arrays import array_field
 from .base import Task
 
 # Of the targets' range: how far beyond it a prediction may lie.
@@ -27,8 +28,8 @@ class Regression(Task):
 
     boosting = "squared_error"
 
-    mean: np.ndarray
-    scale: np.ndarray
+    mean: np.ndarray = array_field("float64", "k")
+    scale: np.ndarray = array_field("float64", "k", low=0)
     ndim: int
 
     @classmethod

@@ -8,6 +8,7 @@ random            torch's global generators, borrowed and given back
 blocks, memory    sizes of blocks that fit memory and caches; what to do when it runs out
 callbacks         scikit-learn's callbacks, where it has them
 clock             the time that a fit may take
+arrays            fields of dataclasses that hold arrays, and checks of these
 checks            arguments whose bounds are known only when they are given
 progress          what ``verbose=1`` shows
 sklearn_private   what is private in scikit-learn, in one place
