@@ -12,7 +12,7 @@ from matplotlib import ticker
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.transforms import Bbox
 
-# Of Okabe and Ito's palette, which the colour-blind can tell apart.
+# Of Okabe and Ito's palette, which the color-blind can tell apart.
 NONA, SOFTSTEP = "#0072B2", "#D55E00"
 # As far from white as from the dark theme's background.
 INK = "#7B7B7B"
@@ -64,7 +64,7 @@ def picture(path, *shape, **options):
 
 
 def color(method):
-    """Give our two methods' colour, whatever their variants; grey for the others."""
+    """Give our two methods' color, whatever their variants; grey for the others."""
     if method.startswith("NONA"):
         return NONA
     return SOFTSTEP if method.startswith("SoftStep k-NN") else PEER
@@ -79,7 +79,7 @@ def marker(method):
 
 
 def word(method):
-    """Options of a method's name: our two in bold and their colour."""
+    """Options of a method's name: our two in bold and their color."""
     own = color(method)
     return {"color": INK} if own == PEER else {"color": own, "weight": "bold"}
 

@@ -1,4 +1,4 @@
-"""Regression surfaces learnt on three synthetic targets, as one picture."""
+"""Regression surfaces learned on three synthetic targets, as one picture."""
 
 import numpy as np
 import torch
@@ -45,13 +45,13 @@ TARGETS = {"radial": radial, "spiral": spiral, "checkerboard": checkerboard}
 
 
 class _LinearHead(NONA):
-    """Head of which only the trend is left: it reads no neighbours."""
+    """Head of which only the trend is left: it reads no neighbors."""
 
     def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
         return self.trend(z)
 
     def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):
-        """Weights of no neighbour: all 0."""
+        """Weights of no neighbor: all 0."""
         return torch.zeros_like(s)
 
     def turn_off_trend(self):
@@ -179,7 +179,7 @@ def draw_surfaces(surfaces, path, n_rows):
         for axes_column, (name, column) in zip(axes.T, surfaces.items(), strict=True):
             best = round(max(scores[name].values()), 3)
             for axis, (model, surface) in zip(axes_column, column.items(), strict=True):
-                # One scale for all; what overshoots the truth is clipped in colour.
+                # One scale for all; what overshoots the truth is clipped in color.
                 image = axis.imshow(
                     surface, "RdBu_r", vmin=-1.2, vmax=1.2, origin="lower", interpolation="none"
                 )
@@ -195,7 +195,7 @@ def draw_surfaces(surfaces, path, n_rows):
         bar = {"shrink": 0.6, "aspect": 40, "pad": 0.01, "ticks": [-1, 0, 1]}
         figure.colorbar(image, ax=axes, location="bottom", **bar)
         figure.suptitle(
-            f"Learnt from {n_rows} noisy points (deviation {NOISE}).\n"
+            f"Learned from {n_rows} noisy points (deviation {NOISE}).\n"
             "R² against the noise-free truth; higher is better.",
             size=10,
         )

@@ -166,7 +166,7 @@ def _deep(name):
 
 
 class Told:
-    """A method that is told of groups or times: ours by `fit`, peers validate by rows held out.
+    """A method that is told of groups or times: ours by `fit`, peers validate by validation rows.
 
     These are other groups, or the last rows.
     """

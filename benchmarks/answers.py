@@ -5,7 +5,7 @@ Usage: python benchmarks/answers.py [--rows N]
 Fits both estimators at their defaults to 2,000 made rows (Friedman's first problem with noise),
 appends more up to N, and measures every method beside `predict` of the same queries, the shortest
 of some runs each. What a first call computes, of 10,000 rows at most (leave-one-out residuals,
-distances to neighbours), is timed beside the prediction of as many rows. Writes
+distances to neighbors), is timed beside the prediction of as many rows. Writes
 docs/benchmark/answers.inc.
 """
 
@@ -71,7 +71,7 @@ def main():
     )
     n_threads = torch.get_num_threads()
     machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
-    title = f"Time relative to predict, {n_rows:,} labelled rows ({machine})"
+    title = f"Time relative to predict, {n_rows:,} training samples ({machine})"
     text = rst_text_table(title, table.map(lambda ratio: f"{ratio:.2g}"))
     OUTPUT.write_text(text + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What rows held out are worth where rows are few: errors, and targets that intervals hold.
+"""What validation rows are worth where rows are few: errors, and targets that intervals hold.
 
 Usage: python benchmarks/few_rows.py [--report]
 
@@ -77,7 +77,7 @@ def report(runs):
         "if none are held out",
     ]
     table = pd.DataFrame(lines, index=columns).T.astype(str)
-    text = rst_text_table("Rows held out, by rows trained on", table)
+    text = rst_text_table("Validation rows, by rows trained on", table)
     OUTPUT.write_text(f".. Written by benchmarks/few_rows.py.\n\n{text}", encoding="utf-8")
 
 

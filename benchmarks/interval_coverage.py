@@ -283,8 +283,8 @@ def main():
             for seed in range(n_seeds.get(setting, 0))
             for method in options.methods
         )
-        anew = {(run["setting"], run["method"]) for run in runs}
-        runs += [run for run in before if (run["setting"], run["method"]) not in anew]
+        again = {(run["setting"], run["method"]) for run in runs}
+        runs += [run for run in before if (run["setting"], run["method"]) not in again]
         found = {
             "repetitions": options.repetitions,
             "splits": options.splits,

@@ -3,7 +3,7 @@
 Usage: python benchmarks/novelty.py [--datasets NAME ...] [--results FILE.jsonl] [--report]
 
 Of each UCI set (see _data.py) the rows beyond the 70 % quantile along the first principal
-component of the standardised features are kept out of the training: they are the shifted rows. As
+component of the standardized features are kept out of the training: they are the shifted rows. As
 many others are for the test, too. NONA is fitted to the rest, at most 2,000 rows, and predicts
 both. Every method gives each test row a score, and is judged by the rank correlation of scores and
 absolute errors, and by the area under the ROC curve with which it tells shifted rows. `--report`
@@ -50,7 +50,7 @@ def shift(X, y, seed=0):
 
 
 def knn_distance(X, queries, n_neighbors=5):
-    """Mean distance to the nearest rows in standardised features."""
+    """Mean distance to the nearest rows in standardized features."""
     scaler = StandardScaler().fit(X)
     index = NearestNeighbors(n_neighbors=n_neighbors).fit(scaler.transform(X))
     return index.kneighbors(scaler.transform(queries))[0].mean(axis=1)

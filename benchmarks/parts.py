@@ -76,7 +76,7 @@ def measure(name, seed, n_rows, params):
     return figures
 
 
-def summarise(lines):
+def summarize(lines):
     """Error to CatBoost's by part: geometric mean over names, of means over seeds; the worst."""
     lines = lines.assign(**{PARTS[2]: lines[PARTS[2]].fillna(lines["default"])})
     logs = np.log(lines[PARTS].div(lines["CatBoost"], axis=0)).groupby(lines["name"]).mean()
@@ -93,7 +93,7 @@ def report():
         own = lines[(lines["kind"] == kind) & (lines["name"] != APART)]
         if own.empty:
             continue
-        mean, each = summarise(own)
+        mean, each = summarize(own)
         each.loc["geometric mean"] = mean
         each.index.name = "error to CatBoost's"
         title = f"{len(each) - 1} {what}, {own['seed'].nunique()} seeds"

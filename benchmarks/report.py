@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 MAX_COLUMNS = 15
 # How methods end that are told of times and groups.
 TOLD = ", told"
-# Errors of so many times the best share the heatmap's last colour.
+# Errors of so many times the best share the heatmap's last color.
 WORST_COLOR = 2
 
 

@@ -1,4 +1,4 @@
-"""Error against rows: how accurate predictions are that may use few labelled rows.
+"""Error against rows: how accurate predictions are that may use few training samples.
 
 Usage: python benchmarks/rows.py [options of tabular.py] [--report]
 
@@ -6,13 +6,13 @@ Runs on the UCI sets and the real tables of the folder that `SKNEIGHBORS_DATA` n
 2,000 training rows each; of sets whose name is among both, the table is left out. The test error
 of each method where a prediction may use 1, 3, 10, 20, 50, 100 or all rows:
 
-- tuned k-NN in standardised features, categories one-hot (of many levels: ordered codes); for
+- tuned k-NN in standardized features, categories one-hot (of many levels: ordered codes); for
   every number of rows the distance and the weights that cross-validation chooses;
-- the same in the embedding of scikit-learn's neighbourhood components analysis, which is for
+- the same in the embedding of scikit-learn's neighborhood components analysis, which is for
   classes: targets are tenths;
-- a random forest, whose predictions are weighted means of training targets: the heaviest rows
+- a random forest, whose predictions are weighted means of training targets: the largest weights
   alone, their weights rescaled;
-- our estimators, fitted once at their defaults, and without a trend and a second model; then
+- our estimators, fitted once at their defaults, and without a trend and a blended model; then
   `n_neighbors` is set;
 - histogram boosting and CatBoost, which name no rows.
 
@@ -58,7 +58,7 @@ GRID = {"p": [1, 2], "weights": ["uniform", "distance"]}
 N_FOLDS = 5
 # Levels that become indicators.
 MAX_ONE_HOT = 30
-# Of neighbourhood components analysis: classes of targets, and rows, as it compares all pairs.
+# Of neighborhood components analysis: classes of targets, and rows, as it compares all pairs.
 N_CLASSES, MAX_NCA = 10, 2000
 
 
@@ -73,7 +73,7 @@ def prepare(X):
 
 
 class TargetNCA(TransformerMixin, BaseEstimator):
-    """Neighbourhood components analysis of classes of targets."""
+    """Neighborhood components analysis of classes of targets."""
 
     def fit(self, X, y):
         """Fit."""
@@ -121,7 +121,7 @@ def tuned_knn(Z, y, n_neighbors):
 
 
 class Forest:
-    """Random forest, cut to the heaviest rows; categories as ordered codes."""
+    """Random forest, cut to the largest weights; categories as ordered codes."""
 
     def __init__(self, seed):
         self.prepare, self.model = _ordinal(), RandomForestRegressor(random_state=seed)

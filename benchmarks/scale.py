@@ -5,7 +5,7 @@ Usage: python benchmarks/scale.py [--scenarios NAME ...] [--estimators NAME ...]
 Fits both estimators, without boosted trees, to 10,000 made rows (Friedman's first problem with
 noise), and appends noisy copies of these. Then measures, in one process for each number of rows
 and in turn, `predict` less `transform`, so without the embedding of the queries, and
-KNeighborsRegressor(algorithm="brute") with as many neighbours on the same embeddings; and, if
+KNeighborsRegressor(algorithm="brute") with as many neighbors on the same embeddings; and, if
 FAISS is installed, the same `predict` with algorithm="ivf", and what share of the nearest rows
 it finds. The shortest of some runs counts. Memory is the peak of the first `predict`, embedding
 included, less what was held before, and needs Linux and glibc. Writes results/scale.json and

@@ -4,7 +4,7 @@ Usage: OMP_NUM_THREADS=1 python benchmarks/small_calls.py
 
 Fits default estimators, and the others at their defaults, to 200 made rows (Friedman's first
 problem with noise), then measures one ``predict`` of 200 other rows, of a single one, and of a
-single one from 10,000 labelled rows, those after the first 200 appended; a partial dependence on
+single one from 10,000 training samples, those after the first 200 appended; a partial dependence on
 two features over 200 rows (a grid of 100 by 100 points, so 10,000 calls), which is timed on a grid
 of 10 by 10 and scaled up; and, fitted to 200 rows of a DataFrame of 19 columns, of which three hold
 categories, one ``predict`` of a single one. MLPRegressor is told of categories one-hot. Medians of

@@ -63,7 +63,7 @@ def forest(X, y, seed):
 
 
 def knn(X, y, seed):
-    """Absolute residuals of k-NN, each row left out of its own neighbours."""
+    """Absolute residuals of k-NN, each row left out of its own neighbors."""
     model = KNeighborsRegressor(n_neighbors=10).fit(prepare(X).fit_transform(X), y)
     return np.abs(y - y[model.kneighbors(return_distance=False)].mean(axis=1))
 

@@ -1,4 +1,4 @@
-"""Accuracy, time and memory on real tables, with categories, gaps and dates as they come.
+"""Accuracy, time and memory on real tables, with categories, missing values and dates as they come.
 
 Usage: as `tabular.py`. Needs the folder that `SKNEIGHBORS_DATA` names, with NAME.csv.gz and
 categorical.json in `tables`: columns test_0, test_1, ... are 1 for the rows that a seed tests

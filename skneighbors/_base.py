@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ._model import Explanation
     from ._network import FittedNetwork
 
-_OF_FIT = 5  # stacklevel in `Fit.warn`, past two decorators, of the line that calls fit
+_OF_FIT = 6  # stacklevel in `Fit.warn`, past three decorators, of the line that calls fit
 _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # A forest's habit of a hundred trees would train a hundred networks.
 _MANY_MEMBERS = 16
@@ -73,7 +73,7 @@ class BaseNeighborEstimator(
     """Estimator that predicts from training samples in a learned embedding.
 
     Subclasses have the parameters named in `_parameter_constraints`, and say in `_tables` what
-    their ``"auto"`` becomes. `_head_class` is how they weigh neighbours, `_head_params` what it
+    their ``"auto"`` becomes. `_head_class` is how they weigh neighbors, `_head_params` what it
     is told of the parameters, `_task_class` what they predict, and `_model` what :meth:`fit`
     leaves.
     """
@@ -164,14 +164,14 @@ class BaseNeighborEstimator(
         groups: str | ArrayLike | None = None,
         time: str | ArrayLike | None = None,
     ) -> Self:
-        """Learn the embedding, the head and the bank of neighbours.
+        """Learn the embedding, the head and the bank of neighbors.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Training features: a DataFrame, an array or lists. Columns may hold numbers,
-            dates and times, and categories; all may have gaps. With a `feature_extractor`,
-            X may have more dimensions, and holds numbers alone.
+            dates and times, and categories; all may have missing values. With a
+            `feature_extractor`, X may have more dimensions, and holds numbers alone.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -180,8 +180,8 @@ class BaseNeighborEstimator(
             mean to each answer.
         X_val : array-like of shape (n_val, n_features), default=None
             Further rows, to validate with instead of training rows that are held out.
-            They are neither trained on nor neighbours; :meth:`append` makes them
-            neighbours afterwards. Where they are as many as those of `X`, and in any search,
+            They are neither trained on nor neighbors; :meth:`append` makes them
+            neighbors afterwards. Where they are as many as those of `X`, and in any search,
             give all three in tuples of one, ``X_val=(X_val,)``: the folds of a search cut
             whatever is as long as `X`.
         y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
@@ -191,7 +191,7 @@ class BaseNeighborEstimator(
         groups : str or array-like of shape (n_samples,), default=None
             Group of each row, if rows to predict are of other groups: the name of a column of X,
             which stays a feature, or an array; all of one kind, such as numbers or text. Rows
-            of one group are held out together, and are no neighbours of each other in training.
+            of one group are held out together, and are no neighbors of each other in training.
             If the rows to predict are later ones of the same groups (the same shops next week),
             give `time` alone; if they are of new groups, `groups` alone; if they are later ones
             of new groups, both. See :ref:`groups`.
@@ -317,7 +317,7 @@ class BaseNeighborEstimator(
         return Search(n_neighbors, self.algorithm, resolve_device(self.device, missing_ok=True))
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Embed X in the learnt space.
+        """Embed X in the embedding space.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class BaseNeighborEstimator(
         by_column : bool, default=False
             Whether to take the adjustments apart by column, too, as Shapley values with the row
             as the background: exact where a query differs from a row in at most seven columns,
-            else from some 200 evaluations of the trend and the second model, in random orders
+            else from some 200 evaluations of the trend and the blended model, in random orders
             of the columns that are always the same.
 
         Returns
@@ -413,17 +413,17 @@ class BaseNeighborEstimator(
         n_neighbors: int | None = None,
         return_distance: bool = True,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Find the nearest neighbours in the learnt space.
+        """Find the nearest neighbors in the embedding space.
 
         That is the space of :meth:`transform`, where those of all networks stand side by side.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), default=None
-            Features. None: the neighbours themselves, in the order of their numbers, none
-            of which is its own neighbour.
+            Features. None: the neighbors themselves, in the order of their numbers, none
+            of which is its own neighbor.
         n_neighbors : int, default=None
-            Number of neighbours of each. None: those that predict, the parameter `n_neighbors`,
+            Number of neighbors of each. None: those that predict, the parameter `n_neighbors`,
             or all if there are fewer, or that is None.
         return_distance : bool, default=True
             Whether to return the distances.
@@ -444,7 +444,7 @@ class BaseNeighborEstimator(
             If the estimator is not fitted.
         ValueError
             If X is not usable, or `n_neighbors` is not between 1 and the number of
-            neighbours (one less without X).
+            neighbors (one less without X).
 
         Examples
         --------
@@ -468,7 +468,7 @@ class BaseNeighborEstimator(
     def neighbor_weights(self, X: ArrayLike) -> csr_array:
         """Weights of the training rows in the predictions of X.
 
-        Without a trend and a second model, predictions are ``neighbor_weights(X) @ y``; with any,
+        Without a trend and a blended model, predictions are ``neighbor_weights(X) @ y``; with any,
         targets are adjusted by it first; see :meth:`explain`.
 
         Parameters
@@ -503,9 +503,9 @@ class BaseNeighborEstimator(
         return self._answer(Model.neighbor_weights, X)
 
     def effective_n_neighbors(self, X: ArrayLike) -> np.ndarray:
-        """How many neighbours make each prediction.
+        """How many neighbors make each prediction.
 
-        The inverse of the sum of the squared weights: k, if k neighbours have the same
+        The inverse of the sum of the squared weights: k, if k neighbors have the same
         weight and all others none. At most `n_neighbors`, if no row weighs more than 1.
 
         Parameters
@@ -538,9 +538,9 @@ class BaseNeighborEstimator(
         return self._answer(Model.effective_n_neighbors, X)
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
-        """How unlike anything labelled each row of X is.
+        """How unlike anything labeled each row of X is.
 
-        The share of the neighbours that are nearer to their own nearest ones, in the learnt
+        The share of the neighbors that are nearer to their own nearest ones, in the learned
         space, than the row is to its: about uniform for rows like those of :meth:`fit`,
         near 1 for rows unlike all of them.
 
@@ -561,7 +561,7 @@ class BaseNeighborEstimator(
 
         Notes
         -----
-        Distances are means over the five nearest. Of more than 10,000 neighbours, as many, drawn
+        Distances are means over the five nearest. Of more than 10,000 neighbors, as many, drawn
         at random, are compared with. The first call after :meth:`fit`, :meth:`append` or
         :meth:`forget` computes their distances, which are kept.
 
@@ -577,13 +577,13 @@ class BaseNeighborEstimator(
         return self._answer(Model.novelty, X)
 
     def append(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add labelled rows to the neighbours, without training.
+        """Add training samples to the neighbors, without training.
 
         Predictions are, up to rounding, those of a bank that held the rows from the start.
         Rows that equal one of the bank, or each other, in X and y are merged, as in :meth:`fit`:
         their weights add up. The network, its scaling and its
         masks stay as :meth:`fit` left them; the range of the targets, which bounds predictions,
-        follows the neighbours.
+        follows the neighbors.
 
         Parameters
         ----------
@@ -592,7 +592,7 @@ class BaseNeighborEstimator(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights as neighbours. A row of weight 0 is numbered, but is none.
+            Weights as neighbors. A row of weight 0 is numbered, but is none.
 
         Returns
         -------
@@ -631,13 +631,13 @@ class BaseNeighborEstimator(
         return self
 
     def forget(self, indices: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> Self:
-        """Remove rows from the neighbours, without training.
+        """Remove rows from the neighbors, without training.
 
         Predictions are, up to rounding, those of a bank that never held the rows: the nearest
         of those left take their places. The network's weights, its scaling, its masks and the
-        second model still are what the rows made of them: nothing but the
-        neighbours, and the range of targets that bounds predictions, forgets. To remove all
-        traces, fit anew.
+        blended model still are what the rows made of them: nothing but the
+        neighbors, and the range of targets that bounds predictions, forgets. To remove all
+        traces, fit again.
 
         Parameters
         ----------
@@ -664,7 +664,7 @@ class BaseNeighborEstimator(
 
         Notes
         -----
-        Nothing is embedded anew; the arrays of the bank are copied.
+        Nothing is embedded again; the arrays of the bank are copied.
 
         Examples
         --------
@@ -698,8 +698,8 @@ class BaseNeighborEstimator(
         Returns
         -------
         X_prepared : torch.Tensor of shape (n_samples, ...)
-            On the CPU, float64: scaled numbers, gaps told, levels one-hot or as codes; a copy
-            of X with a `feature_extractor`.
+            On the CPU, float64: scaled numbers, missing values flagged, categories one-hot or as
+            codes; a copy of X with a `feature_extractor`.
 
         Raises
         ------
@@ -723,14 +723,14 @@ class BaseNeighborEstimator(
 
     @property
     def network_(self) -> FittedNetwork:
-        """Networks and labelled rows, as a torch module; a new one each time.
+        """Networks and training samples, as a torch module; a new one each time.
 
         Returns
         -------
         network : torch.nn.Module
             Maps what :meth:`prepare` returns to embeddings (n_samples, n_networks *
-            embedding_dim) and the networks' standardised predictions (n_samples, n_targets),
-            without the second model. Its weights can be trained further without changing the
+            embedding_dim) and the networks' standardized predictions (n_samples, n_targets),
+            without the blended model. Its weights can be trained further without changing the
             estimator; `torch.export` and `torch.compile` take it.
 
         Raises
@@ -753,14 +753,14 @@ class BaseNeighborEstimator(
 
     @property
     def blend_(self) -> Any:
-        """The second model, fitted to all rows; None without, or if its share is 0.
+        """The blended model, fitted to all rows; None without, or if its share is 0.
 
         Returns
         -------
         blend : object or None
             The clone of the `blend` given, or clones for several targets if it takes one at a
             time. Boosted trees are an object of this package, whose `predict` takes the matrix
-            of numbers that a table is read as, and gives standardised targets.
+            of numbers that a table is read as, and gives standardized targets.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A fit in stages: samples, a plan, a second model, networks, and the model that they make."""
+"""A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
 import copy
 import warnings
@@ -16,7 +16,7 @@ from ._blend import count_affordable, fit_blended, no_blend
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
-    LabelledRows,
+    LabeledRows,
     find_labels,
     merge_rows,
 )
@@ -30,7 +30,7 @@ from ._utils.memory import explain_out_of_memory
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
-# Of the time left, for the second model.
+# Of the time left, for the blended model.
 _SECOND_SHARE = 1 / 2
 _CUT = 0.75  # share of what was planned from which on nothing is said
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
@@ -96,7 +96,7 @@ def fit_model(
         Makes a head from a plan, the number of targets and a trend.
     samples : TrainingSamples
     metadata : Metadata
-        What a second model of the user's is handed, beside X and y.
+        What a blended model of the user's is handed, beside X and y.
     n_threads : int
     clock : Clock
     callbacks : FitCallbacks
@@ -122,7 +122,7 @@ def fit_model(
             second = fit_blended(
                 blend, samples, metadata, task, split, n_iter, random_state, n_threads
             )
-    data = LabelledRows.from_numpy(*data, device)
+    data = LabeledRows.from_numpy(*data, device)
     extractor = params["feature_extractor"]
     answer = partial(_finish, samples, data, split, encoder, task, second)
     with explain_out_of_memory("batch_size or hidden_layer_sizes"):
@@ -151,7 +151,7 @@ def fit_model(
 
 
 def _finish(samples, data, split, encoder, task, second, network, plan, history):
-    """Weigh trained networks and the second model, and make of them what answers."""
+    """Weigh trained networks and the blended model, and make of them what answers."""
     if plan.blended:
         second = second.weigh(history.best_before_refit.held_out)
     bank, validation = _make_bank(network, history, data, task, plan, second), None

@@ -78,13 +78,13 @@ class NeighborNetwork(nn.Module):
         X : Tensor of shape (m, N, ...)
         y : Tensor of shape (m, N, k)
         n_queries : int
-            Number b of rows to predict; each is left out of its own neighbours,
+            Number b of rows to predict; each is left out of its own neighbors,
             whatever its weight.
         sample_weight : Tensor of shape (m, N), default=None
         context_weight : Tensor of shape (m, b, N) or (b, N), default=None
             How many rows of the training set each row stands for.
         group : int Tensor of shape (m, N), default=None
-            Rows of one group are no neighbours of each other.
+            Rows of one group are no neighbors of each other.
 
         Returns
         -------
@@ -108,10 +108,10 @@ class NeighborNetwork(nn.Module):
 
 
 class FittedNetwork(nn.Module):
-    """Networks of a fitted estimator, and the labelled rows that they predict from.
+    """Networks of a fitted estimator, and the training samples that they predict from.
 
-    It maps rows, as the estimator's ``prepare`` makes them, to embeddings and to standardised
-    predictions of the networks alone, without a second model. In double precision, with plain
+    It maps rows, as the estimator's ``prepare`` makes them, to embeddings and to standardized
+    predictions of the networks alone, without a blended model. In double precision, with plain
     torch operations: ``torch.export`` and ``torch.compile`` take it. Rows that are equally near
     where the last one may predict are chosen by torch.
 
@@ -165,12 +165,12 @@ class FittedNetwork(nn.Module):
         return self.network.head
 
     def weights_of_rows(self) -> tuple[float, float]:
-        """Weight of all labelled rows, and that of as many as predict.
+        """Weight of all training samples, and that of as many as predict.
 
         Returns
         -------
         total, near : float
-            The latter in the mean over the rows.
+            The latter averaged over the rows.
         """
         total = float(self.total)
         return total, total * self.n_neighbors / len(self.z_n)
@@ -192,7 +192,7 @@ class FittedNetwork(nn.Module):
         z : Tensor of shape (n, m * d)
             Embeddings, those of the networks side by side.
         y_hat : Tensor of shape (n, k)
-            Standardised.
+            Standardized.
         """
         z = self.embed(X)
         points = self._similarity.query_points(z)

@@ -17,21 +17,21 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NONARegressor(BaseNeighborRegressor):
-    """Regression by nearness of neighbors attention in a learnt embedding.
+    """Regression by nearness of neighbors attention in a learned embedding.
 
     The embedding ``z`` of a row, computed by a multilayer perceptron, attends to the
     embeddings of the nearest training rows: their targets, each adjusted by what a trend
     differs between the two rows, are averaged with weights ``softmax(S / temperature +
-    log M)``, where `S` are similarities and `M` is SoftStep, a learnt mask that decides for
-    every query which neighbours count. Everything is trained end to end; in training a row is
-    left out of its own neighbours.
+    log M)``, where `S` are similarities and `M` is SoftStep, a learned mask that decides for
+    every query which neighbors count. Everything is trained end to end; in training a row is
+    left out of its own neighbors.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
     Parameters
     ----------
     n_neighbors : int or None, default=80
-        Number of labelled rows that a prediction rests on: those nearest in the joint learnt
+        Number of training samples that a prediction rests on: those nearest in the embedding
         space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
         are equal in X and y count as one, whatever their weight. While a network is trained,
         its own nearest rows validate it. None: all rows, as in the papers. May be changed after
@@ -41,7 +41,7 @@ class NONARegressor(BaseNeighborRegressor):
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
 
     softstep : {"s1", "s2"} or None, default="s2"
-        Mask function: ``"s1"`` rejects neighbours below a threshold, ``"s2"``
+        Mask function: ``"s1"`` rejects neighbors below a threshold, ``"s2"``
         fades them; None for no mask. See :class:`skneighbors.nn.SoftStep`.
 
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
@@ -49,24 +49,24 @@ class NONARegressor(BaseNeighborRegressor):
         all share one.
 
     trend : {"auto", "linear"} or None, default="auto"
-        What the neighbours correct, learnt with the rest.
+        What the neighbors correct, learned with the rest.
 
-        - ``"linear"``: a linear function of the embedding. A neighbour's target is raised by
+        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
           what it gives more for the query. Predictions can then leave the range of all
-          neighbours' targets, by at most a tenth of it.
+          neighbors' targets, by at most a tenth of it.
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"}, regressor or None, default="auto"
-        Second model, which is averaged with the networks by the `blend_weight_` that rows held
-        out choose. A neighbour's target is raised by what it gives more for the query, too.
+        Blended model, which is averaged with the networks by the `blend_weight_` that rows held
+        out choose. A neighbor's target is raised by what it gives more for the query, too.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           told of categories also by means of the targets; see :ref:`boosted_trees`.
         - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
           too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
-        - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
+        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if rows are held out and there
           is no `feature_extractor`; else None.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
@@ -99,10 +99,10 @@ class NONARegressor(BaseNeighborRegressor):
         time for an epoch of others. It warns of what was cut by a quarter or more. `plan_`
         says how many; an estimator of its parameters fits the same model without a limit,
         unless the last epochs were cut off, as on a machine that became slow. The time of a
-        second model of your own does not count.
+        blended model of your own does not count.
 
     batch_size : int, default=256
-        Largest number of rows drawn to be predicted in one step of the optimiser; one
+        Largest number of rows drawn to be predicted in one step of the optimizer; one
         more where a batch of a single row would be left.
 
     learning_rate_init : float, default=1e-2
@@ -114,13 +114,13 @@ class NONARegressor(BaseNeighborRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out of the training, to stop by and to keep the weights of the
         epoch that predicts them best; otherwise those of the epoch of lowest training
-        loss are kept. Rows held out are neighbours all the same once the training is
+        loss are kept. Validation rows are neighbors all the same once the training is
         over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. Of fewer
-        than three distinct rows none are held out.
+        than three unique rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `time` it
-        is 0.2 of those with a time, and each network judges by at most 1,024 of them.
+        Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
+        `time` it is 0.2 of those with a time, and each network judges by at most 1,024 of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -144,7 +144,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the batches and the validation split. The
-        same seed gives the same bits on a CPU.
+        same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
         1: the validation score and the time left, by a progress bar if there is `tqdm`.
@@ -157,11 +157,11 @@ class NONARegressor(BaseNeighborRegressor):
         `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same again.
 
     loss_curve_ : list of float
-        Training loss of every epoch: mean squared error of the standardised
-        targets over rows and networks, each row left out of its own neighbours.
+        Training loss of every epoch: mean squared error of the standardized
+        targets over rows and networks, each row left out of its own neighbors.
 
     validation_scores_ : list of float or None
-        R2 on the rows held out, the mean over the networks, after each epoch that
+        R2 on the validation rows, the mean over the networks, after each epoch that
         was validated, as long as rows are held out. None without any.
 
     validation_iters_ : list of int or None
@@ -184,8 +184,8 @@ class NONARegressor(BaseNeighborRegressor):
         of the rows they hold out, at the best epoch before any of these are trained on.
 
     blend_weight_ : float
-        The share of the second model in a prediction, from 0 to 1: the one that predicts the
-        rows held out best, less a standard error.
+        The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
+        validation rows best, less a standard error.
 
     sharpness_ : ndarray of shape (n_networks,)
         What each network's temperature is divided by in prediction; see :class:`Recipe`.
@@ -207,26 +207,26 @@ class NONARegressor(BaseNeighborRegressor):
     --------
     SoftStepKNNRegressor : Weights that hold the mask alone, over ranks.
     skneighbors.nn.NONA : The head, for a network of your own.
-    sklearn.neighbors.KNeighborsRegressor : Neighbours in the given features.
+    sklearn.neighbors.KNeighborsRegressor : Neighbors in the given features.
 
     Notes
     -----
     Numbers are scaled robustly and clipped smoothly; dates and times are days since 1970
-    (UTC), durations are days. A gap is taken for the median, and a further feature says where
-    the column had any. Categories of up to 8 levels are one-hot; of more, each level learns a
-    vector. Boosted trees get numbers with their gaps, and of categories codes (of the 254
-    heaviest of each column), means of targets, and counts. Targets are standardised. The order
-    of columns whose names are text does not matter to `fit`. Training is in float32, prediction
-    in float64.
+    (UTC), durations are days. A missing value is taken for the median, and a further feature says
+    where the column had any. Columns of up to 8 categories are one-hot; of more, each category
+    learns a vector. Boosted trees get numbers with their missing values, and of categories codes
+    (of the 254 most frequent of each column), means of targets, and counts. Targets are
+    standardized. The order of columns whose names are text does not matter to `fit`. Training is
+    in float32, prediction in float64.
 
-    With rows held out and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
+    With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
     steps (see :class:`Recipe`) without `n_iter_no_change` is reviewed at the end of the fifth
     of the learning rate's six cycles (31/63 of the epochs), and at those of the second to fourth
     (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its best by more
-    than a standard error, training stops, and the networks are trained anew on all rows, from
+    than a standard error, training stops, and the networks are trained again on all rows, from
     the same initial weights and for as many steps as were best; with `time` in any case. If
     not, and samples are few, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` trains on rows held out in no case.)
+    (``Recipe(refit=False)`` trains on validation rows in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.
 

@@ -27,7 +27,7 @@ class Recipe(BaseEstimator):
     For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
     A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
     came to stands in the fitted estimator's ``plan_.recipe``; the table, with the number of
-    distinct samples from which each line holds, in the :ref:`User Guide <recipe>`.
+    unique samples from which each line holds, in the :ref:`User Guide <recipe>`.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Recipe(BaseEstimator):
         Activation of the hidden layers.
 
     batch_norm : bool or "auto", default="auto"
-        Whether hidden layers are batch-normalised.
+        Whether hidden layers are batch-normalized.
 
     numerical_embedding : {"periodic"}, None or "auto", default="auto"
         :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
@@ -49,7 +49,7 @@ class Recipe(BaseEstimator):
         Share of the hidden units dropped in training, in [0, 1).
 
     temperature : float, None or "auto", default="auto"
-        For NONA, the initial value of the learnt temperature of the softmax; for SoftStep
+        For NONA, the initial value of the learned temperature of the softmax; for SoftStep
         k-NN that of the soft rank's strength, as a multiple of the mean gap between a
         row's similarities. None for a fixed one of 1.
 
@@ -59,7 +59,7 @@ class Recipe(BaseEstimator):
         the longer its gradients.
 
     context_size : int, None or "auto", default="auto"
-        Number of training rows drawn for every batch as neighbours beside the
+        Number of training rows drawn for every batch as neighbors beside the
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
@@ -84,7 +84,7 @@ class Recipe(BaseEstimator):
         such end.
 
     tol : float or "auto", default="auto"
-        Smallest gain in the mean squared error of the standardised targets, of
+        Smallest gain in the mean squared error of the standardized targets, of
         the validation rows if there are any, that `n_iter_no_change` counts.
 
     boosting_iter : int or "auto", default="auto"
@@ -93,19 +93,19 @@ class Recipe(BaseEstimator):
 
     sharpness : float, "held-out" or "auto", default="auto"
         How many times as sharp the weights are in prediction as in training, where a row
-        sees some hundred neighbours: what NONA's temperature is divided by, and how many
+        sees some hundred neighbors: what NONA's temperature is divided by, and how many
         times as fast SoftStep k-NN's mask falls with the rank. ``"held-out"``: of the powers
         of the square root of 2 from 0.5 to 8 the one nearest to 1 that predicts a network's
         validation rows as well as the best does, up to a standard error; see the estimators'
         `sharpness_`. ``"auto"``: that if rows are held out, else 1, as in the papers.
 
-    refit : bool, "anew" or "auto", default="auto"
+    refit : bool, "from_scratch" or "auto", default="auto"
         Whether rows that `early_stopping` holds out are trained on in the end: in the last
         cycle of the learning rate, or, where training on has harmed, by networks trained
-        anew; ``"anew"``: the latter alone. (Rows given as `X_val` never are.) Only where a
+        again; ``"from_scratch"``: the latter alone. (Rows given as `X_val` never are.) Only where a
         training is reviewed: with
         ``learning_rate_schedule="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
-        steps (see the table). With `time`, networks are trained anew in any case, unless
+        steps (see the table). With `time`, networks are trained again in any case, unless
         this is False.
 
     See Also
@@ -138,7 +138,7 @@ class Recipe(BaseEstimator):
     tol: float | str = _setting(reals(0, None, "left"))
     boosting_iter: int | str = _setting(counts_from(1))
     sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
-    refit: bool | str = _setting("boolean", words=["anew"])
+    refit: bool | str = _setting("boolean", words=["from_scratch"])
 
 
 Recipe._parameter_constraints = {own.name: own.metadata["allowed"] for own in fields(Recipe)}
@@ -158,7 +158,7 @@ class Plan:
     recipe : Recipe
         That recipe.
     n_samples : int
-        Distinct samples given to :meth:`fit`: rows equal in X and y count as one.
+        Unique samples given to :meth:`fit`: rows equal in X and y count as one.
     n_validation : int
         How many of them each network holds out.
     max_validation : int
@@ -167,23 +167,23 @@ class Plan:
     trends : tuple
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     blended : bool
-        Whether a second model is blended in, by a share that the samples held out choose.
+        Whether a blended model is blended in, by a weight that the validation rows choose.
     sharpnesses : tuple of float
-        Among which the samples held out choose, the one to prefer first; none if it is given.
+        Among which the validation rows choose, the one to prefer first; none if it is given.
     sharpen_when_validated : bool
-        Whether the best of three, the present one and its neighbours, is used whenever samples
+        Whether the best of three, the present one and its neighbors, is used whenever samples
         held out are predicted; the one that is kept is chosen in the end, among all.
     predictions_per_sample : float
-        How often an epoch predicts a row, in the mean: more than once where near rows are
+        How often an epoch predicts a row, on average: more than once where near rows are
         predicted, too.
     review : bool
         Whether training stops at the end of the learning rate's last cycle but one if it has
         harmed: if the validation error exceeds its best by `harm_in_standard_errors`. And at
         those of the second and later ones, if R2 is below `early_review_below_r2`.
     join_last_cycle : bool
-        Whether, where it has not, samples held out are trained on in the last cycle.
+        Whether, where it has not, validation rows are trained on in the last cycle.
     refits : bool
-        Whether, where it has, networks are trained anew on all samples, for as many steps as
+        Whether, where it has, networks are trained again on all samples, for as many steps as
         were best.
     always_refits : bool
         Whether they are in any case, as where the last samples are held out.
@@ -221,7 +221,7 @@ class Plan:
 
     @property
     def max_epochs(self):
-        """How many epochs there are at most, those of a training anew included.
+        """How many epochs there are at most, those of a refit included.
 
         What a review ends, it ends before the half: with its repetition within `max_iter`.
         """
@@ -235,7 +235,7 @@ _NAMES = _ASKED | {own.name for kind in (Recipe, Plan) for own in fields(kind)}
 
 
 def _from(n_samples, **values):
-    """Line of the table: what "auto" becomes from so many distinct samples on."""
+    """Line of the table: what "auto" becomes from so many unique samples on."""
     unknown = values.keys() - _NAMES
     if unknown:
         raise TypeError(f"The table names {unknown}, of which a plan knows nothing.")
@@ -282,7 +282,7 @@ TABLE = [
     _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
     _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
     _from(1000, min_steps=650, parallel=True),
-    _from(2000, context_neighbors=4, refit="anew"),
+    _from(2000, context_neighbors=4, refit="from_scratch"),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # What is otherwise for SoftStep k-NN.
@@ -292,12 +292,12 @@ TABLE_SOFTSTEP_KNN = [
     _from(1000, sharpen_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
-# On the linear scale of ranks `eps` is about the smallest share of the neighbours that can count.
+# On the linear scale of ranks `eps` is about the smallest share of the neighbors that can count.
 TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
 
 
 def values_for(n_samples, tables=(TABLE,)):
-    """Look up what ``"auto"`` is, for so many distinct samples, by name."""
+    """Look up what ``"auto"`` is, for so many unique samples, by name."""
     values = {}
     for table in tables:
         for start, line in table:
@@ -345,7 +345,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     tables : sequence of tables
         Later ones override earlier ones.
     n_samples : int
-        Distinct samples of positive weight.
+        Unique samples of positive weight.
     n_given : int, default=None
         Number of further samples given for validation, which are never trained on.
     in_time : bool, default=False
@@ -415,9 +415,9 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
     """Whether samples are held out, and how many by each network."""
     early_stopping, needed = given["early_stopping"], None
     if _or(given["blend"], None) is not None:
-        needed = f"blend={given['blend']!r}: rows held out choose its share"
+        needed = f"blend={given['blend']!r}: validation rows choose its share"
     if given["sharpness"] == "held-out":
-        needed = "sharpness='held-out': rows held out choose it"
+        needed = "sharpness='held-out': validation rows choose it"
     if n_given is not None:
         needed = "X_val"
     if in_time:

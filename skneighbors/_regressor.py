@@ -45,7 +45,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. A row of the training set has itself as a neighbour here.
+            Features. A row of the training set has itself as a neighbor here.
         return_std : bool, default=False
             Whether to return standard deviations, too.
 
@@ -54,7 +54,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predictions, float64, of the shape of the `y` given to :meth:`fit`.
         std : ndarray of the shape of `y`
-            Root mean squares of the neighbours' residuals, as :meth:`predict_quantiles`
+            Root mean squares of the neighbors' residuals, as :meth:`predict_quantiles`
             weighs them. Only present if `return_std` is True.
 
         Raises
@@ -136,11 +136,11 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
     ) -> np.ndarray:
         """Predict quantiles of the targets of X.
 
-        A prediction's distribution is that of its neighbours' residuals around it, weighted as
-        they are in the prediction: each neighbour is predicted without itself. Rows that
+        A prediction's distribution is that of its neighbors' residuals around it, weighted as
+        they are in the prediction: each neighbor is predicted without itself. Rows that
         :meth:`fit` held out set its scale, but unlike :meth:`predict_interval` it is not
         calibrated to hold its share of them. Where none were held out, as by default of fewer
-        than 30 distinct rows, it is much too narrow. See :ref:`How sure <how_sure>`.
+        than 30 unique rows, it is much too narrow. See :ref:`How sure <how_sure>`.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Notes
         -----
         The first call after :meth:`fit`, :meth:`append` or :meth:`forget` predicts all
-        neighbours, or 10,000 drawn at random, each left out itself; what comes of that is kept.
+        neighbors, or 10,000 drawn at random, each left out itself; what comes of that is kept.
 
         Examples
         --------
@@ -192,9 +192,9 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
         """Predict intervals that hold the targets of X with some confidence.
 
-        Split-conformal: as wide, relative to the spread of the neighbours' residuals, as the
+        Split-conformal: as wide, relative to the spread of the neighbors' residuals, as the
         rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
-        groups. Where it held none out, as by default of fewer than 30 distinct rows, they are
+        groups. Where it held none out, as by default of fewer than 30 unique rows, they are
         much too narrow; where it held out too few for the confidence, ends are infinite. See
         :ref:`How sure <how_sure>` for when there is a guarantee.
 
@@ -243,7 +243,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         return interval
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
-        """Find the labelled rows whose targets look wrong.
+        """Find the training samples whose targets look wrong.
 
         Each row is predicted by its neighbors without itself: with all its weight, and with
         its group, if :meth:`fit` was given `groups`. Those rows come first whose targets differ
@@ -281,8 +281,8 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Notes
         -----
         Rows that are forgotten are not judged and judge none; those appended do both. A row of
-        :meth:`fit` is no neighbour of its own, and boosted trees predict it by a bag that it is
-        not in; the networks, and a `blend` of the user's, have seen it and may have learnt a
+        :meth:`fit` is no neighbor of its own, and boosted trees predict it by a bag that it is
+        not in; the networks, and a `blend` of the user's, have seen it and may have learned a
         part of its error.
 
         Examples

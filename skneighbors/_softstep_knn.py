@@ -1,4 +1,4 @@
-"""SoftStep k-nearest neighbours as an estimator."""
+"""SoftStep k-nearest neighbors as an estimator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftStepKNNRegressor(BaseNeighborRegressor):
-    """Regression by k-nearest neighbours with a learnt, soft k in a learnt embedding.
+    """Regression by k-nearest neighbors with a learned, soft k in a learned embedding.
 
-    The mask ``rank <= k`` of k-nearest neighbours becomes SoftStep, a learnt
-    function of the neighbour's rank by similarity of embeddings that says how
-    much a neighbour counts. Each query may have its own. The embedding is a
+    The mask ``rank <= k`` of k-nearest neighbors becomes SoftStep, a learned
+    function of the neighbor's rank by similarity of embeddings that says how
+    much a neighbor counts. Each query may have its own. The embedding is a
     multilayer perceptron; in training ranks are soft, so that everything is
-    trained end to end, and a row is left out of its own neighbours.
+    trained end to end, and a row is left out of its own neighbors.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
     Parameters
     ----------
     n_neighbors : int or None, default=12
-        Number of labelled rows that a prediction rests on: those nearest in the joint learnt
+        Number of training samples that a prediction rests on: those nearest in the embedding
         space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
         are equal in X and y count as one, whatever their weight. While a network is trained,
         its own nearest rows validate it. None: all rows, as in the papers. May be changed after
@@ -41,7 +41,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
 
     softstep : {"s1", "s2"}, default="s1"
-        Mask function: ``"s1"`` rejects neighbours below a threshold, ``"s2"``
+        Mask function: ``"s1"`` rejects neighbors below a threshold, ``"s2"``
         fades them. See :class:`skneighbors.nn.SoftStep`.
 
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
@@ -49,35 +49,35 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         all share one.
 
     trend : {"auto", "linear"} or None, default="linear"
-        What the neighbours correct, learnt with the rest.
+        What the neighbors correct, learned with the rest.
 
-        - ``"linear"``: a linear function of the embedding. A neighbour's target is raised by
+        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
           what it gives more for the query. Predictions can then leave the range of all
-          neighbours' targets, by at most a tenth of it.
+          neighbors' targets, by at most a tenth of it.
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"}, regressor or None, default=None
-        Second model, which is averaged with the networks by the `blend_weight_` that rows held
-        out choose. A neighbour's target is raised by what it gives more for the query, too.
+        Blended model, which is averaged with the networks by the `blend_weight_` that rows held
+        out choose. A neighbor's target is raised by what it gives more for the query, too.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           told of categories also by means of the targets; see :ref:`boosted_trees`.
         - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
           too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
-        - ``"auto"``: ``"boosting"`` from 100 distinct rows on, if rows are held out and there
+        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if rows are held out and there
           is no `feature_extractor`; else None.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
-        ``"hard"``: hard ranks always, which leaves the embedding to be learnt
+        ``"hard"``: hard ranks always, which leaves the embedding to be learned
         through the trend and the mask's parameters alone. None: min-max
         similarities instead of ranks.
 
     rank_scale : {"log", "linear"}, default="log"
-        Scale on which a rank enters the mask. Among more neighbours than it was
-        learnt on, a mask selects slowly growing numbers on the logarithmic one,
+        Scale on which a rank enters the mask. Among more neighbors than it was
+        learned on, a mask selects slowly growing numbers on the logarithmic one,
         the same fraction on the linear one.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
@@ -110,10 +110,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         time for an epoch of others. It warns of what was cut by a quarter or more. `plan_`
         says how many; an estimator of its parameters fits the same model without a limit,
         unless the last epochs were cut off, as on a machine that became slow. The time of a
-        second model of your own does not count.
+        blended model of your own does not count.
 
     batch_size : int, default=256
-        Largest number of rows drawn to be predicted in one step of the optimiser; one
+        Largest number of rows drawn to be predicted in one step of the optimizer; one
         more where a batch of a single row would be left.
 
     learning_rate_init : float, default=1e-2
@@ -125,13 +125,13 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out of the training, to stop by and to keep the weights of the
         epoch that predicts them best; otherwise those of the epoch of lowest training
-        loss are kept. Rows held out are neighbours all the same once the training is
+        loss are kept. Validation rows are neighbors all the same once the training is
         over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. Of fewer
-        than three distinct rows none are held out.
+        than three unique rows none are held out.
 
     validation_fraction : float or "auto", default="auto"
-        Share of the rows held out; ``"auto"`` is 0.15, of at most 1,024 rows. With `time` it
-        is 0.2 of those with a time, and each network judges by at most 1,024 of them.
+        Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
+        `time` it is 0.2 of those with a time, and each network judges by at most 1,024 of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -155,7 +155,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights, the batches and the validation split. The
-        same seed gives the same bits on a CPU.
+        same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
         1: the validation score and the time left, by a progress bar if there is `tqdm`.
@@ -168,11 +168,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same again.
 
     loss_curve_ : list of float
-        Training loss of every epoch: mean squared error of the standardised
-        targets over rows and networks, each row left out of its own neighbours.
+        Training loss of every epoch: mean squared error of the standardized
+        targets over rows and networks, each row left out of its own neighbors.
 
     validation_scores_ : list of float or None
-        R2 on the rows held out, the mean over the networks, after each epoch that
+        R2 on the validation rows, the mean over the networks, after each epoch that
         was validated, as long as rows are held out. None without any.
 
     validation_iters_ : list of int or None
@@ -193,8 +193,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Weight of each network in a prediction; they sum to 1. All are equal.
 
     blend_weight_ : float
-        The share of the second model in a prediction, from 0 to 1: the one that predicts the
-        rows held out best, less a standard error.
+        The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
+        validation rows best, less a standard error.
 
     sharpness_ : ndarray of shape (n_networks,)
         How many times as fast each network's mask falls in prediction; see :class:`Recipe`.
@@ -217,7 +217,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     NONARegressor : Weights that hold the similarities, too.
     skneighbors.nn.SoftStepKNN : The head, for a network of your own.
     skneighbors.nn.soft_rank : The differentiable rank.
-    sklearn.neighbors.KNeighborsRegressor : Neighbours in the given features.
+    sklearn.neighbors.KNeighborsRegressor : Neighbors in the given features.
 
     Notes
     -----

@@ -40,7 +40,7 @@ def no_interrupt_before(monkeypatch):
 
 @pytest.fixture
 def auto(monkeypatch):
-    """Setter of what "auto" becomes, from so many distinct samples on."""
+    """Setter of what "auto" becomes, from so many unique samples on."""
 
     def change(start=0, **values):
         before = _plan.values_for
@@ -62,7 +62,7 @@ def friedman():
 
 @pytest.fixture
 def leave_one_out():
-    """Function that predicts training rows, each left out of its own neighbours by index.
+    """Function that predicts training rows, each left out of its own neighbors by index.
 
     All rows must be distinct in (X, y). By the networks alone.
     """

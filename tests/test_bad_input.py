@@ -131,7 +131,8 @@ BAD_PARAMETERS = {
     "feature_extractor": ["cnn", torch.nn.Identity],
     "dropout": [-0.1, 1.0, "some"],
     "batch_size": [0, 1, 32.0, None, True, 10**30],
-    "learning_rate": ["cosine", 0.1],
+    "learning_rate_schedule": ["cosine", 0.1],
+    "embedding_dim": [0, 2.5, None, True, 10**30],
     "learning_rate_init": [0.0, -1e-3, np.inf, "small"],
     "weight_decay": [-0.1, None],
     "ema_decay": [-0.1, 1.0, "slow"],
@@ -222,7 +223,7 @@ def test_feature_extractor_that_does_not_fit(estimator_class, extractor, error, 
 
 
 BAD_CATEGORICAL_FEATURES = {
-    "unknown name": (["colour"], "names 'colour', which is no column of X"),
+    "unknown name": (["color"], "names 'color', which is no column of X"),
     "index beyond": ([3], "names 3, which is no column of X.*from 0 to 2"),
     "mask of another length": ([True, False], r"mask must have an entry .* 3 .* got shape \(2,\)"),
     "a float": ([0.5], "names 0.5, which is no column"),

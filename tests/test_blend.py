@@ -116,7 +116,7 @@ def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
         own, at_rows = (part.ravel() * y.std() + y.mean() for part in (own, at_rows))
     else:
         assert_allclose(own, clone(blend).fit(X, y).predict(X_test), rtol=1e-6)
-    # Its residuals at the neighbours count, too.
+    # Its residuals at the neighbors count, too.
     own = own + model.neighbor_weights(X_test) @ (y - at_rows)
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)

@@ -514,7 +514,7 @@ class _Error(Exception):
     pass
 
 
-@pytest.mark.parametrize("error", [_Error("no licence"), ValueError("no"), KeyError("k")])
+@pytest.mark.parametrize("error", [_Error("no license"), ValueError("no"), KeyError("k")])
 def test_its_own_errors_are_its_own(data, error):
     X, y, _, _ = data
     with pytest.raises(type(error)) as caught:

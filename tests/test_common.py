@@ -21,7 +21,7 @@ VARIANTS = {
     ],
     SoftStepKNNRegressor: [
         {"similarity": "l1", "softstep": "s2", "softstep_parameters": "global"},
-        {"similarity": "dot", "max_iter": 30},  # after 12 it has learnt too little
+        {"similarity": "dot", "max_iter": 30},  # after 12 it has learned too little
         {"trend": None, "blend": None},
         {"similarity": "cosine", "rank": "hard", "recipe": PLAIN},
         {"rank": None, "rank_scale": "linear"},

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe, _fit
 from skneighbors._blend import NoBlendedModel
-from skneighbors._columns import EnsembleSplit, LabelledRows
+from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
 from skneighbors._task import Regression
@@ -193,7 +193,7 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
     target = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
-    data = LabelledRows(X, y, sample_weight)
+    data = LabeledRows(X, y, sample_weight)
     trainer = Trainer(network, data, split, plan, target, torch.Generator(), None)
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])

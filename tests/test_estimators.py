@@ -23,7 +23,7 @@ from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._utils import progress
 
 
-def test_learns_what_a_linear_model_and_plain_neighbours_cannot(estimator_class, friedman):
+def test_learns_what_a_linear_model_and_plain_neighbors_cannot(estimator_class, friedman):
     X, X_test, y, y_test = friedman
     score = estimator_class(random_state=0, max_iter=60).fit(X, y).score(X_test, y_test)
     assert score > Ridge().fit(X, y).score(X_test, y_test) + 0.05
@@ -148,7 +148,7 @@ def test_set_output(estimator_class, friedman):
 
 
 @pytest.mark.slow
-def test_transformer_before_neighbours(estimator_class, friedman):
+def test_transformer_before_neighbors(estimator_class, friedman):
     X, X_test, y, y_test = friedman
     pipeline = make_pipeline(
         estimator_class(max_iter=60, random_state=0), KNeighborsRegressor(weights="distance")
@@ -360,7 +360,7 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
 
 @pytest.mark.parametrize("time", [None, np.arange(200.0)])
 def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, time):
-    """It never grows, no epoch exceeds it, and a training anew is known to the epoch."""
+    """It never grows, no epoch exceeds it, and a refit is known to the epoch."""
     told = []
 
     def lines(**kwargs):
@@ -377,7 +377,7 @@ def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, time)
     (bar,) = told
     assert bar.totals == sorted(bar.totals, reverse=True)
     assert len(bar.totals) <= min(bar.totals)
-    assert len(bar.totals) > model.n_iter_  # trained anew
+    assert len(bar.totals) > model.n_iter_  # trained again
     assert set(bar.totals[model.n_iter_ :]) == {len(bar.totals)}
 
 

@@ -310,7 +310,7 @@ def test_what_holds_the_values_changes_nothing(example, library):
     last = {name: column[-1:] for name, column in example.queries.items()}
     alone = model.predict(example.hold(last, example.draw(st.sampled_from(LIBRARIES))))
     assert_allclose(alone, expected[-1:], rtol=1e-7, atol=1e-9)
-    # What is learnt is the same, too, and in another order of the columns.
+    # What is learned is the same, too, and in another order of the columns.
     frames = [own for own in LIBRARIES if own not in ("array", "lists")]
     names = example.draw(st.permutations(list(example.rows)))
     other = example.hold(example.rows, example.draw(st.sampled_from(frames)), True, names)

@@ -45,7 +45,7 @@ def make_data(n_targets=1, seed=0):
 
 
 def make_queries():
-    """Queries near and far, and some that are neighbours."""
+    """Queries near and far, and some that are neighbors."""
     X = np.random.RandomState(9).normal(size=(12, 3))
     return np.concatenate([X, 50 * X[:4], make_data()[0][6:9]])
 
@@ -87,7 +87,7 @@ def change(model):
 
 
 def by_weight(weights, values):
-    """Weighted sums over the neighbours of values (n, k) or (n, k, n_targets)."""
+    """Weighted sums over the neighbors of values (n, k) or (n, k, n_targets)."""
     return np.einsum("nk,nk...->n...", weights, values)
 
 
@@ -138,7 +138,7 @@ def test_rows_are_those_that_kneighbors_names(model):
 
 
 def baselines_of(model, X):
-    """Each network's trend and the second model in their shares, (m, n, n_targets)."""
+    """Each network's trend and the blended model in their shares, (m, n, n_targets)."""
     fitted, queries, search = model._ask(X)
     bank, z = fitted.transform(queries, search)
     head, share, target, z = (

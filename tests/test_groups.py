@@ -1,4 +1,4 @@
-"""Whose rows are whose neighbours: groups, and rows given for validation."""
+"""Whose rows are whose neighbors: groups, and rows given for validation."""
 
 import datetime
 from decimal import Decimal
@@ -106,7 +106,7 @@ def test_one_large_group_among_small_ones(estimator_class):
         assert model.fit(X[:, None], y, groups=groups).plan_.n_validation <= 3
 
 
-def test_rows_of_a_group_are_no_neighbours_of_each_other():
+def test_rows_of_a_group_are_no_neighbors_of_each_other():
     torch.manual_seed(0)
     X, y, group = torch.randn(1, 12, 3), torch.randn(1, 12, 1), torch.arange(12)[None] % 4
     weight = torch.rand(1, 12) + 0.5
@@ -123,7 +123,7 @@ def test_rows_of_a_group_are_no_neighbours_of_each_other():
             assert_allclose(y_hat[0, i].detach(), (weights @ y[0, others])[0].detach(), rtol=1e-4)
 
 
-def test_a_query_whose_neighbours_are_all_of_its_group(estimator_class):
+def test_a_query_whose_neighbors_are_all_of_its_group(estimator_class):
     X, y = np.random.RandomState(0).normal(size=(2, 30))
     groups = np.r_[np.zeros(29), 1]
     with pytest.raises(ValueError, match="at least 2 groups to train on"):
@@ -318,7 +318,7 @@ def test_groups_reach_a_fit_in_cross_validation(estimator_class, episodes):
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_validation_rows_choose_the_epoch_and_are_no_neighbours(estimator_class, friedman_rows):
+def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
     model = estimator_class(trend="linear", blend=None, max_iter=40, n_estimators=2, random_state=0)
     model.fit(X, y, X_val=X_val, y_val=y_val)

@@ -79,7 +79,7 @@ def test_keyboard_interrupt_before_the_first_epoch_is_raised(
 
 
 def _break_step(monkeypatch, number):
-    """Put a NaN into the network's weights at the given step of the optimiser."""
+    """Put a NaN into the network's weights at the given step of the optimizer."""
     step, count = AdamW.step, iter(range(1, 10**9))
 
     def broken(self, *args, **kwargs):

@@ -18,7 +18,7 @@ def noise(n_copies):
 @pytest.mark.slow
 @pytest.mark.parametrize("trend", ["linear", None])
 @pytest.mark.parametrize("n_copies", [1, 8])
-def test_noise_is_not_learnt(estimator_class, leave_one_out, n_copies, trend):
+def test_noise_is_not_learned(estimator_class, leave_one_out, n_copies, trend):
     X, y, X_test, y_test = noise(n_copies)
     model = estimator_class(trend=trend, blend=None, random_state=0, max_iter=150).fit(X, y)
     test_score, score = (
@@ -26,7 +26,7 @@ def test_noise_is_not_learnt(estimator_class, leave_one_out, n_copies, trend):
         r2_score(y, leave_one_out(model, X)),
     )
     assert test_score <= 0.05
-    # A leak would show as a score above 0; few, noisy neighbours as one below.
+    # A leak would show as a score above 0; few, noisy neighbors as one below.
     assert -0.5 < score < 0.1
     assert score - test_score < 0.2
 

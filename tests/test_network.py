@@ -27,7 +27,7 @@ def make_table():
     return table, y
 
 
-def standardised(model, X):
+def standardized(model, X):
     """What the estimator predicts, on the scale of its networks."""
     y = np.asarray(model.predict(X)).reshape(len(X), -1)
     target = model._model.task
@@ -52,7 +52,7 @@ def test_it_embeds_and_predicts_as_the_estimator(estimator_class, params, weight
     network, prepared = model.network_, model.prepare(X[120:])
     z, y_hat = network(prepared)
     assert_allclose(z.detach(), model.transform(X[120:]), atol=1e-12)
-    assert_allclose(y_hat.detach(), standardised(model, X[120:]), atol=1e-9)
+    assert_allclose(y_hat.detach(), standardized(model, X[120:]), atol=1e-9)
     assert_array_equal(network.embed(prepared).flatten(1).detach(), z.detach())
 
 
@@ -62,10 +62,10 @@ def test_it_has_the_rows_that_there_are(estimator_class):
     before, prepared = model.network_, model.prepare(X[100:])
     old = before(prepared)[1].detach().clone()
     model.append(X[100:], y[100:]).forget([3])
-    assert_allclose(model.network_(prepared)[1].detach(), standardised(model, X[100:]), atol=1e-9)
+    assert_allclose(model.network_(prepared)[1].detach(), standardized(model, X[100:]), atol=1e-9)
     assert_array_equal(before(prepared)[1].detach(), old)
     model.set_params(n_neighbors=3)
-    assert_allclose(model.network_(prepared)[1].detach(), standardised(model, X[100:]), atol=1e-9)
+    assert_allclose(model.network_(prepared)[1].detach(), standardized(model, X[100:]), atol=1e-9)
 
 
 def test_training_it_further_leaves_the_estimator_alone(estimator_class):
@@ -131,7 +131,7 @@ def test_a_feature_extractor_is_part_of_it(estimator_class):
     X, y, _ = make_data()
     model = estimator_class(feature_extractor=lambda: torch.nn.Linear(3, 5), **SMALL).fit(X, y)
     y_hat = model.network_(model.prepare(X))[1]
-    assert_allclose(y_hat.detach(), standardised(model, X), atol=1e-9)
+    assert_allclose(y_hat.detach(), standardized(model, X), atol=1e-9)
 
 
 def test_unfitted(estimator_class):

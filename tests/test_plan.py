@@ -72,7 +72,7 @@ def test_nothing_is_auto_any_more(estimator_class, n_samples):
 
 
 SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
-# From so many distinct samples on, by hand.
+# From so many unique samples on, by hand.
 EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
     "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
@@ -81,7 +81,7 @@ EXPECTED = {
     "join_last_cycle": {29: False, 30: True, 1999: True, 2000: False},
     "review": {29: False, 30: True, 10**6: True},
     "refits": {29: False, 30: True, 10**6: True},
-    "refit": {0: True, 1999: True, 2000: "anew", 10**6: "anew"},
+    "refit": {0: True, 1999: True, 2000: "from_scratch", 10**6: "from_scratch"},
     "sharpness": {29: 1.0, 30: "held-out", 10**6: "held-out"},
     "sharpnesses": {29: (), 30: SHARPNESSES, 10**6: SHARPNESSES},
 }
@@ -143,7 +143,7 @@ def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
     assert plan.review == plan.refits == plan.join_last_cycle == stops
 
 
-@pytest.mark.parametrize("refit", [False, True, "anew"])
+@pytest.mark.parametrize("refit", [False, True, "from_scratch"])
 def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
     plan = plan_for(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
     assert plan.review
@@ -232,7 +232,7 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
     assert_array_equal(again.predict(X), model.predict(X))
     assert again.loss_curve_ == model.loss_curve_
     before, after = all_of(model.plan_), all_of(again.plan_)
-    # The second model may have been a name or a regressor, of which copies were made.
+    # The blended model may have been a name or a regressor, of which copies were made.
     assert repr(before.pop("blend")) == repr(after.pop("blend"))
     assert before == after
 

@@ -51,7 +51,7 @@ class SoftCounts(SoftStepKNNRegressor):
 
 
 BLENDS = {
-    "neighbours alone": dict(trend=None, blend=None),
+    "neighbors alone": dict(trend=None, blend=None),
     "a trend": dict(trend="linear", blend=None),
     "boosting": dict(trend="auto", blend="boosting"),
     "a regressor": dict(trend="linear", blend=PoissonRegressor()),
@@ -130,8 +130,8 @@ def test_neighbors_are_logarithms(model, n_targets, blend):
     queries = np.concatenate([make_counts(seed=1)[0][:20], 5 * X[:3]])
     assert_neighbors_make_the_prediction(model, queries, y)
     why = model.explain(queries)
-    assert why.is_adjusted == (blend != "neighbours alone")
-    if blend == "neighbours alone":
+    assert why.is_adjusted == (blend != "neighbors alone")
+    if blend == "neighbors alone":
         logs = np.clip(model.neighbor_weights(queries) @ np.log1p(y), 0, None)
         assert_allclose(np.log1p(model.predict(queries)), logs)
     if blend != "a regressor":
@@ -141,11 +141,11 @@ def test_neighbors_are_logarithms(model, n_targets, blend):
 
 def test_the_second_model_takes_counts_or_logarithms(fitted, blend, n_targets):
     if fitted.blend_ is None:
-        assert blend in ("neighbours alone", "a trend") or fitted.blend_weight_ == 0
+        assert blend in ("neighbors alone", "a trend") or fitted.blend_weight_ == 0
         return
     X, y = make_counts(n_targets)
     own = fitted.blend_.predict(X)
-    if blend == "boosting":  # of standardised logarithms
+    if blend == "boosting":  # of standardized logarithms
         y = (np.log1p(y) - np.log1p(y).mean(0)) / np.log1p(y).std(0)
     assert r2_score(y, own) > 0.3
     assert own.min() < 0 or blend != "boosting"
@@ -270,7 +270,7 @@ def by_metric(estimator_class, metric):
 
 
 def assert_nearest(model, metric, X, samples_left):
-    """Neighbours of X are those that SciPy finds among the embeddings of the samples left."""
+    """Neighbors of X are those that SciPy finds among the embeddings of the samples left."""
     every, _ = make_rows()
     every = np.concatenate([every, make_rows(seed=2, n=60)[0]])
     distances = METRICS[metric][1](model.transform(X), model.transform(every[samples_left]))
@@ -285,7 +285,7 @@ def assert_nearest(model, metric, X, samples_left):
         assert (np.diff(np.sort(rows, axis=1), axis=1) > 0).all()
 
 
-def test_neighbours_by_another_similarity(by_metric, metric):
+def test_neighbors_by_another_similarity(by_metric, metric):
     X, _ = make_rows(seed=1, n=40)
     assert_nearest(by_metric, metric, X, np.arange(N))
     Z = by_metric.transform(make_rows()[0])

@@ -28,15 +28,15 @@ def make_table(n=N + N_TEST, seed=0):
         {
             "age": rng.normal(size=n),
             "city": rng.choice([f"city {i}" for i in range(14)], n),
-            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
+            "color": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(500, size=n), "D"),
             "sold": rng.uniform(size=n) < 0.3,
             "size": rng.uniform(size=n),
         }
     )
-    effect = X.city.str.len() % 2 + (X.colour == "red") + X.sold
+    effect = X.city.str.len() % 2 + (X.color == "red") + X.sold
     y = (X.age + 2 * effect + (X.day - X.day.min()).dt.days / 200).to_numpy()
-    for name in ("size", "age", "city", "colour", "day"):
+    for name in ("size", "age", "city", "color", "day"):
         X.loc[rng.uniform(size=n) < 0.1, name] = None
     return X, y + 0.1 * rng.normal(size=n)
 
@@ -56,7 +56,7 @@ def expected(estimator_class):
 
 
 @pytest.mark.slow
-def test_a_table_is_learnt_as_it_comes():
+def test_a_table_is_learned_as_it_comes():
     model = NONARegressor(random_state=0).fit(X, y)
     assert model.score(X_TEST, Y_TEST) > 0.7
     assert model.n_features_in_ == 6
@@ -70,7 +70,7 @@ def test_a_table_is_learnt_as_it_comes():
 def test_every_kind_of_column_says_something():
     make = functools.partial(NONARegressor, n_estimators=2, random_state=0)
     full = make().fit(X, y).score(X_TEST, Y_TEST)
-    for name in ("age", "city", "colour", "day", "sold"):
+    for name in ("age", "city", "color", "day", "sold"):
         without = make().fit(X.drop(columns=name), y)
         assert without.score(X_TEST.drop(columns=name), Y_TEST) < full - 0.02, name
 
@@ -87,14 +87,14 @@ def test_what_levels_are_called_does_not_matter(estimator_class, expected):
 
 def test_the_order_of_levels_does_not_matter(estimator_class, expected):
     for order in (["green", "blue", "red"], ["unseen", "red", "green", "blue"]):
-        other = [part.assign(colour=part.colour.cat.set_categories(order)) for part in (X, X_TEST)]
+        other = [part.assign(color=part.color.cat.set_categories(order)) for part in (X, X_TEST)]
         assert_array_equal(predict(estimator_class, *other), expected)
-        text = X_TEST.assign(colour=X_TEST.colour.astype(object))
+        text = X_TEST.assign(color=X_TEST.color.astype(object))
         assert_array_equal(predict(estimator_class, other[0], text), expected)
 
 
 def test_the_order_of_columns_and_rows_does_not_matter(estimator_class, expected):
-    order = ["size", "colour", "age", "sold", "city", "day"]
+    order = ["size", "color", "age", "sold", "city", "day"]
     assert_array_equal(predict(estimator_class, X[order], X_TEST[order]), expected)
     model = estimator_class(**QUICK).fit(X[::-1], y[::-1])
     assert_array_equal(model.predict(X_TEST), expected)
@@ -105,13 +105,13 @@ def test_a_column_without_values_is_none(estimator_class, expected):
         parts = [part.assign(empty=nothing) for part in (X, X_TEST)]
         assert_array_equal(predict(estimator_class, *parts), expected)
     known = estimator_class(**QUICK).fit(X.assign(empty=np.nan), y)
-    # Whatever comes there later: fit has learnt nothing of it.
+    # Whatever comes there later: fit has learned nothing of it.
     assert_array_equal(known.predict(X_TEST.assign(empty=1.5)), expected)
 
 
 def test_unseen_equals_missing(estimator_class):
     model = estimator_class(**QUICK).fit(X, y)
-    for name in ("city", "colour"):
+    for name in ("city", "color"):
         missing = model.predict(X_TEST.assign(**{name: None}))
         assert_array_equal(model.predict(X_TEST.assign(**{name: "unseen"})), missing)
         assert np.isfinite(missing).all()
@@ -183,7 +183,7 @@ def test_frames_of_other_libraries_have_names(estimator_class, expected, wrap):
     assert list(model.feature_names_in_) == list(X)
     assert_array_equal(model.predict(wrap(X_TEST)), expected)
     assert_array_equal(model.predict(X_TEST), expected)
-    other = X_TEST[["size", "colour", "age", "sold", "city", "day"]]
+    other = X_TEST[["size", "color", "age", "sold", "city", "day"]]
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(wrap(other))
     again = estimator_class(**QUICK).fit(wrap(X[list(other)]), y, X_val=wrap(other), y_val=Y_TEST)

@@ -25,7 +25,7 @@ def test_weights_are_copies(data):
     assert_allclose(weighted.transform(X), copied.transform(X), rtol=1e-12, atol=1e-12)
 
 
-def test_standardises_and_undoes_it(data):
+def test_standardizes_and_undoes_it(data):
     _, y = data
     target = Regression.fit(y, np.ones(40), 2)
     assert_allclose(target.transform(y), StandardScaler().fit_transform(y))

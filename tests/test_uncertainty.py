@@ -26,7 +26,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._columns import LabelledRows, Table
+from skneighbors._columns import LabeledRows, Table
 from skneighbors._model import NeighborBank, ValidationSet
 from skneighbors._model.numbering import SampleNumbering
 from skneighbors._utils.device import CPU
@@ -490,7 +490,7 @@ def test_few_neighbors(estimator_class, n_left):
 
 
 def answers(model, X):
-    """All that is told of X, whatever the order of the neighbours and whichever are merged."""
+    """All that is told of X, whatever the order of the neighbors and whichever are merged."""
     return [
         *model.predict(X, return_std=True),
         model.predict_quantiles(X, LEVELS),
@@ -522,11 +522,11 @@ def merged(X, y, weight):
 
 
 def rebuilt(model, X, y, weight, held_out):
-    """Estimator of the same networks with other neighbours."""
+    """Estimator of the same networks with other neighbors."""
     samples, row_of = merged(X, y, weight)
     fitted, present = model._model, row_of >= 0
     matrix = fitted.reader.read(Table.of(X[samples]))
-    rows = LabelledRows.from_numpy(
+    rows = LabeledRows.from_numpy(
         fitted.encoder.transform(matrix),
         fitted.task.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),

@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from skneighbors._columns import LabelledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._model import NeighborBank
 from skneighbors._utils.device import CPU
 
@@ -39,10 +39,10 @@ def expected(model, X, y, weight, queries):
     weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
     fitted = model._model
     y = fitted.task.transform(y[first])
-    rows = LabelledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, CPU)
+    rows = LabeledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, CPU)
     bank = NeighborBank.build(fitted.bank.network, rows, fitted.task, fitted.bank.member_weight)
     z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
-    nothing = torch.zeros(len(z), model.n_outputs_)  # without a second model
+    nothing = torch.zeros(len(z), model.n_outputs_)  # without a blended model
     y_hat = bank.predict(z, nothing, model.n_neighbors).numpy()
     return fitted.task.inverse_transform(y_hat)
 

@@ -1,10 +1,10 @@
 """All of the papers' findings, one script after the other.
 
-Usage, in benchmarks/: python -m paper [--anew | --quick FOLDER]
+Usage, in benchmarks/: python -m paper [--again | --quick FOLDER]
 
-The results and the docs' tables and pictures are written anew where they are. Runs
+The results and the docs' tables and pictures are written again where they are. Runs
 of the fine-tuning, the ablations and the weightings that are in the results are
-not repeated, but with `--anew`, which puts their files aside as FILE.old. `--quick`
+not repeated, but with `--again`, which puts their files aside as FILE.old. `--quick`
 runs all at their smallest, to try them out, and writes to a folder of its own.
 """
 
@@ -49,14 +49,14 @@ def command(script, quick=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--anew", action="store_true", help="put the results so far aside")
+    how.add_argument("--again", action="store_true", help="put the results so far aside")
     how.add_argument("--quick", type=Path, metavar="FOLDER", help="write small runs there instead")
     args = parser.parse_args()
     quick = args.quick and args.quick.resolve()
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         parser.error(f"this needs {', '.join(missing)}; install with pip install '.[paper]'")
-    if args.anew:
+    if args.again:
         for path in RESULTS.glob("paper_*.json*"):
             path.replace(path.with_name(f"{path.name}.old"))
     for script in SCRIPTS:

@@ -9,14 +9,14 @@ from torch import nn
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors.nn import NONA
 
-# Neighbours that `top_k` leaves, the middle of the papers' grid of k-NN.
+# Neighbors that `top_k` leaves, the middle of the papers' grid of k-NN.
 TOP_K = 5
 # Below every present entry by more than any of these weightings looks.
 _FAR_BELOW = 1e4
 
 
 def nca(s):
-    """Softmax of minus squared distances, as in neighbourhood components analysis."""
+    """Softmax of minus squared distances, as in neighborhood components analysis."""
     return -s.square()
 
 
@@ -43,7 +43,7 @@ def _softmax(s):
 
 
 class WeightedHead(NONA):
-    """Head that weights the similarities of the neighbours left by a function of all of them.
+    """Head that weights the similarities of the neighbors left by a function of all of them.
 
     Equal rows count once, whatever their weight.
 
@@ -52,16 +52,16 @@ class WeightedHead(NONA):
     embedding_dim, n_targets : int
     logits : callable
         Of the similarities (..., b, N).
-    normalise : callable
+    normalize : callable
         Turns these into weights.
     log_n : bool
         Whether similarities are multiplied by the logarithm of the number of
-        neighbours times a learnt number, as Nakanishi (2025) does in attention.
+        neighbors times a learned number, as Nakanishi (2025) does in attention.
     """
 
-    def __init__(self, embedding_dim, n_targets, *, logits=None, normalise=_softmax, log_n=False):
+    def __init__(self, embedding_dim, n_targets, *, logits=None, normalize=_softmax, log_n=False):
         super().__init__(embedding_dim, n_targets, softstep=None)
-        self._logits_of, self._normalise = logits, normalise
+        self._logits_of, self._normalize = logits, normalize
         self.scale = nn.Parameter(torch.zeros(())) if log_n else None
 
     @property
@@ -78,13 +78,13 @@ class WeightedHead(NONA):
         if sample_weight is not None:
             absent |= sample_weight == 0
         if self.scale is not None:
-            # Starts as a plain softmax of the 31 neighbours of the papers' batches.
+            # Starts as a plain softmax of the 31 neighbors of the papers' batches.
             log_n = (~absent).sum(-1, keepdim=True).to(s.dtype).log() / math.log(31)
             s = s * (log_n * self.scale.exp()[..., None, None])
         lowest = s.amin(-1, keepdim=True).detach() - _FAR_BELOW
         s = torch.where(absent, lowest, s)
         s = s if self._logits_of is None else self._logits_of(s)
-        return self._normalise(s)
+        return self._normalize(s)
 
 
 def weighted_regressor(**params):
@@ -106,8 +106,8 @@ HEADS = {
     "softmax of squares (NCA)": {"logits": nca},
     "log-N softmax": {"log_n": True},
     f"softmax of the top {TOP_K}": {"logits": top_k},
-    "sparsemax": {"normalise": _sparsemax},
-    "1.5-entmax": {"normalise": _entmax15},
+    "sparsemax": {"normalize": _sparsemax},
+    "1.5-entmax": {"normalize": _entmax15},
 }
 # Estimator class and parameters beside the papers' setting.
 WEIGHTINGS = {

@@ -112,7 +112,7 @@ def label(choices):
     return ", ".join("none" if value is None else str(value) for value in choices.values())
 
 
-def serialise(runs, names):
+def serialize(runs, names):
     """Choose stage by stage for each task, all tasks side by side.
 
     Parameters
@@ -146,7 +146,7 @@ def serialise(runs, names):
     return pd.concat(parts, ignore_index=True)
 
 
-def serialised_table(frame):
+def serialized_table(frame):
     """Test RMSE of every option, a star for what was chosen."""
     table = spread_table(frame, "option", "task")
     for (option, task), chosen in frame.groupby(["option", "task"]).chosen.first().items():
@@ -169,10 +169,10 @@ def main():
     parser.add_argument("--tasks", nargs="+", choices=tasks(), default=TASKS)
     args = parse(parser)
     runs = _Runs(args.results, args.splits, args.quick)
-    frame = serialise(runs, args.tasks)
+    frame = serialize(runs, args.tasks)
     about = f"mean ± standard deviation over {runs.n_splits} random splits"
     title = f"NONA: test RMSE, {about}; * chosen on the validation rows"
-    write_table(args.output / "ablations.inc", "ablations.py", title, serialised_table(frame))
+    write_table(args.output / "ablations.inc", "ablations.py", title, serialized_table(frame))
     table = spread_table(dense_frame(runs, args.tasks), "option", "task")
     title = f"Dense head: test RMSE, {about}"
     write_table(args.output / "dense_ablation.inc", "ablations.py", title, table)

@@ -104,7 +104,7 @@ def measure(names, n_splits, quick, path, further=None):
     run_missing(run, missing, path)
 
 
-def summarise(frame):
+def summarize(frame):
     """Mean and deviation of the RMSE, and what tests say of the heads, task by task.
 
     Friedman's p-value is of all heads; those of the two steps that the papers
@@ -135,7 +135,7 @@ def write(frame, output):
     rmse, average = mean_ranks(frame)
     ranks = ", ".join(f"{head} {rank:.2f}" for head, rank in average.items())
     path = output / "finetuning.inc"
-    write_table(path, "finetuning.py", title, summarise(frame), f"Mean ranks: {ranks}.")
+    write_table(path, "finetuning.py", title, summarize(frame), f"Mean ranks: {ranks}.")
     if len(rmse) > 2:
         draw_ranks(rmse, average, output / "finetuning.svg")
 

@@ -42,7 +42,7 @@ GROWN = [
     "S1 of soft ranks, linear",
     "S1 of similarities",
 ]
-# The weightings of our two estimators, by colour.
+# The weightings of our two estimators, by color.
 COLORS = dict.fromkeys(["softmax", "softmax + S1", "softmax + S2"], NONA)
 COLORS |= dict.fromkeys(
     ["S1 of soft ranks", "S1 of soft ranks, linear", "S1 of similarities"], SOFTSTEP
@@ -52,7 +52,7 @@ QUICK_ROWS = {"banks": [30, 300], "rows": [100, 200]}
 
 
 def grow(name, banks, max_iter=PAPER["max_iter"]):
-    """Errors, and numbers of neighbours that count, of one trained network and growing banks.
+    """Errors, and numbers of neighbors that count, of one trained network and growing banks.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def cost(n_rows, epochs=3, n_queries=1000):
         start = time.perf_counter()
         model.fit(X[:n_rows], y[:n_rows])
         fitted = time.perf_counter()
-        # With a linear head no neighbour need be looked at.
+        # With a linear head no neighbor need be looked at.
         (model.transform if name == "linear" else model.predict)(X[n_rows:])
         predicted = time.perf_counter()
         line = {"head": name, "rows": n_rows, "fit_s": (fitted - start) / epochs}
@@ -109,8 +109,8 @@ def cost(n_rows, epochs=3, n_queries=1000):
 
 
 def draw(frame, path):
-    """Errors and numbers of neighbours that count against the bank's rows."""
-    values = {"rmse": "test RMSE (lower is better)", "neighbors": "effective number of neighbours"}
+    """Errors and numbers of neighbors that count against the bank's rows."""
+    values = {"rmse": "test RMSE (lower is better)", "neighbors": "effective number of neighbors"}
     with picture(path, 2, figsize=(WIDTH, 7.6), sharex=True) as (_, axes):
         for axis, (value, label) in zip(axes, values.items(), strict=True):
             ends, words = {}, {}
@@ -132,12 +132,12 @@ def draw(frame, path):
 
 
 def growth_table(frame):
-    """RMSE with every bank, and effective numbers of neighbours with the first and the last."""
+    """RMSE with every bank, and effective numbers of neighbors with the first and the last."""
     table = frame.pivot_table(index="weighting", columns="bank", values="rmse", sort=False)
     table = table.map("{:.3g}".format).rename(columns="{:,} rows".format)
     counts = frame.pivot_table(index="weighting", columns="bank", values="neighbors", sort=False)
     for n_bank in (counts.columns[0], counts.columns[-1]):
-        table[f"neighbours of {n_bank:,}"] = counts[n_bank].map("{:.3g}".format)
+        table[f"neighbors of {n_bank:,}"] = counts[n_bank].map("{:.3g}".format)
     return table
 
 

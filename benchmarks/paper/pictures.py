@@ -1,10 +1,10 @@
-"""Pictures of the papers' findings: learnt surfaces, SoftStep masks, embeddings.
+"""Pictures of the papers' findings: learned surfaces, SoftStep masks, embeddings.
 
 Usage, in benchmarks/: python -m paper.pictures [--splits N] [--quick] [--output FOLDER]
 
-Writes to docs/papers: surfaces.svg, the synthetic targets learnt by every head;
+Writes to docs/papers: surfaces.svg, the synthetic targets learned by every head;
 softstep.svg, the masks S1 and S2 for several t; embeddings.svg, the embeddings of
-the dense model and of NONA on held-out rows of the rotated digits, in the papers'
+the dense model and of NONA on validation rows of the rotated digits, in the papers'
 setting, in two dimensions by UMAP (umap-learn); and embeddings.inc, the local
 smoothness of the embeddings of three tasks.
 """
@@ -44,22 +44,22 @@ def trained(head, task, split, X, y, quick=False):
 
 
 def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):
-    """How unlike the targets of neighbours in an embedding are.
+    """How unlike the targets of neighbors in an embedding are.
 
     Parameters
     ----------
     Z_train, Z : ndarray of shape (n_rows, d)
-        Embeddings of the training rows, among which the neighbours are, and of
-        held-out rows.
+        Embeddings of the training rows, among which the neighbors are, and of
+        validation rows.
     y_train, y : ndarray of shape (n_rows,)
     n_neighbors : int
 
     Returns
     -------
     smoothness : float
-        Mean squared difference of a held-out row's target to those of its
+        Mean squared difference of a validation rows's target to those of its
         nearest training rows, over the variance of the training rows' targets:
-        0 where neighbours are all alike, about 2 where they have nothing in common.
+        0 where neighbors are all alike, about 2 where they have nothing in common.
     """
     index = NearestNeighbors(n_neighbors=n_neighbors).fit(Z_train)
     rows = index.kneighbors(Z, return_distance=False)
@@ -67,7 +67,7 @@ def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):
 
 
 def embed(task, split, quick=False):
-    """Embeddings of the held-out rows by every network, and their smoothness.
+    """Embeddings of the validation rows by every network, and their smoothness.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def embed(task, split, quick=False):
 
 
 def draw_embeddings(found, y, reducer, path):
-    """Save embeddings in two dimensions side by side, coloured by target.
+    """Save embeddings in two dimensions side by side, colored by target.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ Under the least squared error an anchor between two labels weighs them inversely
 their distances. Over many labels, mass times mean distance is the same below and above;
 the difference, the imbalance, is the error. In balance log(mass below / mass above) is
 log(distance above / distance below). Where an anchor is missed, one side has more of
-both: equal weights lie on the other diagonal. Anchors are held-out rows, neighbours the
+both: equal weights lie on the other diagonal. Anchors are validation rows, neighbors the
 training rows, weighted by NONA; by softmax of the dense model's distances; by the same
 at the sharpness that suits the training rows; and equally. Writes triplets.svg and .inc.
 """
@@ -50,7 +50,7 @@ def best_power(weights, y):
 
 
 def weigh(task, split, quick=False):
-    """Weights of the training rows for held-out rows, four ways, and both rows' targets."""
+    """Weights of the training rows for validation rows, four ways, and both rows' targets."""
     (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
     rows = task, split, X_train, y_train, quick
     dense, nona = trained("dense", *rows), trained("NONA", *rows)

@@ -4,7 +4,7 @@ Usage, in benchmarks/: python -m paper.weightings [--tasks NAME ...] [--splits N
 
 The papers' setting and splits, as in `finetuning`, with one weighting after the
 other in the head: the softmax of NONA alone and with each SoftStep; of squared
-distances; scaled by the logarithm of the number of neighbours; of the nearest
+distances; scaled by the logarithm of the number of neighbors; of the nearest
 alone; sparsemax and 1.5-entmax; and SoftStep k-NN, whose weights are the mask
 alone, of soft ranks, of hard ranks (through which no gradient reaches the
 embedding, but for the mask's parameters) and of the similarities. Resumable.
@@ -35,7 +35,7 @@ TASKS = ["rotated digits", "pitch", "diabetes", "energy", "airfoil"]
 
 
 def count_neighbors(model, X, n_rows):
-    """How many neighbours count: of weights by 1 / sum of squares, and the share of zeros.
+    """How many neighbors count: of weights by 1 / sum of squares, and the share of zeros.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def count_neighbors(model, X, n_rows):
 
 
 def run(task, split, weighting, quick=False):
-    """Error of a weighting on one split of a task, and how many neighbours it leaves.
+    """Error of a weighting on one split of a task, and how many neighbors it leaves.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def ordered(table):
     return table.reindex([name for name in WEIGHTINGS if name in table.index])
 
 
-def summarise(frame):
+def summarize(frame):
     """Table of RMSE, a row a weighting, with the mean rank."""
     table = spread_table(frame, "weighting", "task")
     rmse = frame.pivot_table(index="weighting", columns="task", values="rmse")
@@ -88,7 +88,7 @@ def summarise(frame):
 
 
 def count_table(frame):
-    """Table of effective numbers of neighbours and shares of weights that are 0."""
+    """Table of effective numbers of neighbors and shares of weights that are 0."""
     counts = frame.groupby(["weighting", "task"], sort=False)[["neighbors", "zeros"]].mean()
     cells = counts.apply(lambda c: f"{c.neighbors:.3g}; {100 * c.zeros:.3g} %", axis=1)
     return ordered(cells.unstack("task")[list(dict.fromkeys(frame.task))])
@@ -113,8 +113,8 @@ def main():
     frame = pd.DataFrame(load_results(args.results, KEY).values())
     n_splits = frame.groupby(["task", "weighting"]).split.nunique().min()
     title = f"Test RMSE, mean ± standard deviation over {n_splits} random splits"
-    write_table(args.output / "weightings.inc", "weightings.py", title, summarise(frame))
-    title = "Effective number of neighbours; share of weights that are 0 (medians over test rows)"
+    write_table(args.output / "weightings.inc", "weightings.py", title, summarize(frame))
+    title = "Effective number of neighbors; share of weights that are 0 (medians over test rows)"
     write_table(args.output / "weights.inc", "weightings.py", title, count_table(frame))
 
 

@@ -56,7 +56,7 @@ def test_fine_tuning_runs_once_and_beats_the_mean(tmp_path, monkeypatch, capsys,
 
 
 def test_summary_of_fine_tuning():
-    from paper.finetuning import HEADS, mean_ranks, summarise
+    from paper.finetuning import HEADS, mean_ranks, summarize
     from scipy.stats import friedmanchisquare, wilcoxon
 
     rng = np.random.default_rng(0)
@@ -69,7 +69,7 @@ def test_summary_of_fine_tuning():
             for split in range(8)
         ]
     )
-    row = summarise(frame).loc["a"]
+    row = summarize(frame).loc["a"]
     assert row["NONA"] == f"{np.mean(rmse['NONA']):.3g} ± {np.std(rmse['NONA'], ddof=1):.2g}"
     assert row["Friedman p"] == f"{friedmanchisquare(*rmse.values()).pvalue:.2g}"
     p_value = wilcoxon(rmse["dense"], rmse["NONA"]).pvalue
@@ -103,7 +103,7 @@ def test_missing_packages_are_named_before_any_work(tmp_path, monkeypatch, capsy
     results.write_text("{}", encoding="utf-8")
     monkeypatch.setattr(paper_main, "RESULTS", tmp_path)
     monkeypatch.setattr(paper_main, "PACKAGES", ("json", "no_such_package"))
-    monkeypatch.setattr(sys, "argv", ["paper", "--anew"])
+    monkeypatch.setattr(sys, "argv", ["paper", "--again"])
 
     def run(*args, **kwargs):
         raise AssertionError("work was begun")

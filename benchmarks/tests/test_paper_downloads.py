@@ -97,11 +97,11 @@ def write_rsna(folder, greys):
 
 
 def write_houses(folder, shades):
-    """Price of a house is 1000 times its shade; each room has a colour of its own."""
+    """Price of a house is 1000 times its shade; each room has a color of its own."""
     for i, shade in enumerate(shades, start=1):
-        for room, colour in zip(ROOMS, COLOURS, strict=True):
-            colour = tuple(shade * channel // 250 for channel in colour)
-            Image.new("RGB", (40, 30), colour).save(folder / f"{i}_{room}.jpg")
+        for room, color in zip(ROOMS, COLOURS, strict=True):
+            color = tuple(shade * channel // 250 for channel in color)
+            Image.new("RGB", (40, 30), color).save(folder / f"{i}_{room}.jpg")
     lines = [f"3 2.5 1800 92000  {1000 * shade}" for shade in shades]
     (folder / "HousesInfo.txt").write_text("\n".join(lines) + "\n")
 
@@ -114,8 +114,8 @@ def write_texts(folder, n_words):
 WRITERS = {"rsna": write_rsna, "houses": write_houses, "text": write_texts}
 
 
-def normalised(colour):
-    return ((np.array(colour) / 255 - MEAN) / STD)[:, None, None]
+def normalized(color):
+    return ((np.array(color) / 255 - MEAN) / STD)[:, None, None]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -132,10 +132,10 @@ def test_radiographs_and_ages(tmp_path, downloads, nested):
     assert X.dtype == np.float32
     assert_array_equal(y, [34, 6, 120])
     for x, grey in zip(X, greys, strict=True):
-        assert_allclose(x, np.broadcast_to(normalised([grey] * 3), x.shape), rtol=1e-5)
+        assert_allclose(x, np.broadcast_to(normalized([grey] * 3), x.shape), rtol=1e-5)
 
 
-def test_coloured_radiographs_are_read_as_grey(tmp_path, downloads):
+def test_colored_radiographs_are_read_as_grey(tmp_path, downloads):
     write_rsna(tmp_path, [5])
     Image.new("RGB", (30, 20), (200, 30, 90)).save(tmp_path / "boneage-training-dataset/95.png")
     X, _ = downloads.load("rsna", tmp_path)
@@ -161,8 +161,8 @@ def test_montages_of_houses_and_prices(tmp_path, downloads):
     assert_array_equal(y, 1000 * np.array(shades))
     corners = [np.s_[:, :56, :56], np.s_[:, :56, 56:], np.s_[:, 56:, :56], np.s_[:, 56:, 56:]]
     for x, shade in zip(X, shades, strict=True):
-        for corner, colour in zip(corners, COLOURS, strict=True):
-            expected = normalised(np.array(colour) * shade // 250)
+        for corner, color in zip(corners, COLOURS, strict=True):
+            expected = normalized(np.array(color) * shade // 250)
             # JPEG loses a few grey levels.
             assert_allclose(x[corner], np.broadcast_to(expected, (3, 56, 56)), atol=0.08)
 

@@ -49,7 +49,7 @@ def test_weightings_agree_with_their_formulas(embeddings):
 
 @pytest.mark.parametrize("name", ["sparsemax", "1.5-entmax"])
 def test_sparse_weightings_are_the_projections_they_are_named_after(embeddings, name):
-    """Both maximise p s + H(p) over the simplex, and their optimum has a threshold."""
+    """Both maximize p s + H(p) over the simplex, and their optimum has a threshold."""
     pytest.importorskip("entmax")
     z, z_n = embeddings
     s = -np.linalg.norm(z[:, None] - z_n, axis=2)
@@ -82,7 +82,7 @@ def test_own_entry_and_rows_without_weight_have_none(embeddings, name):
     index = torch.tensor([0, 1, 2, 3, 4, -1])
     weights = head_weights(name, z_n[:6], z_n, self_index=index, sample_weight=weight)
     assert (weights[range(5), range(5)] == 0).all()
-    assert weights[5, 5] > 0  # none of the neighbours by its index
+    assert weights[5, 5] > 0  # none of the neighbors by its index
     assert (weights[:, [7, 30]] == 0).all()
     kept = np.delete(np.arange(40), [0, 7, 30])
     alone = head_weights(name, z_n[:1], z_n[kept])
@@ -117,7 +117,7 @@ def run_main(module, monkeypatch, tmp_path, *options):
     return results.read_text()
 
 
-def test_weightings_run_once_and_count_neighbours(tmp_path, monkeypatch):
+def test_weightings_run_once_and_count_neighbors(tmp_path, monkeypatch):
     from paper import weightings
     from paper._weightings import TOP_K
 

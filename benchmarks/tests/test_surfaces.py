@@ -1,4 +1,4 @@
-"""Learnt surfaces, and the linear head that reads no neighbours."""
+"""Learned surfaces, and the linear head that reads no neighbors."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_targets_are_what_their_names_say(surfaces):
     X = surfaces.square_grid(12)
     assert len(X) == 144
     assert_allclose(surfaces.radial(X), surfaces.radial(X @ turn))
-    # A quarter turn exchanges the arms of a spiral and the colours of an even board.
+    # A quarter turn exchanges the arms of a spiral and the colors of an even board.
     assert_allclose(surfaces.spiral(X), -surfaces.spiral(X @ turn))
     board = surfaces.checkerboard(X).reshape(12, 12)
     assert_array_equal(board, -np.rot90(board))
@@ -45,7 +45,7 @@ def test_samples_are_seeded_and_slightly_noisy(surfaces):
     assert np.std(y - surfaces.radial(X)) == pytest.approx(surfaces.NOISE, rel=0.1)
 
 
-def test_linear_head_reads_no_neighbours(surfaces):
+def test_linear_head_reads_no_neighbors(surfaces):
     X, y = surfaces.noisy_sample(surfaces.radial, 120)  # enough to validate
     for trend in ("linear", None):  # None as in the papers' setting
         model = surfaces.LinearHeadRegressor(trend=trend, blend=None, **TINY).fit(X, y)
@@ -58,22 +58,22 @@ def test_linear_head_reads_no_neighbours(surfaces):
 
 
 def test_every_surface_is_the_prediction_of_its_model(surfaces, tmp_path):
-    learnt = surfaces.learn_surfaces(n_rows=40, resolution=6, **TINY)
-    assert list(learnt) == ["radial", "spiral", "checkerboard"]
+    learned = surfaces.learn_surfaces(n_rows=40, resolution=6, **TINY)
+    assert list(learned) == ["radial", "spiral", "checkerboard"]
     models = surfaces.surface_models(**{**surfaces.SETTINGS, **TINY})
     grid = surfaces.square_grid(6)
-    for name, row in learnt.items():
+    for name, row in learned.items():
         assert list(row) == ["truth", *models]
         assert_allclose(row["truth"].ravel(), surfaces.TARGETS[name](grid))
     sample = surfaces.noisy_sample(surfaces.spiral, 40)
     for label, model in models.items():
-        assert_allclose(learnt["spiral"][label].ravel(), model.fit(*sample).predict(grid))
+        assert_allclose(learned["spiral"][label].ravel(), model.fit(*sample).predict(grid))
 
-    truth = learnt["spiral"]["truth"]
-    learnt["spiral"]["k-NN, tuned"] = truth
-    learnt["spiral"]["linear head"] = np.full_like(truth, truth.mean())
-    scores = surfaces.surface_scores(learnt)["spiral"]
+    truth = learned["spiral"]["truth"]
+    learned["spiral"]["k-NN, tuned"] = truth
+    learned["spiral"]["linear head"] = np.full_like(truth, truth.mean())
+    scores = surfaces.surface_scores(learned)["spiral"]
     assert scores["k-NN, tuned"] == 1
     assert scores["linear head"] == pytest.approx(0)
-    surfaces.draw_surfaces(learnt, tmp_path / "picture.png", n_rows=40)
+    surfaces.draw_surfaces(learned, tmp_path / "picture.png", n_rows=40)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -6,7 +6,7 @@ import torch
 def weight_of_blended(validation, blended):
     """Weight in [0, 1] of a blended model's predictions in a mean with the members'.
 
-    It minimises the weighted squared error of the validation rows, less a standard error
+    It minimizes the weighted squared error of the validation rows, less a standard error
     (that of a regression through the origin, with rows as if independent): the less is
     known, the lower the weight.
 

@@ -12,10 +12,10 @@
        |  merging   samples that agree in X and y become one, with the sum of their weights
        |  doubts    what was hardly meant as it is read
        |  samples   what the steps so far have made of it
-       |  encoding  numbers scaled, gaps told, levels one-hot or left as codes
+       |  encoding  numbers scaled, missing values flagged, levels one-hot or left as codes
        |  splits    which samples each member of the ensemble holds out
        v  tensors   the one crossing into torch
-    LabelledRows, EnsembleSplit
+    LabeledRows, EnsembleSplit
 
 All is NumPy up to the crossing.
 """
@@ -29,14 +29,14 @@ from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
 from .table import Table, find_labels, unwrap
-from .tensors import LabelledRows, Rows, none_if_ones
+from .tensors import LabeledRows, Rows, none_if_ones
 from .values import show
 
 __all__ = [
     "ColumnWarning",
     "EnsembleSplit",
     "FeatureEncoder",
-    "LabelledRows",
+    "LabeledRows",
     "Rows",
     "Table",
     "TableReader",

@@ -20,7 +20,7 @@ class FeatureEncoder:
 
     Numbers are scaled robustly to median 0 and quartile distance 1 and clipped smoothly:
     ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is Holzmueller
-    et al. (2024)'s scaling. A gap becomes 0, as the median; where a column had
+    et al. (2024)'s scaling. A missing value becomes 0, as the median; where a column had
     any in `fit`, another column says so. Constant columns become 0.
 
     Attributes
@@ -60,7 +60,7 @@ class FeatureEncoder:
 
     @property
     def n_plain(self):
-        """Number of columns that say whether: of a gap, or of a level."""
+        """Number of columns that say whether: of a missing value, or of a level."""
         return len(self.gaps) + int(self.n_levels[self.one_hot].sum())
 
     def transform(self, X):

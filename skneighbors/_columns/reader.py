@@ -1,4 +1,4 @@
-"""Tables to matrices of float64: a gap is NaN, a level its code, a time its day."""
+"""Tables to matrices of float64: a missing value is NaN, a level its code, a time its day."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,8 +82,8 @@ class TableReader:
         infinite = np.isinf(X).any(axis=0)
         if infinite.any():
             raise ValueError(
-                f"{table.describe(int(infinite.argmax()))} contains infinity. A gap is NaN, None "
-                "or NA."
+                f"{table.describe(int(infinite.argmax()))} contains infinity. A missing value is "
+                "NaN, None or NA."
             )
         return X if self.order == list(range(len(self.kinds))) else X[:, self.order]
 

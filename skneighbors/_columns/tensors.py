@@ -52,7 +52,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows(Rows):
+class LabeledRows(Rows):
     """Encoded features (n, ...), scaled targets (n, k), weights (n,) and groups (n,) or None."""
 
     X: torch.Tensor

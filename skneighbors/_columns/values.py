@@ -78,7 +78,7 @@ def _sort_of(own):
 
 
 def as_levels(values):
-    """Make levels of values: the same for the same value of any type, None for a gap.
+    """Make levels of values: the same for the same value of any type, None for a missing value.
 
     Raises
     ------

@@ -113,7 +113,7 @@ class NeighborBank:
         Parameters
         ----------
         network : NeighborNetwork
-        rows : LabelledRows
+        rows : LabeledRows
             N training samples, in float64. Without `group` each is a group.
         task : Task
         member_weight : Tensor of shape (m,)

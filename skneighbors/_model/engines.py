@@ -116,7 +116,7 @@ class FaissEngine:
         return algorithm != "auto"
 
     def _make_lists(self, points):
-        """Trained inverted file, whose lists have centres that differ."""
+        """Trained inverted file, whose lists have centers that differ."""
         dim = points.shape[1]
         n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(points))))
         stride = max(1, len(points) // (_ROWS_PER_LIST_TO_TRAIN * n_lists))

@@ -55,7 +55,7 @@ class Model:
         None, and no encoder, if a feature extractor takes X as it is.
     encoder : FeatureEncoder or None
     second : BlendedRegressor or NoBlendedModel
-        The second model, which is blended in.
+        The blended model, which is blended in.
     x_shape : tuple
         Of a row as read.
     left_out : LeftOut or None

@@ -1,4 +1,4 @@
-"""From labelled rows and a plan to trained networks.
+"""From training samples and a plan to trained networks.
 
 ::
 

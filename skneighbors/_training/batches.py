@@ -31,7 +31,7 @@ class Batch(NamedTuple):
 
 
 class ContextSampler:
-    """Batches of queries and the rows that are their neighbours in training.
+    """Batches of queries and the rows that are their neighbors in training.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ContextSampler:
     batch_size : int
         Largest number of rows drawn for a batch, as queries.
     context_size : int or None
-        Number of further rows drawn for a batch as neighbours beside the batch
+        Number of further rows drawn for a batch as neighbors beside the batch
         itself; all rows if there are no more than that. None: the batch alone.
     n_near : int or None
         A row drawn as a query is joined by a partner, one of this many of its nearest rows,
@@ -113,7 +113,7 @@ class ContextSampler:
     def _add_near(self, drawn, context, n_partners):
         """Give the first `n_partners` of the rows drawn (m, p), the anchors, a partner each.
 
-        Among the neighbours of an anchor, its partner stands for the `self.n_near` nearest of
+        Among the neighbors of an anchor, its partner stands for the `self.n_near` nearest of
         it; among those of the partner, the anchor stands for all rows that the partner is near
         to. All others share the rest of the training rows, each in inverse proportion to the
         probability of being in the batch, and so do the queries' errors.

@@ -1,4 +1,4 @@
-"""What samples held out say in the end: how sharp networks are, how much each model counts."""
+"""What validation rows say in the end: how sharp networks are, how much each model counts."""
 
 import torch
 

@@ -25,7 +25,7 @@ class ParallelTrainers:
     Parameters
     ----------
     network : NeighborNetwork
-    data : LabelledRows
+    data : LabeledRows
     split : EnsembleSplit
     plan : Plan
     target : Target

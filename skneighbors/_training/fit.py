@@ -30,7 +30,7 @@ def fit_networks(
     ----------
     make_network : callable
         Returns a NeighborNetwork with initial weights, drawn from torch's generators.
-    data : LabelledRows
+    data : LabeledRows
     split : EnsembleSplit
     plan : Plan
     target : Target

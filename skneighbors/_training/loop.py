@@ -59,7 +59,7 @@ class Training:
     ----------
     network : NeighborNetwork
         Trained in place.
-    data : LabelledRows
+    data : LabeledRows
     split : EnsembleSplit
         Without validation rows the best epoch is that of lowest loss.
     plan : Plan
@@ -81,7 +81,7 @@ class Training:
     clock : Clock or None, default=None
         Ends it in time: see :class:`Pace`.
     keep_interrupted : bool, default=True
-        Whether an interrupt from the keyboard keeps what is learnt so far.
+        Whether an interrupt from the keyboard keeps what is learned so far.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A network's weights in few long tensors: to optimise, average and copy them at once."""
+"""A network's weights in few long tensors: to optimize, average and copy them at once."""
 
 import copy
 from itertools import groupby

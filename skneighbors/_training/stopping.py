@@ -49,7 +49,7 @@ class Patience:
 class Review:
     """Whether training on has harmed, asked where the last cycle of the learning rate begins.
 
-    And where earlier ones do, if the targets are noisy: clean ones may yet be learnt better.
+    And where earlier ones do, if the targets are noisy: clean ones may yet be learned better.
     """
 
     def __init__(self, plan):

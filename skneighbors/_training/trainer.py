@@ -12,12 +12,12 @@ from .validation import EpochResult, mean_over_rows, set_mode, take_rows, valida
 
 # How many sharpnesses a validation tries: the present one, and one on either side.
 _N_SHARPNESSES = 3
-# At least how often in a training near rows are looked for anew.
+# At least how often in a training near rows are looked for again.
 _N_REFRESHES = 16
 
 
 class Trainer:
-    """Trains one network: its optimiser, data and plan; :meth:`epoch` passes once over the rows.
+    """Trains one network: its optimizer, data and plan; :meth:`epoch` passes once over the rows.
 
     `result` is the network to validate and to keep: the trained one, or the
     moving average of its weights.

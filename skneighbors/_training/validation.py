@@ -44,7 +44,7 @@ def mean_over_rows(values, weight):
 def validate(network, data, split, target, n_neighbors, sharpnesses=()):
     """Predict the validation rows; each member's error and score, (m,).
 
-    Its neighbours are those of its training rows that are nearest to it. If there are
+    Its neighbors are those of its training rows that are nearest to it. If there are
     `sharpnesses` to try, its head is left with the one of lowest error.
     """
     held_out = predict_held_out(network, data, split, target, n_neighbors, sharpnesses)

@@ -16,7 +16,7 @@ def keep_freed_memory():
     """Let the C library keep memory that a training step frees for the next one.
 
     glibc hands freed blocks of more than some hundred kilobytes back to the
-    system, which then has to map them anew, page by page. It stops doing so up
+    system, which then has to map them again, page by page. It stops doing so up
     to the size of the largest block freed so far, at most 32 MiB; see
     M_MMAP_THRESHOLD in mallopt(3). The block is never touched, so it takes no
     memory; it holds for the whole process, so once will do, and elsewhere does nothing. Without
@@ -37,7 +37,7 @@ def cut(n_rows, length):
 
 
 def count_batches(n_rows, batch_size):
-    """Batches of an epoch; none of a single row, which would have no neighbour of its own."""
+    """Batches of an epoch; none of a single row, which would have no neighbor of its own."""
     return max(1, min(-(-n_rows // batch_size), n_rows // 2))
 
 

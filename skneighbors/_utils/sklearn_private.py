@@ -1,5 +1,6 @@
 """What is private in scikit-learn, gathered here, where a new version may break it."""
 
+from functools import wraps
 from inspect import unwrap
 
 import narwhals as nw
@@ -16,8 +17,13 @@ except (AttributeError, ImportError):
         """Nothing: this version of scikit-learn knows no callbacks."""
 
     def with_callbacks(method):
-        """Leave a method as it is."""
-        return method
+        """Call a method as it is, by one more frame, as warnings count them."""
+
+        @wraps(method)
+        def called(*args, **kwargs):
+            return method(*args, **kwargs)
+
+        return called
 
 
 __all__ = [

@@ -50,7 +50,7 @@ class _TorchThreads:
     def at_most(self, n_threads):
         """Block of no more threads than this; it is told how many there were."""
         with self._lock:
-            # Asking makes torch initialise the thread's count, once and for all.
+            # Asking makes torch initialize the thread's count, once and for all.
             before, depth = self.note(), getattr(self._own, "depth", 0)
             if self._n_inside == 0:
                 self._n_threads = before
@@ -148,7 +148,7 @@ def _compute_alone(function, batch):
 
 def use_one_thread():
     """Let torch's CPU kernels run in the calling thread alone."""
-    # Asking makes torch initialise the thread's count, which would undo a change before.
+    # Asking makes torch initialize the thread's count, which would undo a change before.
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
 

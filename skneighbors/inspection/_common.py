@@ -1,4 +1,4 @@
-"""What the displays share: checks, axes and colours."""
+"""What the displays share: checks, axes and colors."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline

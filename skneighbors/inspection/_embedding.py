@@ -1,4 +1,4 @@
-"""The learnt space in the plane."""
+"""The embedding space in the plane."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from .._base import BaseNeighborEstimator
     from .._utils.typing import ArrayLike
 
-# Distances of the learnt space by `similarity`, in UMAP's words; a dot product is no distance.
+# Distances of the embedding space by `similarity`, in UMAP's words; a dot product is no distance.
 _METRICS = {"l2": "euclidean", "l1": "manhattan", "cosine": "cosine", "dot": "euclidean"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EmbeddingDisplay:
-    """Rows in the learnt space, brought to the plane and coloured by target.
+    """Rows in the embedding space, brought to the plane and colored by target.
 
-    Make it by :meth:`from_estimator`. Where colours change smoothly, near rows have like targets,
+    Make it by :meth:`from_estimator`. Where colors change smoothly, near rows have like targets,
     which is what the network learns.
 
     Parameters
@@ -87,14 +87,14 @@ class EmbeddingDisplay:
         ax: Axes | None = None,
         scatter_kwargs: dict[str, Any] | None = None,
     ) -> Self:
-        """Show rows in the learnt space.
+        """Show rows in the embedding space.
 
         Parameters
         ----------
         estimator : NONARegressor or SoftStepKNNRegressor
             Fitted.
         X : array-like of shape (n_samples, n_features)
-            Features; rows that were not given to ``fit`` show what the network has learnt.
+            Features; rows that were not given to ``fit`` show what the network has learned.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         method : {"auto", "umap", "pca"}, default="auto"

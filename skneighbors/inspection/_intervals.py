@@ -141,7 +141,7 @@ class IntervalDisplay:
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X, y or another parameter is not usable, or rows held out by ``fit`` are too few
+            If X, y or another parameter is not usable, or validation rows by ``fit`` are too few
             for such a confidence.
 
         Examples
@@ -255,8 +255,8 @@ class IntervalDisplay:
         ax.bar(edges[:-1], high - low, sizes, low, **band)
         name = f"level {level:g}"
         self.level_line_ = ax.axhline(level, color=GREY, linestyle="--", label=name)
-        centres, name = (edges[:-1] + edges[1:]) / 2, f"coverage ({self.coverage_:.2f} in all)"
-        self.coverage_line_ = ax.plot(centres, self.bin_coverage_, "o", color=BLUE, label=name)[0]
+        centers, name = (edges[:-1] + edges[1:]) / 2, f"coverage ({self.coverage_:.2f} in all)"
+        self.coverage_line_ = ax.plot(centers, self.bin_coverage_, "o", color=BLUE, label=name)[0]
         ends = self.y_pred[order[np.append(edges[:-1] + 0.5, len(order) - 1).astype(int)]]
         ax.set_xticks(edges, [f"{float(f'{end:.3g}'):g}" for end in ends])
         lowest = min(low.min(), self.bin_coverage_.min())

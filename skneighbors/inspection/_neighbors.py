@@ -26,7 +26,7 @@ class NeighborsDisplay:
 
     Make it by :meth:`from_estimator`. On the left is a bar for the weight of each row, the
     heaviest first, and one for all others together. On the right is a dot for its target and,
-    where a trend or a second model adjusts it, a line from there to the adjusted target. The
+    where a trend or a blended model adjusts it, a line from there to the adjusted target. The
     prediction is the mean of the adjusted targets, by weight.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The masks that SoftStep has learnt."""
+"""The masks that SoftStep has learned."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _N_POINTS = 401
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftStepDisplay:
-    """The masks of some queries: how much a neighbour counts, by how near it is.
+    """The masks of some queries: how much a neighbor counts, by how near it is.
 
     Make it by :meth:`from_estimator`. Each line is a query's mask. With
     :class:`~skneighbors.NONARegressor` the nearness is the similarity, scaled to [0, 1] over the
-    rows that predict, 1 being the nearest neighbour, and the mask multiplies the neighbour's
-    softmax weight. With :class:`~skneighbors.SoftStepKNNRegressor` it is the neighbour's rank
+    rows that predict, 1 being the nearest neighbor, and the mask multiplies the neighbor's
+    softmax weight. With :class:`~skneighbors.SoftStepKNNRegressor` it is the neighbor's rank
     among these rows, 1 being the nearest, and the mask is the weight up to a factor.
 
     Parameters
@@ -57,11 +57,11 @@ class SoftStepDisplay:
     See Also
     --------
     skneighbors.nn.SoftStep : The mask.
-    skneighbors.NONARegressor.effective_n_neighbors : How many neighbours make each prediction.
+    skneighbors.NONARegressor.effective_n_neighbors : How many neighbors make each prediction.
 
     Notes
     -----
-    Masks of ranks are those of queries whose nearest neighbour has weight 1 and thus rank 1. A
+    Masks of ranks are those of queries whose nearest neighbor has weight 1 and thus rank 1. A
     row of weight `w`, or one that stands for `w` equal ones, takes `w` ranks and has their mean.
 
     Examples
@@ -197,12 +197,12 @@ class SoftStepDisplay:
         if self.ranked:
             from matplotlib.ticker import LogLocator
 
-            ax.set(xscale="log", xlabel="rank of the neighbour (1 is the nearest)")
+            ax.set(xscale="log", xlabel="rank of the neighbor (1 is the nearest)")
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if self.x[-1] <= 100 else (1,)))
             ax.xaxis.set_major_formatter("{x:g}")
             ax.xaxis.set_minor_formatter("")
         else:
-            ax.set_xlabel("scaled similarity (1 is the nearest neighbour)")
+            ax.set_xlabel("scaled similarity (1 is the nearest neighbor)")
         ax.set(ylabel="mask", ylim=(-0.03, 1.03))
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure

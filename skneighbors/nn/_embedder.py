@@ -95,7 +95,7 @@ class PeriodicEmbedding(nn.Module):
 
 
 class CategoricalEmbedding(nn.Module):
-    """Learnt vector for each level of each categorical feature.
+    """Learned vector for each level of each categorical feature.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class CategoricalEmbedding(nn.Module):
         return vectors.unflatten(-2, (-1, codes.shape[-1])).flatten(-2)
 
 
-class _Standardise(torch.autograd.Function):
+class _Standardize(torch.autograd.Function):
     """Rows minus their mean, over their standard deviation, times weight plus bias."""
 
     @staticmethod
@@ -187,7 +187,7 @@ class _Standardise(torch.autograd.Function):
 
 
 class WeightedBatchNorm(nn.Module):
-    """Batch normalisation whose statistics weight the rows.
+    """Batch normalization whose statistics weight the rows.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class WeightedBatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(num_features))
 
     def forward(self, x: torch.Tensor, sample_weight: torch.Tensor | None = None) -> torch.Tensor:
-        """Normalise the rows.
+        """Normalize the rows.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class WeightedBatchNorm(nn.Module):
 
         Returns
         -------
-        x_normalised : Tensor of shape (..., b, num_features)
+        x_normalized : Tensor of shape (..., b, num_features)
 
         Examples
         --------
@@ -246,15 +246,15 @@ class WeightedBatchNorm(nn.Module):
         stack = x.shape[:-2]
         one = stack.numel() == 1 and stack == self.weight.shape[:-1]
         if one and sample_weight is None and x.shape[-2] > 1:
-            return self._normalise_one(x)
+            return self._normalize_one(x)
         share, correction = self._shares(x, sample_weight)
-        out, mean, var = _Standardise.apply(x, self.weight, self.bias, share, self.eps)
+        out, mean, var = _Standardize.apply(x, self.weight, self.bias, share, self.eps)
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(var * correction, self.momentum)
         return out
 
-    def _normalise_one(self, x):
+    def _normalize_one(self, x):
         """Do the same for no stack, or one of one, without weights: by torch's faster kernel."""
         state = self.running_mean, self.running_var, self.weight, self.bias
         state = [tensor.view(-1) for tensor in state]
@@ -272,11 +272,11 @@ class WeightedBatchNorm(nn.Module):
 
 
 class _HiddenLayer(nn.Module):
-    """Linear layer, batch normalisation, activation and dropout; `residual` adds the input."""
+    """Linear layer, batch normalization, activation and dropout; `residual` adds the input."""
 
     def __init__(self, n_features, width, activation, batch_norm, dropout, residual):
         super().__init__()
-        # The normalisation has a bias of its own.
+        # The normalization has a bias of its own.
         self.linear = Linear(n_features, width, bias=not batch_norm)
         self.norm = WeightedBatchNorm(width) if batch_norm else None
         self.activation = activation
@@ -296,7 +296,7 @@ class _HiddenLayer(nn.Module):
 class MLPEmbedder(nn.Module):
     """Multilayer perceptron from features to embeddings.
 
-    Hidden layers, each with batch normalisation, an activation and dropout,
+    Hidden layers, each with batch normalization, an activation and dropout,
     and a linear layer to the embedding. From the third on, a hidden layer as wide
     as the one before adds its input to its output (He et al., "Deep Residual
     Learning for Image Recognition", CVPR 2016).
@@ -315,7 +315,7 @@ class MLPEmbedder(nn.Module):
         :class:`PeriodicEmbedding` before the first layer, or nothing. Of 16 frequencies;
         from 257 features on of fewer, so that all have no more than 4,096, or of one.
     batch_norm : bool, default=True
-        Whether hidden layers are batch-normalised.
+        Whether hidden layers are batch-normalized.
     dropout : float, default=0.0
         Share of the hidden units dropped in training.
     n_plain : int, default=0

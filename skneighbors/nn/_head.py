@@ -28,7 +28,7 @@ class _Trend(Linear):
 
 
 class NeighborHead(nn.Module):
-    """What the heads share: neighbour weights, exclusion of self, trend."""
+    """What the heads share: neighbor weights, exclusion of self, trend."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class NeighborHead(nn.Module):
         return rate[..., None, None]
 
     def _scaled_similarity(self, s, neighbor_mask):
-        """Similarities scaled to [0, 1] over the neighbours that count for the range."""
+        """Similarities scaled to [0, 1] over the neighbors that count for the range."""
         absence = neighbor_mask.absence
         if self.self_in_range and neighbor_mask.own is not None:
             absence = absence * (1 - neighbor_mask.own)
@@ -80,7 +80,7 @@ class NeighborHead(nn.Module):
         return self.softstep(x, z, x_top)
 
     def _largest(self, x, neighbor_mask):
-        """Each row's largest x (..., b, 1) among the neighbours that are present."""
+        """Each row's largest x (..., b, 1) among the neighbors that are present."""
         return x.gather(
             -1, argmax(x if neighbor_mask.absence is None else x + neighbor_mask.absence)
         )
@@ -95,14 +95,14 @@ class NeighborHead(nn.Module):
         self_index: torch.Tensor | None = None,
         sample_weight: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Weight of every neighbour in every query's prediction.
+        """Weight of every neighbor in every query's prediction.
 
         Parameters
         ----------
         z : Tensor of shape (..., b, d)
             Query embeddings.
         z_n : Tensor of shape (..., N, d)
-            Neighbour embeddings.
+            Neighbor embeddings.
         self_index : int Tensor of shape (b,), default=None
             See :meth:`forward`.
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
@@ -111,7 +111,7 @@ class NeighborHead(nn.Module):
         Returns
         -------
         weights : Tensor of shape (..., b, N)
-            Non-negative; rows sum to 1, or to 0 where a query has no neighbours.
+            Non-negative; rows sum to 1, or to 0 where a query has no neighbors.
 
         Examples
         --------
@@ -138,20 +138,20 @@ class NeighborHead(nn.Module):
         sample_weight: torch.Tensor | None = None,
         total: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Weight of neighbours whose similarities are known.
+        """Weight of neighbors whose similarities are known.
 
         Parameters
         ----------
         z : Tensor of shape (..., b, d)
             Query embeddings.
         s : Tensor of shape (..., b, N)
-            Their similarities to the neighbours.
+            Their similarities to the neighbors.
         self_index : int Tensor of shape (b,), default=None
             See :meth:`forward`.
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
             See :meth:`forward`.
         total : Tensor that broadcasts against (..., b, 1), default=None
-            Number, or total weight, of all neighbours, where these are the most similar ones:
+            Number, or total weight, of all neighbors, where these are the most similar ones:
             what a rank is a share of. None: there are no others.
 
         Returns
@@ -177,7 +177,7 @@ class NeighborHead(nn.Module):
         return MaskedSoftmax.apply(self._logits(z, s, neighbor_mask), neighbor_mask.log_weight)
 
     def _weigh_nearest(self, z, s, neighbor_mask, n_neighbors):
-        """Columns (..., b, K) of the most similar neighbours, and their weights."""
+        """Columns (..., b, K) of the most similar neighbors, and their weights."""
         total, present = neighbor_mask.total(s), s.detach()
         if neighbor_mask.absence is not None:
             present = present + neighbor_mask.absence
@@ -203,17 +203,17 @@ class NeighborHead(nn.Module):
         z : Tensor of shape (..., b, d)
             Query embeddings.
         z_n : Tensor of shape (..., N, d)
-            Neighbour embeddings.
+            Neighbor embeddings.
         y_n : Tensor of shape (N,) or (..., N, k)
-            Neighbour targets.
+            Neighbor targets.
         self_index : int Tensor of shape (b,), default=None
-            Which neighbour each query itself is, -1 for none. That neighbour
+            Which neighbor each query itself is, -1 for none. That neighbor
             is left out (its weight in `sample_weight` is lowered by 1).
         sample_weight : Tensor of shape (N,) or (..., b, N), default=None
-            Non-negative weights of the neighbours: weight 2 is a neighbour
+            Non-negative weights of the neighbors: weight 2 is a neighbor
             that stands there twice. No gradient flows to them.
         n_neighbors : int, default=None
-            Predict from this many most similar neighbours alone; None: from all.
+            Predict from this many most similar neighbors alone; None: from all.
 
         Returns
         -------
@@ -263,7 +263,7 @@ class NeighborHead(nn.Module):
             Query embeddings.
         n_points : int
         total : float, default=1.0
-            Number, or total weight, of all neighbours; for ranks.
+            Number, or total weight, of all neighbors; for ranks.
         last : float, default=1.0
             The last rank to show, from 1.
 
@@ -322,9 +322,9 @@ class NeighborHead(nn.Module):
         Parameters
         ----------
         z_n : Tensor of shape (..., N, d)
-            Neighbour embeddings.
+            Neighbor embeddings.
         y_n : Tensor of shape (..., N, k)
-            Neighbour targets.
+            Neighbor targets.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Regression heads that predict from labelled neighbours."""
+"""Regression heads that predict from labeled neighbors."""
 
 import math
 
@@ -17,11 +17,11 @@ RANK_SCALES = ("log", "linear")
 
 
 class NONA(NeighborHead):
-    r"""Nearness of neighbors attention: a softmax over similarities to neighbours.
+    r"""Nearness of neighbors attention: a softmax over similarities to neighbors.
 
     ``y_hat = softmax(S / temperature + log M) y_n`` with the similarities `S`
     and the SoftStep mask `M` of their row-wise min-max. With a trend `f`,
-    linear in the embedding, the neighbours' residuals are averaged instead:
+    linear in the embedding, the neighbors' residuals are averaged instead:
     ``y_hat = f(z) + softmax(...) (y_n - f(z_n))``.
 
     Parameters
@@ -37,12 +37,12 @@ class NONA(NeighborHead):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         See :class:`SoftStep`.
     temperature : float or None, default=None
-        Initial value of a learnt temperature; None for a fixed one of 1.
+        Initial value of a learned temperature; None for a fixed one of 1.
     trend : {"linear"} or None, default=None
         Whether to average targets or residuals of a linear trend.
     sharpness : float, default=1.0
         In evaluation mode the temperature is divided by it, so that above 1 fewer
-        neighbours count. A buffer of the module.
+        neighbors count. A buffer of the module.
     self_in_range : bool, default=False
         Whether a query that is left out by `self_index` still counts for its
         row's range of similarities, as in the authors' code. The mask's input
@@ -97,10 +97,10 @@ class NONA(NeighborHead):
 
 
 class SoftStepKNN(NeighborHead):
-    r"""k-nearest neighbours whose mask ``rank <= k`` is a learnt SoftStep.
+    r"""k-nearest neighbors whose mask ``rank <= k`` is a learned SoftStep.
 
     ``y_hat = sum(M y_n) / sum(M)`` with ``M = SoftStep(x)``, where `x` comes
-    from the neighbour's rank (1 is the nearest), so that the weights hold the
+    from the neighbor's rank (1 is the nearest), so that the weights hold the
     mask alone and not the similarity.
 
     Parameters
@@ -117,7 +117,7 @@ class SoftStepKNN(NeighborHead):
         See :class:`SoftStep`.
     temperature : float or None, default=None
         Strength of the soft rank, as a multiple of the mean gap between a row's
-        similarities: initial value of a learnt one; None for a fixed one of 1.
+        similarities: initial value of a learned one; None for a fixed one of 1.
         Used with ``rank="soft"``.
     trend : {"linear"} or None, default=None
         Whether to average targets or residuals of a linear trend.
@@ -127,12 +127,12 @@ class SoftStepKNN(NeighborHead):
         hard ranks always. None: min-max similarities instead of ranks.
     rank_scale : {"log", "linear"}, default="log"
         ``x = 1 - log(rank) / log(N)``, under which ``x >= b`` are the nearest
-        ``N ** (1 - b)`` neighbours, a number that grows slowly with N, or
+        ``N ** (1 - b)`` neighbors, a number that grows slowly with N, or
         ``x = 1 - (rank - 1) / (N - 1)``, under which they are a fraction of N.
     sharpness : float, default=1.0
         In evaluation mode, what is masked is ``x_top - sharpness (x_top - x)``, no less
         than 0, where `x_top` is the largest `x` of a row; in training mode `x` itself.
-        Above 1 fewer neighbours count: ``N ** ((1 - b) / sharpness)`` on the logarithmic
+        Above 1 fewer neighbors count: ``N ** ((1 - b) / sharpness)`` on the logarithmic
         scale. A buffer of the module.
     self_in_range : bool, default=False
         See :class:`NONA`; used with ``rank=None``.
@@ -198,13 +198,13 @@ class SoftStepKNN(NeighborHead):
         return self.softstep(self._sharpened(x, x_top), z, x_top)
 
     def _sorted_weights(self, z, s, neighbor_mask, total):
-        """Neighbours (..., b, N) in the order of their ranks, and their weights.
+        """Neighbors (..., b, N) in the order of their ranks, and their weights.
 
         Without those absent, if each query has as many.
         """
         order, weight, log_weight = neighbor_mask.sort(s)
         if self.rank == "soft" and self.training:
-            # Scaled to a mean gap of about 1 between neighbouring similarities.
+            # Scaled to a mean gap of about 1 between neighboring similarities.
             rank = sorted_soft_rank(s, order, weight, total * self._rate(total))
         else:
             rank = sorted_hard_rank(s.detach().gather(-1, order), weight)
@@ -226,7 +226,7 @@ class SoftStepKNN(NeighborHead):
 
     def _from_rank(self, rank, total):
         """Rank 1 to 1, the last to 0."""
-        # A single neighbour, or several of total weight below 1: rank 1 of 1.
+        # A single neighbor, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
             x = 1 - log_(F.hardtanh(rank, 1, math.inf)) / total.log()

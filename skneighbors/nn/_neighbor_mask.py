@@ -1,4 +1,4 @@
-"""Which neighbours count for a query, and averages over them."""
+"""Which neighbors count for a query, and averages over them."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ def average(weights, targets):
 
 
 class NeighborMask(NamedTuple):
-    """How much a neighbour counts for a query; all tensors None if each counts once.
+    """How much a neighbor counts for a query; all tensors None if each counts once.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class NeighborMask(NamedTuple):
     absence : Tensor of that shape or None
         :func:`absent` for weight 0, otherwise 0.
     n_present : int or None
-        How many neighbours each query has, if each of them counts once; None if that
+        How many neighbors each query has, if each of them counts once; None if that
         differs or is not known, or there are none.
     """
 
@@ -43,7 +43,7 @@ class NeighborMask(NamedTuple):
 
     @classmethod
     def of(cls, s, self_index, sample_weight):
-        """Mask neighbours of similarities s (..., b, N); see :meth:`NONA.forward`."""
+        """Mask neighbors of similarities s (..., b, N); see :meth:`NONA.forward`."""
         own = None
         if self_index is not None:
             if self_index.shape != s.shape[-2:-1]:
@@ -68,13 +68,13 @@ class NeighborMask(NamedTuple):
         return cls(own, 1 - own, absence, absence, n_present)
 
     def total(self, s):
-        """Count each query's neighbours, by their weights; broadcasts against (..., b, 1)."""
+        """Count each query's neighbors, by their weights; broadcasts against (..., b, 1)."""
         if self.weight is None:
             return s.new_full((1, 1), s.shape[-1])
         return self.weight.sum(-1, keepdim=True)
 
     def sort(self, s):
-        """Order of neighbours by their similarities s, without those absent if all have as many.
+        """Order of neighbors by their similarities s, without those absent if all have as many.
 
         And the weights and their logarithms in this order.
         """
@@ -86,12 +86,12 @@ class NeighborMask(NamedTuple):
 
 
 class MaskedSoftmax(torch.autograd.Function):
-    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbour."""
+    """Row-wise softmax of logits plus log weights; 0 in rows without any neighbor."""
 
     @staticmethod
     def forward(ctx, logits, log_weight):
         if log_weight is not None:
-            # A rejected entry of an absent neighbour could reach -inf.
+            # A rejected entry of an absent neighbor could reach -inf.
             logits = (logits + log_weight).clamp_(min=torch.finfo(logits.dtype).min)
         weights = logits.softmax(-1)
         if log_weight is not None:

@@ -85,7 +85,7 @@ def minmax_scale(s: torch.Tensor, exclude: torch.Tensor | None = None) -> torch.
     -------
     x : Tensor of shape (..., N)
         Scaled similarities. All entries of a row that is constant up to
-        rounding are 1: its neighbours are equally near.
+        rounding are 1: its neighbors are equally near.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Similarities between queries and neighbours, each with the space in which it is a distance."""
+"""Similarities between queries and neighbors, each with the space in which it is a distance."""
 
 import torch
 import torch.nn.functional as F
@@ -97,7 +97,7 @@ class Similarity:
         s : Tensor of shape (m, b, K)
             Similarities by the embeddings of each member.
         distances : Tensor of shape (b, K)
-            In the joint space.
+            In the embedding space.
         """
         raise NotImplementedError
 
@@ -214,14 +214,14 @@ SIMILARITIES = {"l2": Euclidean(), "l1": Manhattan(), "dot": Product(), "cosine"
 
 
 def similarity(z: torch.Tensor, z_n: torch.Tensor, metric: str = "l2") -> torch.Tensor:
-    """Similarity of every query to every neighbour; larger is more similar.
+    """Similarity of every query to every neighbor; larger is more similar.
 
     Parameters
     ----------
     z : Tensor of shape (..., b, d)
         Query embeddings.
     z_n : Tensor of shape (..., N, d)
-        Neighbour embeddings, of the dtype and on the device of `z`.
+        Neighbor embeddings, of the dtype and on the device of `z`.
     metric : {"l2", "l1", "dot", "cosine"}, default="l2"
         ``-||z - z_n||_2``, ``-||z - z_n||_1``, ``z . z_n / d`` or the cosine of
         the angle.
@@ -230,7 +230,7 @@ def similarity(z: torch.Tensor, z_n: torch.Tensor, metric: str = "l2") -> torch.
     -------
     S : Tensor of shape (..., b, N)
         Similarities. Their gradient is finite, and 0 for ``"l2"`` and ``"l1"``,
-        where a query and a neighbour coincide up to rounding.
+        where a query and a neighbor coincide up to rounding.
 
     Raises
     ------

@@ -127,7 +127,7 @@ def sorted_hard_rank(s, weight):
         size = torch.maximum(s[..., :1].abs(), low.abs())
     else:
         size = s.abs().masked_fill(~present, 0).amax(-1, keepdim=True)
-    # Neighbouring entries that are equal but for rounding.
+    # Neighboring entries that are equal but for rounding.
     tied = s[..., :-1] - s[..., 1:] <= rounding_tolerance(size)
     tied &= present[..., 1:] == present[..., :-1]
     last = weight_or_one.cumsum(-1)
@@ -233,7 +233,7 @@ class _SortedSoftRank(torch.autograd.Function):
             grad[:, :1].sub_(slope)
             grad.scatter_add_(1, last, slope)
         grad = grad.new_zeros(ctx.shape).scatter_(1, order, grad)
-        # Without any neighbour both are 0.
+        # Without any neighbor both are 0.
         return grad, None, None, moment / rate.clamp(min=torch.finfo(rate.dtype).tiny), None
 
 

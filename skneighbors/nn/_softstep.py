@@ -1,4 +1,4 @@
-"""SoftStep: learnt sparse masks over scaled similarities."""
+"""SoftStep: learned sparse masks over scaled similarities."""
 
 import torch
 from torch import nn
@@ -219,7 +219,7 @@ def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.
 
 
 class SoftStep(nn.Module):
-    """Mask of learnt shape over scaled similarities, one shape a query or one in all.
+    """Mask of learned shape over scaled similarities, one shape a query or one in all.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ class SoftStep(nn.Module):
         :func:`log_softstep_s2`, which only fades.
     parameters : {"pointwise", "global"}, default="pointwise"
         ``"pointwise"``: the raw ``a, b, t`` are a linear function of the query's
-        embedding. ``"global"``: three learnt numbers serve all queries.
+        embedding. ``"global"``: three learned numbers serve all queries.
     eps : float in [0, 0.5), default=1e-6
         The parameters' sigmoids are kept in ``[eps, 1 - eps]``: the smaller it is, the
         steeper the mask may become, and the longer its gradients. And `a` lies by `eps`, but
         no more than 1e-6, or by the dtype's resolution if that is larger, below the row's
-        largest similarity or lower, so that no query rejects all neighbours.
+        largest similarity or lower, so that no query rejects all neighbors.
 
     Examples
     --------
@@ -277,7 +277,7 @@ class SoftStep(nn.Module):
         z : Tensor of shape (..., b, d)
             Query embeddings.
         x_top : float or Tensor of shape (..., b, 1), default=1.0
-            The row's largest scaled similarity among its real neighbours.
+            The row's largest scaled similarity among its real neighbors.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class SoftStep(nn.Module):
         z : Tensor of shape (..., b, d)
             Query embeddings.
         x_top : float or Tensor of shape (..., b, 1), default=1.0
-            The row's largest `x` among its real neighbours.
+            The row's largest `x` among its real neighbors.
 
         Returns
         -------

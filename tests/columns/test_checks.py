@@ -46,10 +46,10 @@ def fit_extractor(X):
     ],
 )
 def test_a_column_is_named(frame, values, what):
-    X = frame({"a": NUMBERS, "colour of it": values})
-    with pytest.raises(ValueError, match=f"Column 'colour of it' of X holds {what}"):
+    X = frame({"a": NUMBERS, "color of it": values})
+    with pytest.raises(ValueError, match=f"Column 'color of it' of X holds {what}"):
         fit_extractor(X)
-    with pytest.raises(ValueError, match=f"Column 'colour of it' of y holds {what}"):
+    with pytest.raises(ValueError, match=f"Column 'color of it' of y holds {what}"):
         fit(NUMBERS.reshape(-1, 1), X)
 
 
@@ -85,7 +85,7 @@ def test_the_first_of_several_columns_is_named():
         fit(NUMBERS.reshape(-1, 1), y.drop(columns=1))
 
 
-def test_nothing_is_learnt_of_what_is_refused():
+def test_nothing_is_learned_of_what_is_refused():
     model = make_model()
     with pytest.raises(ValueError, match="y holds text"):
         model.fit(pd.DataFrame({"a": NUMBERS}), TEXT)

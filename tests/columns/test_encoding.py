@@ -62,7 +62,7 @@ def test_gaps_are_taken_for_the_median_and_told(X):
     # As if the rows with gaps were not there.
     present = ~np.isnan(holes[:, 1])
     assert_allclose(out[present, 1], numbers(X[present]).transform(X)[present, 1])
-    # A gap where fit saw none has nothing to be told by.
+    # A missing value where fit saw none has nothing to be told by.
     assert_array_equal(encoder.transform(np.full((1, 3), NAN)), [[0, 0, 0, 1]])
 
 

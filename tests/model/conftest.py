@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skneighbors._columns import LabelledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._model import NeighborBank
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
@@ -71,7 +71,7 @@ def make_bank():
         weight = None if weight is None else torch.as_tensor(np.asarray(weight, dtype=np.float64))
         group = None if group is None else torch.as_tensor(group)
         shares = torch.tensor([0.7, 0.3]).double()
-        rows = LabelledRows(Z[:, :dim], y, weight, group)
+        rows = LabeledRows(Z[:, :dim], y, weight, group)
         bank = NeighborBank.build(network, rows, TASK, shares, blended, blend_weight=share)
         z = Z.unflatten(1, (2, dim)).contiguous()
         values = y.unsqueeze(1) - bank.baselines(z, blended)

@@ -1,4 +1,4 @@
-"""The bank of neighbours: what the nearest rows predict, against the formula in NumPy."""
+"""The bank of neighbors: what the nearest rows predict, against the formula in NumPy."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from skneighbors._columns import LabelledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._model import NeighborBank, search
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
@@ -64,7 +64,7 @@ def _similarity(z, z_n, metric):
 
 
 def nothing(z):
-    """What no second model predicts of queries."""
+    """What no blended model predicts of queries."""
     return z.new_zeros(len(z), 2)
 
 
@@ -171,7 +171,7 @@ def bank_and_queries(request):
     torch.manual_seed(0)
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(2)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
-    rows = LabelledRows(features(), labels(), torch.rand(300).double(), torch.arange(300) // 3)
+    rows = LabeledRows(features(), labels(), torch.rand(300).double(), torch.arange(300) // 3)
     bank = NeighborBank.build(network, rows, TASK, SHARES, 0.1 * labels(), blend_weight=0.25)
     return bank, features(50, seed=1)
 
@@ -186,7 +186,7 @@ def labels():
 
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
-    rows = LabelledRows(torch.randn(9, 3).double(), torch.randn(9, 1).double())
+    rows = LabeledRows(torch.randn(9, 3).double(), torch.randn(9, 1).double())
     NeighborBank.build(network, rows, TASK, torch.ones(1).double())
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
@@ -206,8 +206,8 @@ def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries
     before, z = copy.deepcopy(bank), bank.embed(X)
     asked = bank.predict(z, nothing(z), k)
     more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
-    rows = LabelledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
-    rows = rows.concat(LabelledRows(more, y, weight, 100 + torch.arange(40)))
+    rows = LabeledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
+    rows = rows.concat(LabeledRows(more, y, weight, 100 + torch.arange(40)))
     weights, blended = rows.weight, torch.cat([bank.rows.blended, y])
     expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
     longer = bank.extend(bank.embed(more), y, y, weights)
@@ -222,7 +222,7 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
     bank, X = bank_and_queries
     before = copy.deepcopy(bank)
     keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
-    rows = LabelledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
+    rows = LabeledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
     blended = bank.rows.blended[keep]
     expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
     shorter, z = bank.keep(keep, weight), bank.embed(X)
@@ -233,7 +233,7 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
 
 def test_weights_of_one_are_none():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
-    rows = LabelledRows(features(), labels())
+    rows = LabeledRows(features(), labels())
     bank = NeighborBank.build(network, rows, TASK, torch.ones(1).double())
     more = features(2, seed=2), labels()[:2]
     more, weight = (bank.embed(more[0]), more[1], nothing(more[0])), torch.ones(302).double()
@@ -331,7 +331,7 @@ def test_predictions_lie_at_most_a_tenth_of_the_range_beyond_it(fitted_to_lines)
     assert "clipped to the range of targets" in str(why)
 
 
-def test_the_limits_are_those_of_the_neighbours_there_are(fitted_to_lines):
+def test_the_limits_are_those_of_the_neighbors_there_are(fitted_to_lines):
     model, y = fitted_to_lines
     more = np.vstack([y, [[1.4, -60.0]]])
     model.append([[1.0]], more[80:])

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn import config_context
 
-from skneighbors._columns import LabelledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._model import NeighborBank, ValidationRows, ValidationSet, residuals
 from skneighbors._model.residuals import _by_group, _median, conformal_score, measure
 from skneighbors._network import NeighborNetwork
@@ -32,12 +32,12 @@ def make_rows(n=60, seed=0):
 
 
 def nothing(z):
-    """What no second model predicts."""
+    """What no blended model predicts."""
     return z.new_zeros(len(z), 2)
 
 
 def build(network, *rows):
-    return NeighborBank.build(network, LabelledRows(*rows), TASK, SHARES)
+    return NeighborBank.build(network, LabeledRows(*rows), TASK, SHARES)
 
 
 @pytest.fixture(params=[NONA, SoftStepKNN])

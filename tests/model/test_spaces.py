@@ -1,4 +1,4 @@
-"""The joint learnt space: distances, and points that are near where they are small."""
+"""The joint embedding space: distances, and points that are near where they are small."""
 
 import numpy as np
 import pytest

@@ -61,7 +61,7 @@ def rank_scale(rank, n, scale):
 
 
 def predict(weights_of, z, z_n, y_n, self_index=None, trend=None):
-    """Predictions with the weights that ``weights_of(query, neighbours, rows)`` gives.
+    """Predictions with the weights that ``weights_of(query, neighbors, rows)`` gives.
 
     ``trend`` is the pair (weight (k, d), bias (k,)) of a linear map, or None.
     """
@@ -78,10 +78,10 @@ def predict(weights_of, z, z_n, y_n, self_index=None, trend=None):
 
 
 def nona_weights(metric, function=None, raw_of=None, temperature=1.0, eps=EPS):
-    """Unnormalised weights exp(S / temperature) M."""
+    """Unnormalized weights exp(S / temperature) M."""
 
-    def weights_of(query, neighbours):
-        s = similarity(query[None], neighbours, metric)[0]
+    def weights_of(query, neighbors):
+        s = similarity(query[None], neighbors, metric)[0]
         mask = 1.0 if function is None else softstep(minmax(s), raw_of(query), function, 1.0, eps)
         return np.exp((s - s.max()) / temperature) * mask
 
@@ -91,8 +91,8 @@ def nona_weights(metric, function=None, raw_of=None, temperature=1.0, eps=EPS):
 def knn_weights(metric, function, raw_of, rank, scale, eps=EPS, sharpness=1.0):
     """The mask of the hard rank or, with ``rank=None``, of scaled similarities."""
 
-    def weights_of(query, neighbours):
-        s = similarity(query[None], neighbours, metric)[0]
+    def weights_of(query, neighbors):
+        s = similarity(query[None], neighbors, metric)[0]
         x = minmax(s) if rank is None else rank_scale(ranks(s), len(s), scale)
         x = np.maximum(x.max() - sharpness * (x.max() - x), 0)
         return softstep(x, raw_of(query), function, x.max(), eps)

@@ -145,10 +145,10 @@ def test_knn_in_training_agrees_with_the_brute_force_soft_rank(function, scale, 
     head = make(SoftStepKNN, softstep=function, rank_scale=scale, temperature=0.6).train()
     raw = raw_of(head)
 
-    def weights_of(query, neighbours):
-        s = oracles.minmax(oracles.similarity(query[None], neighbours, "l2")[0])
-        n = len(neighbours)
-        # A mean gap of about 1 between the similarities of neighbours in rank.
+    def weights_of(query, neighbors):
+        s = oracles.minmax(oracles.similarity(query[None], neighbors, "l2")[0])
+        n = len(neighbors)
+        # A mean gap of about 1 between the similarities of neighbors in rank.
         x = oracles.rank_scale(oracles.soft_rank(n * s, 0.6), n, scale)
         return oracles.softstep(x, raw(query), function, x.max())
 
@@ -234,7 +234,7 @@ def test_self_is_left_out_by_index_and_copies_stay(head, params, training, data)
     assert_allclose(weights.sum(1).detach(), np.ones(12))
     for i in range(3):
         others = weights[i].detach().clone()
-        # No neighbour is nearer than the copy.
+        # No neighbor is nearer than the copy.
         assert others[i + 9] > 0
         assert_allclose(others[i + 9], others.max())
 
@@ -248,7 +248,7 @@ def test_no_row_touches_another_query(head, params, data):
 
 
 @heads
-def test_minus_one_is_no_neighbour(head, params, data):
+def test_minus_one_is_no_neighbor(head, params, data):
     z, z_n, y_n = data
     head = make(head, **params)
     none = torch.full((5,), -1)
@@ -321,7 +321,7 @@ def test_trend_of_another_number_of_targets(head, params, data):
 
 @heads
 @pytest.mark.parametrize("training", [False, True])
-def test_query_without_neighbours_is_defined(head, params, training, data):
+def test_query_without_neighbors_is_defined(head, params, training, data):
     z, _z_n, y_n = data
     head = make(head, **params).train(training)
     weights = head.weights(z[:1], z[:1], self_index=torch.tensor([0]))
@@ -335,7 +335,7 @@ def test_query_without_neighbours_is_defined(head, params, training, data):
 
 @heads
 @pytest.mark.parametrize("training", [False, True])
-def test_equal_neighbours_share_their_weight(head, params, training, data):
+def test_equal_neighbors_share_their_weight(head, params, training, data):
     z, z_n, _ = data
     head = make(head, **{**params, "trend": None}).train(training)
     y_n = torch.arange(4.0, dtype=torch.float64)
@@ -357,8 +357,8 @@ def test_self_in_range_counts_self_for_the_range_alone(function, data):
         others = np.arange(9) != i
         raw = raw_of(head)(z[i].numpy())
         mask = oracles.softstep(x[others], raw, function, x[others].max(), 1e-12)
-        unnormalised = np.exp(s[i][others]) * mask
-        assert_allclose(weights[i][others], unnormalised / unnormalised.sum(), rtol=1e-8)
+        unnormalized = np.exp(s[i][others]) * mask
+        assert_allclose(weights[i][others], unnormalized / unnormalized.sum(), rtol=1e-8)
 
 
 @pytest.mark.parametrize("function", ["s1", "s2"])
@@ -474,7 +474,7 @@ def test_prediction_from_the_nearest_alone(head, params, weighted, with_self, da
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("softstep", ["s1", "s2"])
 def test_ranks_of_the_nearest_are_those_among_all(softstep, weighted):
-    """Of all neighbours the nearest have the weights that the mask gives them among all."""
+    """Of all neighbors the nearest have the weights that the mask gives them among all."""
     torch.manual_seed(0)
     head = SoftStepKNN(3, softstep=softstep, sharpness=2.0).double().eval()
     z, s = torch.randn(4, 3).double(), -torch.rand(4, 50).double()

@@ -79,7 +79,7 @@ def test_rows_that_differ_by_rounding_coincide(metric, n_units):
     assert_array_equal(similarity(same, near, metric), np.zeros((20, 20)))
 
 
-def test_l2_gradient_points_from_neighbour_to_query():
+def test_l2_gradient_points_from_neighbor_to_query():
     z = torch.tensor([[3.0, 4.0]], requires_grad=True)
     similarity(z, torch.zeros(1, 2)).sum().backward()
     assert_allclose(z.grad, [[-0.6, -0.8]])

@@ -47,8 +47,8 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
         module.train(training)
 
     z = stacks[0](X, weight)
-    neighbours = None if weight is None else weight.unsqueeze(1)
-    y_hat = stacks[1](z[:, :B], z, y, self_index=index, sample_weight=neighbours)
+    neighbors = None if weight is None else weight.unsqueeze(1)
+    y_hat = stacks[1](z[:, :B], z, y, self_index=index, sample_weight=neighbors)
     y_hat.square().sum().backward()
     assert y_hat.shape == (M, B, K)
 
@@ -144,7 +144,7 @@ def test_a_layer_without_bias():
     )
 
 
-def test_gradients_of_the_weighted_batch_normalisation():
+def test_gradients_of_the_weighted_batch_normalization():
     x = torch.randn(2, 6, 3, dtype=torch.float64, requires_grad=True)
     weight = torch.rand(2, 6, dtype=torch.float64)
     norms = [nn.WeightedBatchNorm(3).double() for _ in range(2)]
@@ -171,7 +171,7 @@ def test_running_variance_for_weights_that_sum_to_one():
 
 @pytest.mark.parametrize("n_members", [1, 2])
 @pytest.mark.parametrize("weight", [None, 1.0])
-def test_batch_normalisation_is_torchs_for_equal_weights(n_members, weight):
+def test_batch_normalization_is_torchs_for_equal_weights(n_members, weight):
     theirs = [torch_nn.BatchNorm1d(3).double() for _ in range(n_members)]
     for norm in theirs:
         torch_nn.init.normal_(norm.weight)

@@ -1,4 +1,4 @@
-"""What the papers prove of the least squared error, found again by optimisation."""
+"""What the papers prove of the least squared error, found again by optimization."""
 
 import numpy as np
 import pytest
@@ -60,8 +60,8 @@ def least_error(y_i, labels):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_many_neighbours_can_do_no_more_than_two(seed):
-    """The optimum over any number of neighbours is reached by one label on each side."""
+def test_many_neighbors_can_do_no_more_than_two(seed):
+    """The optimum over any number of neighbors is reached by one label on each side."""
     rng = np.random.default_rng(seed)
     labels, y_i = rng.normal(size=8), 2 * rng.normal()
     p, error = least_error(y_i, labels)

@@ -34,7 +34,7 @@ def test_every_row_is_a_query_once_an_epoch(n_rows, batch_size, context_size):
     assert sorted(queried) == list(range(n_rows))
 
 
-def test_number_of_neighbours():
+def test_number_of_neighbors():
     assert {len(rows) for rows, _ in batches(100, 10, 25)} == {35}
     assert {len(rows) for rows, _ in batches(100, 10, None)} == {10}
     # No more rows than there are.

@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 from sklearn.metrics import mean_squared_error
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._columns import EnsembleSplit, LabelledRows
+from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
 from skneighbors._task import Regression
@@ -71,7 +71,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
     rows, held_out = torch.stack(orders).split([90, 30], dim=1)
     history = Training(
         network,
-        LabelledRows(X, y, None),
+        LabeledRows(X, y, None),
         EnsembleSplit(rows, held_out if validate else None),
         plan_for(120, **values | fields),
         target,

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import EnsembleSplit, LabelledRows
+from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors._training import trainer
@@ -17,7 +17,7 @@ from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 TRIED = [2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6)]
-K = 30  # neighbours
+K = 30  # neighbors
 
 
 def make_rows(n):
@@ -46,7 +46,7 @@ def untrained(weighted, noise=0.0, head=SoftStepKNN):
         [MLPEmbedder(2, (16,), 4) for _ in range(2)],
         [head(4, 2, softstep="s1", trend="linear") for _ in range(2)],
     )
-    data = LabelledRows(X, y, weight)
+    data = LabeledRows(X, y, weight)
     train, held_out = torch.stack([torch.randperm(400) for _ in range(2)]).split([300, 100], dim=1)
     return network, data, EnsembleSplit(train, held_out)
 

@@ -15,7 +15,7 @@ MIB = 2**20
 
 
 class NONAModel(AbstractModel):
-    """Regression by nearness of neighbors attention in a learnt embedding.
+    """Regression by nearness of neighbors attention in a learned embedding.
 
     A prediction is a mean of a few training rows' targets, each adjusted by what a trend and
     boosted trees differ between both rows. Networks and trees are parts of one estimator, fitted
