@@ -49,7 +49,7 @@ def test_without_private_and_young_names():
 def test_private_and_young_names_stand_in_one_file():
     """Attributes, too: what follows a dot, and what is looked up by its name."""
     private = {"_predictors", "_baseline_prediction", "raw_left_cat_bitsets", "_bin_mapper"}
-    private |= {sklearn_private.CALLBACKS, sklearn_private.OUTPUT_CONFIG, "sklearn.callback"}
+    private |= {*sklearn_private.SETTINGS, "sklearn.callback"}
     for path in PACKAGE.rglob("*.py"):
         if path.stem == "sklearn_private":
             continue
