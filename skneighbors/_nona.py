@@ -225,7 +225,7 @@ class NONARegressor(BaseNeighborRegressor):
     (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its best by more
     than a standard error, training stops, and the networks are trained again on all rows, from
     the same initial weights and for as many steps as were best; with `time` in any case. If
-    not, and samples are few, the last cycle trains on all rows and its last weights are kept.
+    not, the last cycle trains on all rows and its last weights are kept.
     (``Recipe(refit=False)`` trains on validation rows in no case.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' own model.

@@ -99,11 +99,10 @@ class Recipe(BaseEstimator):
         validation rows as well as the best does, up to a standard error; see the estimators'
         `sharpness_`. ``"auto"``: that if rows are held out, else 1, as in the papers.
 
-    refit : bool, "from_scratch" or "auto", default="auto"
+    refit : bool or "auto", default="auto"
         Whether rows that `early_stopping` holds out are trained on in the end: in the last
         cycle of the learning rate, or, where training on has harmed, by networks trained
-        again; ``"from_scratch"``: the latter alone. (Rows given as `X_val` never are.) Only where a
-        training is reviewed: with
+        from scratch. (Rows given as `X_val` never are.) Only where a training is reviewed: with
         ``learning_rate_schedule="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
         steps (see the table). With `time`, networks are trained again in any case, unless
         this is False.
@@ -138,7 +137,7 @@ class Recipe(BaseEstimator):
     tol: float | str = _setting(reals(0, None, "left"))
     boosting_iter: int | str = _setting(counts_from(1))
     sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
-    refit: bool | str = _setting("boolean", words=["from_scratch"])
+    refit: bool | str = _setting("boolean")
 
 
 Recipe._parameter_constraints = {own.name: own.metadata["allowed"] for own in fields(Recipe)}
@@ -282,7 +281,7 @@ TABLE = [
     _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
     _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
     _from(1000, min_steps=650, parallel=True),
-    _from(2000, context_neighbors=4, refit="from_scratch"),
+    _from(2000, context_neighbors=4),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # What is otherwise for SoftStep k-NN.
@@ -467,9 +466,9 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         review=review,
-        join_last_cycle=ends_on_all and known["refit"] is True and not in_time,
-        refits=bool(known["refit"]) and (ends_on_all or in_time),
-        always_refits=bool(known["refit"]) and in_time,
+        join_last_cycle=ends_on_all and known["refit"] and not in_time,
+        refits=known["refit"] and (ends_on_all or in_time),
+        always_refits=known["refit"] and in_time,
     )
 
 

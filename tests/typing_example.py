@@ -43,7 +43,7 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             categorical_features=["town"],
             n_estimators=2,
             early_stopping=True,
-            recipe=Recipe(dropout=0.1, ema_decay=None, context_size=512, refit="from_scratch"),
+            recipe=Recipe(dropout=0.1, ema_decay=None, context_size=512, refit=True),
             random_state=np.random.RandomState(0),
             verbose=True,
         ),
