@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
-from ._fit import fit_model
+from ._fit import FitInput, fit_model
 from ._model import (
     ALGORITHMS,
     Model,
@@ -249,9 +249,7 @@ class BaseNeighborEstimator(
             torch.enable_grad(),
         ):
             params = self._check_parameters()
-            samples = TrainingSamples.check(
-                self, X, y, sample_weight, groups, time, validation, self._task_class
-            )
+            samples = TrainingSamples.check(self, X, y, sample_weight, groups, time, validation)
             if params["n_estimators"] != "auto" and params["n_estimators"] > _MANY_MEMBERS:
                 warnings.warn(
                     f"n_estimators={self.n_estimators} trains as many networks, which takes long "
@@ -261,17 +259,9 @@ class BaseNeighborEstimator(
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
                 warnings.warn(doubts, ColumnWarning, stacklevel=_OF_FIT - 1)
-            fit = fit_model(
-                params,
-                self._tables(),
-                self._task_class,
-                self._make_head,
-                samples,
-                metadata_for_blend(self, samples, groups, time),
-                n_threads,
-                clock,
-                callbacks,
-            )
+            metadata = metadata_for_blend(self, samples, groups, time)
+            given = params, self._tables(), self._task_class, self._make_head, samples, metadata
+            fit = fit_model(FitInput(*given, n_threads, clock, callbacks))
         fit.warn(_OF_FIT)
         vars(self).update(fit.attributes())
         callbacks.end()

@@ -2,8 +2,9 @@
 
 import copy
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -17,16 +18,20 @@ from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
     LabeledRows,
+    TrainingSamples,
     find_labels,
     merge_rows,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, ValidationSet
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, Recipe, make_plan
-from ._training import fit_networks, inverse_error_weights
+from ._training import Runtime, Training, TrainingData, inverse_error_weights
 from ._utils import interrupts
+from ._utils.callbacks import FitCallbacks
+from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
+from ._utils.progress import progress_bar
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
@@ -72,91 +77,126 @@ class Fit(NamedTuple):
         )
 
 
-def fit_model(
-    params,
-    tables,
-    task_class,
-    make_head,
-    samples,
-    metadata,
-    n_threads,
-    clock,
-    callbacks,
-):
-    """Fit.
+@dataclass(frozen=True, eq=False)
+class FitInput:
+    """What a fit is given, checked.
 
-    Parameters
+    Attributes
     ----------
     params : dict
-        Of the estimator, checked.
+        Of the estimator.
     tables : sequence of tables
         What ``"auto"`` becomes.
     task_class : subclass of Task
     make_head : callable
-        Makes a head from a plan, the number of targets and a trend.
+        Makes a head from a plan, the number of values of a row and a trend.
     samples : TrainingSamples
     metadata : Metadata
-        What a blended model of the user's is handed, beside X and y.
+        What a blended model of the user's is given, beside X and y.
     n_threads : int
     clock : Clock
     callbacks : FitCallbacks
+    """
+
+    params: dict
+    tables: tuple
+    task_class: type
+    make_head: Callable
+    samples: TrainingSamples
+    metadata: object
+    n_threads: int
+    clock: Clock
+    callbacks: FitCallbacks
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What comes before the networks: rows in float64, and a blended model, not yet weighed."""
+
+    rows: LabeledRows
+    split: EnsembleSplit
+    encoder: FeatureEncoder | None
+    task: object
+    blend: object
+
+
+def fit_model(given):
+    """Fit.
+
+    Parameters
+    ----------
+    given : FitInput
 
     Returns
     -------
     fit : Fit
     """
+    params, samples, callbacks = given.params, given.samples, given.callbacks
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
-    make, split = _plan(params, tables, samples, task_class, random_state)
+    make, split = _plan(params, given.tables, samples, given.task_class, random_state)
     plan = wanted = make(params)
-    encoder, task, data = _scale(samples, task_class)
-    second = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
+    encoder, task, data = _scale(samples, given.task_class)
+    if isinstance(plan.params["blend"], str) and plan.blended and given.clock.is_limited:
+        plan = _fit_trees_to_time(plan, make, given, task)
+    blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
-        blend, n_iter = plan.params["blend"], plan.recipe.boosting_iter
-        if isinstance(blend, str) and clock.is_limited:
-            seconds = _SECOND_SHARE * clock.left()
-            n_iter = count_affordable(n_iter, samples, task, seconds, n_threads)
-            recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
-            plan = make(plan.params | {"recipe": recipe})
-        with nullcontext() if isinstance(blend, str) else clock.stopped():
-            second = fit_blended(
-                blend, samples, metadata, task, split, n_iter, random_state, n_threads
+        own = not isinstance(plan.params["blend"], str)
+        with given.clock.stopped() if own else nullcontext():
+            blend = fit_blended(
+                plan, samples, given.metadata, task, split, random_state, given.n_threads
             )
-    data = LabeledRows.from_numpy(*data, device)
-    extractor = params["feature_extractor"]
-    answer = partial(_finish, samples, data, split, encoder, task, second)
+    parts = _Parts(LabeledRows.from_numpy(*data, device), split, encoder, task, blend)
+    draws_globally = plan.recipe.dropout > 0 or params["feature_extractor"] is not None
+    runtime = Runtime.draw(
+        random_state,
+        device,
+        draws_globally=draws_globally,
+        n_threads=given.n_threads,
+        clock=given.clock,
+        callbacks=callbacks,
+        keep_interrupted=not interrupts.ends_the_program(),
+    )
+    callbacks.finish = lambda network, history: _finish(
+        samples, parts, network, plan, history
+    ).attributes()
+    callbacks.begin(plan.max_epochs)
     with explain_out_of_memory("batch_size or hidden_layer_sizes"):
-        network, history = fit_networks(
-            partial(_make_initial_network, data, encoder, plan, make_head, extractor),
-            data.float(),
-            split.to(device),
-            plan,
-            task,
-            random_state,
-            clock,
-            draws_globally=plan.recipe.dropout > 0 or extractor is not None,
-            n_threads=n_threads,
-            verbose=params["verbose"],
-            callbacks=callbacks,
-            answer=answer,
-        )
-        fit = answer(network, plan, history)
+        with runtime.borrowed(), CPU:
+            network = _make_initial_network(parts, plan, given).to(device)
+        data = TrainingData(parts.rows.float(), split.to(device), task)
+        with (
+            torch.autocast(device.type, enabled=False),
+            progress_bar(params["verbose"], plan.max_epochs) as report,
+        ):
+            runtime = runtime if report is None else replace(runtime, report=report)
+            history = Training(network, data, plan, runtime).run()
+        fit = _finish(samples, parts, network, plan, history)
     if history.out_of_time:
         n_epochs = len(history.losses)
         plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})
-    return fit._replace(
-        plan=plan,
-        cut=_describe_cut(plan, wanted, history, params["max_time"]),
+    cut = _describe_cut(plan, wanted, history, params["max_time"])
+    return fit._replace(plan=plan, cut=cut)
+
+
+def _fit_trees_to_time(plan, make, given, task):
+    """Plan as many iterations of boosted trees as there is time for."""
+    seconds = _SECOND_SHARE * given.clock.left()
+    n_iter = count_affordable(
+        plan.recipe.boosting_iter, given.samples, task, seconds, given.n_threads
     )
+    recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
+    return make(plan.params | {"recipe": recipe})
 
 
-def _finish(samples, data, split, encoder, task, second, network, plan, history):
-    """Weigh trained networks and the blended model, and make of them what answers."""
+def _finish(samples, parts, network, plan, history):
+    """Weigh trained networks and the blended model, and make of them what predicts."""
+    blend = parts.blend
     if plan.blended:
-        second = second.weigh(history.best_before_refit.held_out)
-    bank, validation = _make_bank(network, history, data, task, plan, second), None
+        blend = blend.weigh(history.best_before_refit.held_out)
+    bank, validation = _make_bank(network, history, parts, plan, blend), None
     if plan.n_validation:
-        validation = _validate(bank, data, history, split, second.validation, plan)
+        validation = _validate(bank, parts, history, blend.validation, plan)
     model = Model(
         bank=bank.to(CPU),
         validation=validation,
@@ -165,8 +205,8 @@ def _finish(samples, data, split, encoder, task, second, network, plan, history)
         ),
         matrix=samples.matrix[samples.rows if samples.reader is not None else []],
         reader=samples.reader,
-        encoder=encoder,
-        second=second.model,
+        encoder=parts.encoder,
+        second=blend.model,
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
@@ -238,16 +278,17 @@ def _scale(samples, task_class):
     return encoder, task, (X, task.transform(y), weight, groups)
 
 
-def _make_initial_network(data, encoder, plan, make_head, feature_extractor):
+def _make_initial_network(parts, plan, given):
     """Network to train, with copies of the user's feature extractor if there is one."""
-    n_features = extractors = None
-    if feature_extractor is not None:
-        extractors = [make_feature_extractor(feature_extractor) for _ in plan.trends]
-        X = data.X[:2].float().cpu()
+    n_features, extractors, make = None, None, given.params["feature_extractor"]
+    if make is not None:
+        extractors = [make_feature_extractor(make) for _ in plan.trends]
+        X = parts.rows.X[:2].float().cpu()
         n_features, *_ = [check_feature_extractor(own, X) for own in extractors]
         # A callable may return one and the same module each time.
         extractors = [copy.deepcopy(own) for own in extractors]
-    return make_network(data.y.shape[1], encoder, plan, make_head, n_features, extractors)
+    n_values = parts.task.n_values
+    return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
 
 
 def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):
@@ -295,12 +336,12 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _make_bank(network, history, data, task, plan, second):
+def _make_bank(network, history, parts, plan, blend):
     """Neighbors for the networks, which weigh by their kinds' validation errors."""
     weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
-    rows = data.select(slice(plan.n_samples))
-    parts = (part.to(rows.X.device) for part in (weights, second.in_sample, second.out_of_fold))
-    bank = NeighborBank.build(network, rows, task, *parts, second.model.weight)
+    rows = parts.rows.select(slice(plan.n_samples))
+    tensors = (part.to(rows.X.device) for part in (weights, blend.in_sample, blend.out_of_fold))
+    bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
     some = bank.rows.select(slice(_N_CHECKED_ROWS))
     if not bank.predict(some.z, some.blended, plan.n_neighbors).isfinite().all():
         raise FloatingPointError(
@@ -311,16 +352,16 @@ def _make_bank(network, history, data, task, plan, second):
     return bank
 
 
-def _validate(bank, data, history, split, second, plan):
-    """Find what was not trained on; `second` (m, n, k) is what the blended model predicts."""
+def _validate(bank, parts, history, blended, plan):
+    """Find what was not trained on; `blended` (m, n, k) is what the blended model predicts."""
     weight = bank.blend_weight
-    if len(data) > len(bank):  # given for validation, and never trained on
-        given = data.select(slice(len(bank), None)).to(CPU)
+    if len(parts.rows) > len(bank):  # given for validation, and never trained on
+        given = parts.rows.select(slice(len(bank), None)).to(CPU)
         sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
         # A sample that stands twice is no more to judge by than one that weighs 2.
-        parts = (part.numpy() for part in (given.X, given.y, sample_weight))
-        rows, sample_weight, _ = merge_rows(*parts)
-        blended = second[0] if weight else torch.zeros_like(given.y)
+        arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
+        rows, sample_weight, _ = merge_rows(*arrays)
+        blended = blended[0] if weight else torch.zeros_like(given.y)
         z = bank.embed(given.X[rows].to(bank.rows.z.device)).cpu()
         place = torch.full((len(rows),), -1, device=CPU)
         return ValidationSet(
@@ -328,6 +369,6 @@ def _validate(bank, data, history, split, second, plan):
         )
     y, y_hat, _, _ = history.best_before_refit.held_out
     if weight:
-        y_hat = (1 - weight) * y_hat + weight * second.to(y_hat.device)
-    rows = split.validation.to(y.device)
+        y_hat = (1 - weight) * y_hat + weight * blended.to(y_hat.device)
+    rows = parts.split.validation.to(y.device)
     return ValidationRows.of_members(y - y_hat, rows, plan.n_neighbors)

@@ -17,6 +17,7 @@ from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
 from skneighbors._task import Regression
+from skneighbors._training import TrainingData
 from skneighbors._training.batches import Batch
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
@@ -133,7 +134,7 @@ def test_members_have_validation_rows_of_their_own(estimator_class, friedman, mo
     seen = []
 
     def run(self):
-        seen.append(self._split)
+        seen.append(self._data.split)
         raise InterruptedError
 
     monkeypatch.setattr(Training, "run", run)
@@ -191,10 +192,10 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
     estimator = NONARegressor()
     plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
-    target = Regression(np.zeros(1), np.ones(1), 2)
+    task = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
-    data = LabeledRows(X, y, sample_weight)
-    trainer = Trainer(network, data, split, plan, target, torch.Generator(), None)
+    data = TrainingData(LabeledRows(X, y, sample_weight), split, task)
+    trainer = Trainer(network, data, plan, torch.Generator(), None)
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)

@@ -21,7 +21,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor
 from skneighbors._columns import TrainingSamples
-from skneighbors._task import Regression
 
 dask = pytest.importorskip("dask.dataframe")
 MANY = settings(
@@ -314,9 +313,7 @@ def test_what_holds_the_values_changes_nothing(example, library):
     frames = [own for own in LIBRARIES if own not in ("array", "lists")]
     names = example.draw(st.permutations(list(example.rows)))
     other = example.hold(example.rows, example.draw(st.sampled_from(frames)), True, names)
-    samples = TrainingSamples.check(
-        make_model(), other, y, None, None, None, (None,) * 3, Regression
-    )
+    samples = TrainingSamples.check(make_model(), other, y, None, None, None, (None,) * 3)
     if library in frames:
         assert_array_equal(samples.matrix[samples.rows], model._model.matrix)
         assert samples.reader.n_levels.tolist() == model._model.reader.n_levels.tolist()

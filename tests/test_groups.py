@@ -23,7 +23,6 @@ from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, TrainingSamples
 from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
-from skneighbors._task import Regression
 from skneighbors._training.loop import Training
 from skneighbors.nn import NONA, MLPEmbedder
 
@@ -151,15 +150,13 @@ def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
 
 def test_groups_are_held_out_together_by_all_members(episodes, monkeypatch):
     X, y, groups = episodes
-    samples = TrainingSamples.check(
-        NONARegressor(), X, y, None, groups, None, (None,) * 3, Regression
-    )
+    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, None, (None,) * 3)
     trainings, run = [], Training.run
     monkeypatch.setattr(Training, "run", lambda self: trainings.append(self) or run(self))
     model = NONARegressor(**QUICK)
     model.fit(X, y, groups=groups)
     (training,) = trainings
-    split = training._split
+    split = training._data.split
     assert model.plan_ is training._plan
     assert model.plan_.n_validation == split.validation.shape[1] == 60
     for train, validation in zip(split.train, split.validation, strict=True):

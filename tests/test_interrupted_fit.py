@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skneighbors import Recipe
-from skneighbors._training import fit
+from skneighbors import _fit as fit
 from skneighbors._training.optim import AdamW
 
 INTERRUPTED = (

@@ -61,19 +61,17 @@ def count_affordable(n_iter, samples, task, seconds, n_threads):
     )
 
 
-def fit_blended(blend, samples, metadata, task, split, n_iter, random_state, n_threads):
+def fit_blended(plan, samples, metadata, task, split, random_state, n_threads):
     """Fit a blended model to all samples, and predict rows by what was not fitted to them.
 
     Parameters
     ----------
-    blend : "boosting" or estimator
+    plan : Plan
     samples : TrainingSamples
     metadata : Metadata
         What an estimator is handed, beside X and y.
     task : Task
     split : EnsembleSplit
-    n_iter : int
-        Iterations of boosted trees.
     random_state : RandomState
     n_threads : int
 
@@ -87,7 +85,9 @@ def fit_blended(blend, samples, metadata, task, split, n_iter, random_state, n_t
         If it predicts what are no numbers, or not as many as asked for. What an estimator
         raises itself is raised with a note.
     """
+    blend = plan.params["blend"]
     if isinstance(blend, str):
+        n_iter = plan.recipe.boosting_iter
         return _fit_boosting(samples, task, split, n_iter, random_state, n_threads)
     try:
         return _fit_given(_seed(blend, random_state), samples, metadata, task, split)

@@ -33,7 +33,7 @@ _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
 
 
-def check_training_data(estimator, X, y, sample_weight, task):
+def check_training_data(estimator, X, y, sample_weight):
     """Check what :meth:`fit` is given.
 
     Parameters
@@ -43,7 +43,6 @@ def check_training_data(estimator, X, y, sample_weight, task):
     X : array-like of shape (n_samples, n_features), or more dimensions for a feature extractor
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
-    task : subclass of Task
 
     Returns
     -------
@@ -61,7 +60,7 @@ def check_training_data(estimator, X, y, sample_weight, task):
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = task.check(y)
+    y = estimator._task_class.check(y)
     check_consistent_length(matrix, y)
     sample_weight = check_weights(sample_weight, len(matrix))
     if reader is not None:
@@ -114,7 +113,7 @@ def check_features(estimator, X, reader, shape):
     return X
 
 
-def check_validation_data(estimator, reader, matrix, y, task, X_val, y_val, sample_weight_val):
+def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_weight_val):
     """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
 
     All as they are, or each the only entry of a tuple, as they must be where they are as many as
@@ -142,7 +141,7 @@ def check_validation_data(estimator, reader, matrix, y, task, X_val, y_val, samp
         X_val = unwrap(X_val)
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
     with _naming("y_val"):
-        y_val = task.check(y_val)
+        y_val = estimator._task_class.check(y_val)
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
     weight = check_weights(sample_weight_val, len(read), "sample_weight_val")

@@ -60,10 +60,8 @@ class TrainingSamples:
     validation: ValidationSamples | None
 
     @classmethod
-    def check(cls, estimator, X, y, sample_weight, groups, time, validation, task):
+    def check(cls, estimator, X, y, sample_weight, groups, time, validation):
         """Check and merge; `validation` holds X, y and sample_weight of further samples.
-
-        `task` is a subclass of Task.
 
         Raises
         ------
@@ -71,7 +69,7 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight, task)
+        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
             groups = check_groups(groups, len(y), X, reader)
@@ -83,7 +81,7 @@ class TrainingSamples:
                     "time cannot be given with X_val: each says which rows validate. Give one."
                 )
             time = check_time(time, X, reader, sample_weight)
-        validation = check_validation_data(estimator, reader, matrix, y, task, *validation)
+        validation = check_validation_data(estimator, reader, matrix, y, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
             raise ValueError(

@@ -2,8 +2,8 @@
 
 ::
 
-    fit_networks (fit)              seeds, progress bar
-      Training (loop)               epochs, and a refit on all samples
+    TrainingData, Runtime (runtime)   what is trained on, and with what
+    Training (loop)                 epochs, and a refit on all rows
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
         Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
@@ -13,6 +13,7 @@ All decide by the plan; none knows a model that answers, or an estimator.
 """
 
 from .calibration import inverse_error_weights
-from .fit import fit_networks
+from .loop import Training
+from .runtime import Runtime, TrainingData
 
-__all__ = ["fit_networks", "inverse_error_weights"]
+__all__ = ["Runtime", "Training", "TrainingData", "inverse_error_weights"]

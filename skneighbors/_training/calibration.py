@@ -8,15 +8,15 @@ from .validation import mean_over_rows, predict_held_out
 
 
 @torch.no_grad()
-def sharpen(network, data, split, target, n_neighbors, sharpnesses):
+def sharpen(network, data, n_neighbors, sharpnesses):
     """Give each head the first sharpness that predicts validation rows as well as the best.
 
     As well: with an error that does not exceed the lowest by more than a standard error. A
     single row tells nothing.
     """
-    if split.validation.shape[1] == 1:
+    if data.split.validation.shape[1] == 1:
         return
-    held_out = predict_held_out(network, data, split, target, n_neighbors, sharpnesses)
+    held_out = predict_held_out(network, data, n_neighbors, sharpnesses)
     errors, weight = held_out.errors, held_out.weight
     for member, best in enumerate(mean_over_rows(errors, weight).argmin(0)):
         own, own_weight = errors[:, member], None if weight is None else weight[member]

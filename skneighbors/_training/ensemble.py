@@ -25,45 +25,32 @@ class ParallelTrainers:
     Parameters
     ----------
     network : NeighborNetwork
-    data : LabeledRows
-    split : EnsembleSplit
+    data : TrainingData
     plan : Plan
-    target : Target
-    generator : torch.Generator
-        Source of batches and context, on the CPU.
-    draws : BorrowedGenerators or None
-        Torch's global generators, where a training draws from them; its members are then
-        not trained apart.
-    n_threads : int
-        How many threads members that are trained apart may share.
-    clock : Clock
-        All end in time.
+    runtime : Runtime
     ends : tuple of float, default=None
         Positions on the schedule where cycles end, the last of which ends it; the plan's.
     """
 
-    def __init__(
-        self, network, data, split, plan, target, generator, draws, n_threads, clock, ends=None
-    ):
+    def __init__(self, network, data, plan, runtime, ends=None):
         self._network, self._plan = network, plan
-        # The number of threads has no say, lest results depend on it.
-        self._apart = plan.parallel and draws is None and data.X.is_cpu and len(split.train) > 1
+        several = len(data.split.train) > 1 and data.rows.X.is_cpu
+        # The number of threads does not count, lest results depend on it.
+        self._apart = plan.parallel and several and not runtime.draws_globally
         self._networks = network.split() if self._apart else [network]
         seeds = torch.randint(
-            2**31, (len(self._networks),), generator=generator, device=CPU
+            2**31, (len(self._networks),), generator=runtime.generator, device=CPU
         ).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        splits = split.members() if self._apart else [split]
+        ends = ends or cycle_ends(plan)
+        parts = zip(self._networks, data.members() if self._apart else [data], strict=True)
         self.trainers = [
-            Trainer(
-                *(own, data, own_split, plan, target, generator),
-                Pace(plan, clock, ends or cycle_ends(plan)),
-            )
-            for own, own_split, generator in zip(self._networks, splits, generators, strict=True)
+            Trainer(*part, plan, generator, Pace(plan, runtime.clock, ends))
+            for part, generator in zip(parts, generators, strict=True)
         ]
         self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
-        self._draws = nullcontext if draws is None else draws
-        self._n_threads = min(n_threads, len(self.trainers))
+        self._draws = runtime.borrowed if runtime.draws_globally else nullcontext
+        self._n_threads = min(runtime.n_threads, len(self.trainers))
         self._crews = [self.trainers[i :: self._n_threads] for i in range(self._n_threads)]
         self._pool = None
 
@@ -146,7 +133,9 @@ class ParallelTrainers:
 
     def sharpen(self):
         """Choose the sharpness of the weights that are kept."""
-        map_in_threads(lambda own: own.sharpen(own.network), self.trainers, self._n_threads)
+        map_in_threads(
+            lambda trainer: trainer.sharpen(trainer.network), self.trainers, self._n_threads
+        )
         self._join()
 
     def _join(self):

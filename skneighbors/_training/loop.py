@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field, replace
 
 from .._utils.blocks import count_batches, keep_freed_memory
-from .._utils.callbacks import FitCallbacks
-from .._utils.clock import Clock
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
 from .stopping import Checkpoint, Patience, Review
@@ -59,55 +57,14 @@ class Training:
     ----------
     network : NeighborNetwork
         Trained in place.
-    data : LabeledRows
-    split : EnsembleSplit
+    data : TrainingData
         Without validation rows the best epoch is that of lowest loss.
     plan : Plan
-    target : Target
-    generator : torch.Generator
-        Source of batches and context, on the CPU.
-    draws : BorrowedGenerators or None, default=None
-        Torch's global generators, where the network draws from them.
-    n_threads : int, default=1
-        How many threads members that are trained apart may share.
-    report : callable or None, default=None
-        Called as ``report(loss, score, on_all, n_epochs)`` after every epoch, also of a
-        repeated training; `score` is the validation R2 or None, `on_all` whether
-        rows that were held out are trained on, `n_epochs` how many there will be at most.
-    callbacks : FitCallbacks or None, default=None
-        They may end the training with the best epoch so far.
-    answer : callable or None, default=None
-        Makes of a network, the plan and the history what callbacks may ask for.
-    clock : Clock or None, default=None
-        Ends it in time: see :class:`Pace`.
-    keep_interrupted : bool, default=True
-        Whether an interrupt from the keyboard keeps what is learned so far.
+    runtime : Runtime
     """
 
-    def __init__(
-        self,
-        network,
-        data,
-        split,
-        plan,
-        target,
-        generator,
-        *,
-        draws=None,
-        n_threads=1,
-        report=None,
-        clock=None,
-        callbacks=None,
-        answer=None,
-        keep_interrupted=True,
-    ):
-        self._network, self._data, self._split, self._plan = network, data, split, plan
-        self._target = target
-        self._generator, self._draws, self._n_threads = generator, draws, n_threads
-        self._report = report or (lambda loss, score, on_all, n_epochs: None)
-        self._callbacks, self._answer = callbacks or FitCallbacks(), answer
-        self._clock = clock or Clock()
-        self._keep_interrupted = keep_interrupted
+    def __init__(self, network, data, plan, runtime):
+        self._network, self._data, self._plan, self._runtime = network, data, plan, runtime
         self.history = TrainingHistory()
         self._positions = []  # on the schedule, after each epoch
 
@@ -126,11 +83,11 @@ class Training:
         keep_freed_memory()
         history = self.history
         untrained = copy.deepcopy(self._network) if self._plan.refits else None
-        with self._trainers(self._network, self._split, self._plan) as trainers:
+        with ParallelTrainers(self._network, self._data, self._plan, self._runtime) as trainers:
             try:
                 again = self._run_epochs(trainers) and self._affords_refit(trainers)
             except KeyboardInterrupt:
-                if not (history.best_epoch and self._keep_interrupted):
+                if not (history.best_epoch and self._runtime.keep_interrupted):
                     raise
                 history.interrupted, again = True, False
         trainers.finish()
@@ -141,7 +98,7 @@ class Training:
             if again:
                 refitted = self._refit(untrained)
         except KeyboardInterrupt:
-            if not self._keep_interrupted:
+            if not self._runtime.keep_interrupted:
                 raise
             history.interrupted = True
         if refitted:
@@ -150,20 +107,6 @@ class Training:
             copy_weights(untrained, self._network)
         return history
 
-    def _trainers(self, network, split, plan, ends=None):
-        return ParallelTrainers(
-            network,
-            self._data,
-            split,
-            plan,
-            self._target,
-            self._generator,
-            self._draws,
-            self._n_threads,
-            self._clock,
-            ends,
-        )
-
     def _run_epochs(self, trainers):
         """Train; whether to train again, on validation rows too."""
         plan, history = self._plan, self.history
@@ -171,7 +114,7 @@ class Training:
         patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
         for epoch in itertools.count(1):
-            self._callbacks.begin_epoch("epoch")
+            self._runtime.callbacks.begin_epoch("epoch")
             before = trainers.position
             result = trainers.epoch(epoch)
             now = trainers.position
@@ -187,7 +130,7 @@ class Training:
                 # Nothing is held out any more: the last epoch is the one to keep.
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
-            self._report(result.loss, result.score, on_all, plan.max_epochs)
+            self._runtime.report(result.loss, result.score, on_all, plan.max_epochs)
             if self._callbacks_stop(trainers.copy_kept):
                 return False
             if patience.is_exhausted(result.error):
@@ -214,10 +157,10 @@ class Training:
 
         For fewer, on a schedule as much shorter, if there is no time for all.
         """
-        split, plan, history = self._split, self._plan, self.history
-        everything = split.train_on_all(len(self._data.X))
+        plan, history, everything = self._plan, self.history, self._data.on_all()
         n_before, n_now = (
-            count_batches(own.train.shape[1], plan.batch_size) for own in (split, everything)
+            count_batches(data.split.train.shape[1], plan.batch_size)
+            for data in (self._data, everything)
         )
         best = history.best_epoch
         as_planned = best / self._positions[best - 1]  # of the epochs to there
@@ -225,14 +168,14 @@ class Training:
         n_epochs = max(1, round(best * n_before / n_now))
         max_epochs = len(history.losses) + n_epochs
         plan = replace(plan, max_iter=max_iter, always_refits=False)
-        with self._trainers(network, everything, plan, ends=(n_epochs,)) as trainers:
+        with ParallelTrainers(network, everything, plan, self._runtime, (n_epochs,)) as trainers:
             for epoch in itertools.count(1):
-                self._callbacks.begin_epoch("refit-epoch")
+                self._runtime.callbacks.begin_epoch("refit-epoch")
                 result = trainers.epoch(epoch)
                 if math.isnan(result.error):
                     self._stop_at_fault(epoch)
                     return False
-                self._report(result.loss, None, True, max_epochs)
+                self._runtime.report(result.loss, None, True, max_epochs)
                 if self._callbacks_stop(lambda: self._network):
                     return False
                 if trainers.is_over:
@@ -243,12 +186,8 @@ class Training:
 
     def _callbacks_stop(self, keep):
         """Tell callbacks of an epoch; whether they end the training, for which `keep` is called."""
-        history = self.history
-
-        def fitted():
-            return self._answer(keep(), self._plan, history).attributes()
-
-        return self._callbacks.end_epoch(history.curves(self._plan.n_validation > 0), fitted)
+        history, callbacks = self.history, self._runtime.callbacks
+        return callbacks.end_epoch(history.curves(self._plan.n_validation > 0), keep, history)
 
     def _stop_at_fault(self, epoch):
         best_epoch = self.history.best_epoch

@@ -23,12 +23,10 @@ class Trainer:
     moving average of its weights.
     """
 
-    def __init__(self, network, data, split, plan, target, generator, pace):
+    def __init__(self, network, data, plan, generator, pace):
         self.network = network.train()
         self.data = data
-        self.split = split
         self.plan = plan
-        self.target = target
         self.generator = generator
         self.pace = pace
         self.refresh = max(1, plan.max_iter // _N_REFRESHES)
@@ -45,7 +43,7 @@ class Trainer:
         self.optimizer = AdamW(self.weights, plan.weight_decay)
 
     def _make_sampler(self):
-        n_members, n_rows = self.split.train.shape
+        n_members, n_rows = self.data.split.train.shape
         self.sampler = ContextSampler(
             n_rows,
             n_members,
@@ -53,7 +51,7 @@ class Trainer:
             self.plan.recipe.context_size,
             self.plan.recipe.context_neighbors,
             self.generator,
-            self.data.X.device,
+            self.data.rows.X.device,
         )
 
     def _share_sharpness(self):
@@ -72,9 +70,8 @@ class Trainer:
         """Choose the sharpness of a network, the trained one or the result."""
         if not self.plan.sharpnesses:
             return
-        if self.split.validation is not None:
-            plan, target = self.plan, self.target
-            sharpen(network, self.data, self.split, target, plan.n_neighbors, plan.sharpnesses)
+        if self.data.split.validation is not None:
+            sharpen(network, self.data, self.plan.n_neighbors, self.plan.sharpnesses)
             self._sharpness = network.head.sharpness.clone()
         elif self._sharpness is not None:  # chosen before all rows were trained on
             network.head.sharpness.copy_(self._sharpness)
@@ -83,7 +80,7 @@ class Trainer:
         """Train on all rows from now on."""
         self.sharpen(self.result)
         self._share_sharpness()
-        self.split = self.split.train_on_all(len(self.data.X))
+        self.data = self.data.on_all()
         self._make_sampler()
         if self.sampler.n_near and self.n_epochs % self.refresh:
             self._find_near()
@@ -93,14 +90,14 @@ class Trainer:
         loss = self.loss
         if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan)
-        if self.split.validation is None:
+        if self.data.split.validation is None:
             # No loss has seen the last step yet.
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
         sharpnesses = self._nearest_sharpnesses() if self.plan.sharpen_when_validated else ()
         held_out, errors, scores = validate(
-            self.result, self.data, self.split, self.target, self.plan.n_neighbors, sharpnesses
+            self.result, self.data, self.plan.n_neighbors, sharpnesses
         )
         if sharpnesses:
             self._share_sharpness()
@@ -132,16 +129,16 @@ class Trainer:
     def _losses(self, batch):
         """Mean error of each member's queries."""
         rows, n_queries, context_weight, query_weight = batch
-        data = self.data.select(self.split.train.gather(1, rows))
+        data = self.data.rows.select(self.data.split.train.gather(1, rows))
         y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight, data.group)
         weight = query_weight
         if data.weight is not None:
             weight = data.weight[:, :n_queries]
             weight = weight if query_weight is None else weight * query_weight
-        return mean_over_rows(self.target.losses(y_hat, data.y[:, :n_queries]), weight)
+        return mean_over_rows(self.data.task.losses(y_hat, data.y[:, :n_queries]), weight)
 
     @torch.no_grad()
     def _find_near(self):
         set_mode(self.result, training=False)
-        z = embed_in_batches(self.result, self.data.X)
-        self.sampler.find_near(take_rows(z, self.split.train))
+        z = embed_in_batches(self.result, self.data.rows.X)
+        self.sampler.find_near(take_rows(z, self.data.split.train))

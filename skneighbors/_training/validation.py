@@ -41,35 +41,36 @@ def mean_over_rows(values, weight):
 
 
 @torch.no_grad()
-def validate(network, data, split, target, n_neighbors, sharpnesses=()):
+def validate(network, data, n_neighbors, sharpnesses=()):
     """Predict the validation rows; each member's error and score, (m,).
 
     Its neighbors are those of its training rows that are nearest to it. If there are
     `sharpnesses` to try, its head is left with the one of lowest error.
     """
-    held_out = predict_held_out(network, data, split, target, n_neighbors, sharpnesses)
+    held_out = predict_held_out(network, data, n_neighbors, sharpnesses)
     if sharpnesses:
         best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
-        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.y.dtype)[best])
+        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.rows.y.dtype)[best])
         own = held_out.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
         errors = held_out.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
         held_out = held_out._replace(y_hat=own, errors=errors)
     error = mean_over_rows(held_out.errors, held_out.weight)
-    return held_out, error, _score(error, held_out.y, held_out.weight, target)
+    return held_out, error, _score(error, held_out.y, held_out.weight, data.task)
 
 
-def predict_held_out(network, data, split, target, n_neighbors, sharpnesses):
+def predict_held_out(network, data, n_neighbors, sharpnesses):
     """Predict the validation rows; (l, m, n, k) if there are l sharpnesses to try."""
     set_mode(network, training=False)
-    z = embed_in_batches(network, data.X)
+    rows, split, task = data.rows, data.split, data.task
+    z = embed_in_batches(network, rows.X)
     queries, z_n = take_rows(z, split.validation), take_rows(z, split.train)
-    y, weight = data.take_labels(split.validation)
-    y_n, weight_n = data.take_labels(split.train)
+    y, weight = rows.take_labels(split.validation)
+    y_n, weight_n = rows.take_labels(split.train)
     neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2), n_neighbors
     head = network.head
     if not sharpnesses:
         y_hat = attend_in_batches(head, queries, *neighbors)
-        return HeldOut(y, y_hat, target.losses(y_hat, y), weight)
+        return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
     kept = head.sharpness
     try:
         # Against all of them at once, as ranks are the same.
@@ -79,19 +80,19 @@ def predict_held_out(network, data, split, target, n_neighbors, sharpnesses):
         head.sharpness = kept
     # Of a head that does not read its sharpness there is one set of predictions.
     y_hat = y_hat.expand(len(sharpnesses), *y.shape)
-    return HeldOut(y, y_hat, target.losses(y_hat, y), weight)
+    return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
 
 
 def take_rows(z, rows):
     return z.take_along_dim(rows.unsqueeze(-1), 1)
 
 
-def _score(error, y, weight, target):
+def _score(error, y, weight, task):
     """How much smaller each member's error is than that of a constant: R2, if it is squared.
 
     As in r2_score, constant targets give 1 or 0.
     """
-    of_constant = mean_over_rows(target.losses(target.fallback(y, weight), y), weight)
+    of_constant = mean_over_rows(task.losses(task.fallback(y, weight), y), weight)
     # The mean of equal numbers is theirs up to rounding.
     rounding = 16 * torch.finfo(y.dtype).eps ** 2 * y.square().mean((-2, -1))
     is_constant = of_constant <= rounding

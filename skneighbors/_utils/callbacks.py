@@ -13,6 +13,11 @@ class FitCallbacks:
     estimator : BaseEstimator or None, default=None
     X, y, sample_weight : array-like, default=None
         As given to its ``fit``.
+
+    Attributes
+    ----------
+    finish : callable
+        Makes of a network and a history all attributes that the fit would leave.
     """
 
     def __init__(self, estimator=None, X=None, y=None, sample_weight=None):
@@ -20,6 +25,7 @@ class FitCallbacks:
         self._given = dict(estimator=estimator, X=X, y=y, metadata=metadata)
         self._estimator = estimator
         self._fit = self._epoch = None
+        self.finish = None
 
     def begin(self, n_epochs):
         """Begin the fit, of at most so many epochs."""
@@ -33,15 +39,16 @@ class FitCallbacks:
             self._epoch = self._fit.subcontext(task_name=name)
             self._epoch.call_on_fit_task_begin(**self._given)
 
-    def end_epoch(self, curves, fitted):
+    def end_epoch(self, curves, copy_network, history):
         """End the task.
 
         Parameters
         ----------
         curves : dict
             Attributes of all epochs so far; the estimator gets them at once.
-        fitted : callable
-            Returns all attributes that the fit would leave if it ended here.
+        copy_network : callable
+            Returns the network, as it would be kept if the fit ended here.
+        history : TrainingHistory
 
         Returns
         -------
@@ -51,7 +58,9 @@ class FitCallbacks:
         if self._fit is None:
             return False
         vars(self._estimator).update(curves)
-        return self._epoch.call_on_fit_task_end(**self._given, reconstruction_attributes=fitted)
+        return self._epoch.call_on_fit_task_end(
+            **self._given, reconstruction_attributes=lambda: self.finish(copy_network(), history)
+        )
 
     def end(self):
         """End the fit, all attributes of which are there."""

@@ -17,7 +17,7 @@ from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
 from skneighbors._task import Regression
-from skneighbors._training import schedule, trainer
+from skneighbors._training import Runtime, TrainingData, schedule, trainer
 from skneighbors._training.calibration import inverse_error_weights
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
@@ -66,17 +66,16 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         join_last_cycle=False,
         refits=False,
     )
-    target = Regression(np.zeros(1), np.ones(1), 2)
+    task = Regression(np.zeros(1), np.ones(1), 2)
     orders = [torch.randperm(120) for _ in range(n_members)]
     rows, held_out = torch.stack(orders).split([90, 30], dim=1)
+    split = EnsembleSplit(rows, held_out if validate else None)
+    runtime = Runtime(torch.Generator().manual_seed(0), None)
     history = Training(
         network,
-        LabeledRows(X, y, None),
-        EnsembleSplit(rows, held_out if validate else None),
+        TrainingData(LabeledRows(X, y, None), split, task),
         plan_for(120, **values | fields),
-        target,
-        torch.Generator().manual_seed(0),
-        report=report,
+        runtime if report is None else replace(runtime, report=report),
     ).run()
     with torch.no_grad():
         y_hat = network.head(network.embed(X[held_out]), network.embed(X[rows]), y[rows])

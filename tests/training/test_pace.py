@@ -11,7 +11,7 @@ from skneighbors import Recipe
 from skneighbors._training import schedule
 from skneighbors._training.schedule import Pace, cycle_ends
 
-CYCLES = Recipe(learning_rate="cycles", n_iter_no_change=None)
+CYCLES = Recipe(learning_rate_schedule="cycles", n_iter_no_change=None)
 
 
 class Seconds:

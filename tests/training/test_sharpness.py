@@ -9,7 +9,7 @@ from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
-from skneighbors._training import trainer
+from skneighbors._training import TrainingData, trainer
 from skneighbors._training.calibration import sharpen
 from skneighbors._training.loop import Training
 from skneighbors._training.stopping import Review
@@ -48,15 +48,15 @@ def untrained(weighted, noise=0.0, head=SoftStepKNN):
     )
     data = LabeledRows(X, y, weight)
     train, held_out = torch.stack([torch.randperm(400) for _ in range(2)]).split([300, 100], dim=1)
-    return network, data, EnsembleSplit(train, held_out)
+    return network, TrainingData(data, EnsembleSplit(train, held_out), Regression)
 
 
-def errors_of_each(network, data, members):
+def errors_of_each(network, data):
     """Row errors (l, m, n), their means (l, m) and R2 (l, m) of each sharpness by itself."""
     alone = []
     for sharpness in TRIED:
         network.head.sharpness.fill_(sharpness)
-        alone.append(validate(network, data, members, Regression, K))
+        alone.append(validate(network, data, K))
     held_out, mse, scores = zip(*alone, strict=True)
     errors = [own.errors for own in held_out]
     network.head.sharpness.fill_(1)
@@ -66,13 +66,13 @@ def errors_of_each(network, data, members):
 @both_heads
 @pytest.mark.parametrize("weighted", [False, True])
 def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
-    network, data, members = untrained(weighted, head=head)
-    errors, mse, scores = errors_of_each(network, data, members)
+    network, data = untrained(weighted, head=head)
+    errors, mse, scores = errors_of_each(network, data)
     best, member = mse.argmin(0), torch.arange(2)
     assert len(set(mse[:, 0].tolist())) > 5
 
     buffer = network.head.sharpness
-    held_out, own_mse, own_scores = validate(network, data, members, Regression, K, TRIED)
+    held_out, own_mse, own_scores = validate(network, data, K, TRIED)
     assert network.head.sharpness is buffer
     assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
     assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
@@ -84,11 +84,11 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 2.5])
 def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, head):
-    network, data, members = untrained(weighted, noise, head)
-    errors, mse, _ = errors_of_each(network, data, members)
+    network, data = untrained(weighted, noise, head)
+    errors, mse, _ = errors_of_each(network, data)
     expected = []
-    for member, rows in enumerate(members.validation):
-        weight = data.weight[rows] if weighted else torch.ones(len(rows))
+    for member, rows in enumerate(data.split.validation):
+        weight = data.rows.weight[rows] if weighted else torch.ones(len(rows))
         best = mse[:, member].argmin()
         as_well = {}
         for sharpness, own in zip(TRIED, errors[:, member], strict=True):
@@ -98,7 +98,7 @@ def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, 
             as_well[sharpness] = mean <= np.sqrt(np.sum((share * np.asarray(loss - mean)) ** 2))
         expected.append(next(own for own in TRIED if as_well[own]))
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, Regression, K, TRIED)
+    sharpen(network, data, K, TRIED)
     assert_allclose(network.head.sharpness, expected, rtol=1e-6)
     assert noise or max(expected) > 1
 
@@ -181,7 +181,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
     train = trainer.Trainer.epoch
 
     def interrupted(self):
-        if self.split.validation is None:
+        if self.data.split.validation is None:
             raise KeyboardInterrupt
         return train(self)
 
@@ -232,8 +232,8 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.sharpen
 
-    def sharpen_in_turn(network, data, members, target, n_neighbors, sharpnesses):
-        in_turn(network, data, members, target, n_neighbors, (0.1, next(values)))
+    def sharpen_in_turn(network, data, n_neighbors, sharpnesses):
+        in_turn(network, data, n_neighbors, (0.1, next(values)))
 
     monkeypatch.setattr(trainer, "sharpen", sharpen_in_turn)
     model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
@@ -272,9 +272,9 @@ def test_a_given_sharpness_is_used(estimator, rows):
 def test_a_validation_tries_the_nearest(monkeypatch):
     tried = []
 
-    def recording(network, data, split, target, n_neighbors, sharpnesses):
+    def recording(network, data, n_neighbors, sharpnesses):
         present = network.head.sharpness.item()
-        result = validate(network, data, split, target, n_neighbors, sharpnesses)
+        result = validate(network, data, n_neighbors, sharpnesses)
         tried.append((present, sharpnesses))
         return result
 
@@ -302,9 +302,9 @@ def test_a_head_may_ignore_its_sharpness():
         def _weights(self, z, s, neighbor_mask, total):
             return torch.full_like(s, 1 / s.shape[-1])
 
-    network, data, members = untrained(False, head=Mean)
+    network, data = untrained(False, head=Mean)
     network.head.sharpness.fill_(3.0)
-    sharpen(network, data, members, Regression, K, TRIED)
+    sharpen(network, data, K, TRIED)
     assert_array_equal(network.head.sharpness, 1.0)
 
 

@@ -1,0 +1,72 @@
+"""What networks are trained on, and with what, beside the plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from .._columns import EnsembleSplit, LabeledRows
+from .._task import Task
+from .._utils.callbacks import FitCallbacks
+from .._utils.clock import Clock
+from .._utils.random import MAX_SEED, BorrowedGenerators
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Rows, which of them each member trains on, and what is predicted of them."""
+
+    rows: LabeledRows
+    split: EnsembleSplit
+    task: Task
+
+    def on_all(self):
+        """Train on all rows."""
+        return replace(self, split=self.split.train_on_all(len(self.rows)))
+
+    def members(self):
+        """Give each member its data."""
+        return [replace(self, split=split) for split in self.split.members()]
+
+
+@dataclass(frozen=True, eq=False)
+class Runtime:
+    """What a training runs with.
+
+    Attributes
+    ----------
+    generator : torch.Generator
+        Source of batches and context, on the CPU.
+    borrowed : BorrowedGenerators
+        Torch's global generators, from which initial weights are drawn.
+    draws_globally : bool
+        Whether a training draws from these, too; its members are then not trained apart.
+    n_threads : int
+        How many threads members that are trained apart may share.
+    clock : Clock
+        Ends it in time: see :class:`Pace`.
+    callbacks : FitCallbacks
+        They may end the training with the best epoch so far.
+    report : callable
+        Called as ``report(loss, score, on_all, n_epochs)`` after every epoch, also of a refit;
+        `score` is the validation R2 or None, `on_all` whether validation rows are trained on,
+        `n_epochs` how many there will be at most.
+    keep_interrupted : bool
+        Whether an interrupt from the keyboard keeps what is learned so far.
+    """
+
+    generator: torch.Generator
+    borrowed: BorrowedGenerators
+    draws_globally: bool = False
+    n_threads: int = 1
+    clock: Clock = field(default_factory=Clock)
+    callbacks: FitCallbacks = field(default_factory=FitCallbacks)
+    report: Callable = lambda loss, score, on_all, n_epochs: None
+    keep_interrupted: bool = True
+
+    @classmethod
+    def draw(cls, random_state, device, **others):
+        """Draw the seeds of generators from a RandomState."""
+        seed, batch_seed = (int(random_state.randint(MAX_SEED)) for _ in range(2))
+        generator = torch.Generator().manual_seed(batch_seed)
+        return cls(generator, BorrowedGenerators(seed, device), **others)
