@@ -112,6 +112,12 @@ def measure_large(seed, known):
         yield "NONA", 0.0, figures | {"rmse_of_trees": trees}
 
 
+def describe_machine():
+    """Describe cores and libraries."""
+    cores = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
+    return f"{torch.cuda.get_device_name()}, {cores}" if torch.cuda.is_available() else cores
+
+
 def summarize(runs):
     """Geometric means of errors over seeds, mean seconds and limits; by set, method and ratio."""
     groups = runs.groupby(["dataset", "method", "ratio"], sort=False)
@@ -225,7 +231,6 @@ def main():
     if RESULTS.exists():
         lines = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
         known = {tuple(line[name] for name in KEY): line for line in lines}
-    machine = f"{os.cpu_count()} {platform.machine()} cores, torch {torch.__version__}"
     if not args.report:
         NONARegressor(max_iter=2).fit(*make_friedman1(300, random_state=0))  # loads what is needed
     jobs = [(dataset, seed) for seed in args.seeds for dataset in args.only]
@@ -235,7 +240,7 @@ def main():
         for method, ratio, figures in found:
             line = dict(zip(KEY, (dataset, seed, method, ratio), strict=True)) | figures
             with RESULTS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line | {"machine": machine}) + "\n")
+                file.write(json.dumps(line | {"machine": describe_machine()}) + "\n")
             print(json.dumps(line), flush=True)
     report()
 
