@@ -94,11 +94,11 @@ class NONARegressor(BaseNeighborRegressor):
         Largest number of epochs.
 
     max_time : float or None, default=None
-        Seconds that :meth:`fit` may take: if they are too few for what was planned, it fits
-        fewer epochs and fewer boosted trees, and networks without hidden layers if there is no
-        time for an epoch of others. It warns of what was cut by a quarter or more. `plan_`
-        says how many; an estimator of its parameters fits the same model without a limit,
-        unless the last epochs were cut off, as on a machine that became slow. The time of a
+        Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
+        without a limit. Else boosted trees get fewer iterations, lest they take more than half
+        of the time, and the training ends with the last cycle of the learning rate that there
+        is time for, passed through faster; part of an epoch, if need be. It warns of what was
+        cut by a quarter or more. `plan_` says how many epochs there were. The time of a
         blended model of your own does not count.
 
     batch_size : int, default=256

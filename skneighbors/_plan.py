@@ -152,8 +152,8 @@ class Plan:
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
         among them, but `trend` where members differ in it (see `trends`): with the same
-        `random_state`, an estimator of these fits the same model to the same data. `max_time` is
-        None, as numbers of epochs and iterations say it.
+        `random_state`, an estimator of these fits the same model to the same data, unless
+        `max_time` ended the training. `max_time` is None.
     recipe : Recipe
         That recipe.
     n_samples : int

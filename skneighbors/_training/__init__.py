@@ -6,6 +6,7 @@
     Training (loop)                 epochs, and a refit on all rows
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
+            Pace (schedule)             the learning rate, by the time that is left
         Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
       sharpen, inverse_error_weights (calibration)   what held-out samples say
 
