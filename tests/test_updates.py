@@ -170,7 +170,7 @@ def test_bad_rows_change_nothing(estimator_class, data):
         ((X, np.where(y > 2, np.nan, y)), "contains NaN"),
         ((X, np.column_stack([y, y])), "targets, as in fit|1d array"),
         ((X, y, weight[:30]), "sample_weight must have one entry"),
-        ((X, y, -weight), "Negative values in data passed to `sample_weight`"),
+        ((X, y, -weight), "sample_weight contains negative values"),
         ((X, y, np.full(60, 1e308)), "sample_weight must sum to between"),
     ]
     for arguments, message in unfit:
