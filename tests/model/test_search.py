@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
@@ -64,6 +64,7 @@ def test_ties_are_broken_alike_whoever_finds_them(make_bank, by_member, metric, 
         assert Counted.asked[0] == (30, 5 + search._MARGIN)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.booleans())
 def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
     rng = np.random.default_rng(seed)
