@@ -61,7 +61,7 @@ def test_readme_and_site_hold_the_example():
     "name",
     [
         *("cheaper_fits", "few_rows", "interval_coverage", "novelty", "parts", "rows", "suspects"),
-        *("times", "tuned", "uncertainty"),
+        *("tuned", "uncertainty"),
     ],
 )
 def test_other_tables_hold_what_was_recorded(name, monkeypatch, tmp_path):
