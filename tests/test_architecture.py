@@ -255,3 +255,15 @@ def test_every_parameter_is_documented_in_order_with_its_default(estimator):
     for line in documented:
         name, default = line.split(" : ")[0], line.rsplit("default=", 1)[1]
         assert ast.literal_eval(default) == params[name]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=module_id)
+def test_private_functions_take_few_arguments(module):
+    """At most seven besides self; what is public has as many as users need."""
+    public = {PACKAGE / "nn", PACKAGE / "inspection", PACKAGE / "_base.py"}
+    if public & {module, *module.parents}:
+        return
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            names = [a.arg for a in node.args.posonlyargs + node.args.args + node.args.kwonlyargs]
+            assert len([name for name in names if name not in ("self", "cls")]) <= 7, node.name

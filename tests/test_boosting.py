@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
+from skneighbors._blend.boosting import BoostingData
 from skneighbors._blend.growing import TreeNodes
 from skneighbors._blend.target_means import draw_folds
 from skneighbors._utils.sklearn_private import read_boosting
@@ -30,7 +31,9 @@ def table():
 def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_iter=20, **kwargs):
     weight, y = np.ones(len(X)) if weight is None else weight, y.reshape(len(X), -1)
     random_state = np.random.RandomState(seed)
-    return BaggedBoosting.fit(X, y, weight, groups, n_categories, n_iter, random_state, **kwargs)
+    groups = np.arange(len(X)) if groups is None else groups
+    data = BoostingData(X, y, weight, groups, n_categories)
+    return BaggedBoosting.fit(data, n_iter, random_state, **kwargs)
 
 
 def mean_of(y, weight, prior):

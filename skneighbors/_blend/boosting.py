@@ -3,6 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,32 @@ class Bag:
         return self.trees.predict(self.encoder.transform(X))
 
 
+class BoostingData(NamedTuple):
+    """What trees are fitted to.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        As a :class:`TableReader` reads it.
+    y : ndarray of shape (n_samples, n_targets)
+    weight : ndarray of shape (n_samples,)
+    groups : int ndarray of shape (n_samples,)
+        Rows of one group are in the same bags.
+    n_categories : int ndarray of shape (n_features,)
+        How many categories columns have; 0 for those of numbers.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    groups: np.ndarray
+    n_categories: np.ndarray
+
+    def select(self, rows):
+        """Take some rows."""
+        return BoostingData(*(part[rows] for part in self[:4]), self.n_categories)
+
+
 @dataclass(frozen=True, eq=False)
 class BaggedBoosting:
     """The mean of boosted trees that each were fitted to other rows.
@@ -72,19 +99,12 @@ class BaggedBoosting:
     bags: list
 
     @classmethod
-    def fit(cls, X, y, weight, groups, n_categories, n_iter, random_state, n_threads=1):
+    def fit(cls, data, n_iter, random_state, n_threads=1):
         """Fit, and predict each row out of fold: by the bag that was not fitted to it.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
-            As a :class:`TableReader` reads it.
-        y : ndarray of shape (n_samples, n_targets)
-        weight : ndarray of shape (n_samples,)
-        groups : int ndarray of shape (n_samples,) or None
-            Rows of one group are in the same bags.
-        n_categories : int ndarray of shape (n_features,)
-            How many categories columns have; 0 for those of numbers.
+        data : BoostingData
         n_iter : int
             Iterations of each bag.
         random_state : RandomState
@@ -96,7 +116,7 @@ class BaggedBoosting:
         fitted : BaggedBoosting
         out_of_fold : ndarray of shape (n_samples, n_targets)
         """
-        groups = np.arange(len(X)) if groups is None else groups
+        X, y, weight, groups, n_categories = data
         folds = draw_folds(groups, _N_BAGS, random_state)
         n_bags = folds.max() + 1
         jobs = [(target, fold) for target in y.T for fold in range(n_bags)]
@@ -117,7 +137,7 @@ class BaggedBoosting:
         return cls([bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]), out_of_fold
 
     @classmethod
-    def count_affordable(cls, X, y, weight, n_categories, n_iter, seconds, n_threads=1):
+    def count_affordable(cls, data, n_iter, seconds, n_threads=1):
         """Count the iterations, at least one, that a fit may have to take so many seconds.
 
         See :meth:`fit`. A bag of some iterations is fitted, to see what one takes.
@@ -128,8 +148,8 @@ class BaggedBoosting:
             No more than given.
         """
         start = time.monotonic()
-        some = np.arange(len(X))
-        Bag.fit(X, y[:, 0], weight, some, n_categories, _N_TRIED, 0).predict(X)
+        X, y, weight, groups, n_categories = data
+        Bag.fit(X, y[:, 0], weight, groups, n_categories, _N_TRIED, 0).predict(X)
         tried = time.monotonic() - start
         seconds /= math.ceil(_N_BAGS * y.shape[1] / n_threads)
         if seconds * _N_TRIED >= tried * n_iter:

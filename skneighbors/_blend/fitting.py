@@ -7,7 +7,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from .._utils.random import MAX_SEED
 from .._utils.sklearn_private import take_samples
 from .blended import BlendedBoosting, BlendedRegressor, BlendFit, as_columns, predict
-from .boosting import BOOSTING
+from .boosting import BOOSTING, BoostingData
 from .given import name_origin, tags_of
 
 
@@ -50,15 +50,19 @@ class OnePerTarget(MultiOutputRegressor):
         return np.hstack([as_columns(part, len(part), 1) for part in parts])
 
 
+def _boosting_data(samples, task):
+    groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
+    y = task.transform(samples.y[samples.rows])
+    X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
+    return BoostingData(X, y, samples.weight, groups, n_categories)
+
+
 def count_affordable(n_iter, samples, task, seconds, n_threads):
     """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
-    y, weight = task.transform(samples.y[samples.rows]), samples.weight
     if samples.time is not None:  # they are fitted twice
         seconds /= 2
-    X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
-    return BOOSTING[task.boosting].count_affordable(
-        X, y, weight, n_categories, n_iter, seconds, n_threads
-    )
+    data = _boosting_data(samples, task)
+    return BOOSTING[task.boosting].count_affordable(data, n_iter, seconds, n_threads)
 
 
 def fit_blended(plan, samples, metadata, task, split, random_state, n_threads):
@@ -100,20 +104,10 @@ def fit_blended(plan, samples, metadata, task, split, random_state, n_threads):
 
 def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
     """Bags of boosted trees; see :func:`fit_blended`."""
-    X, validation = samples.matrix[samples.rows], samples.validation
-    y, groups = task.transform(samples.y[samples.rows]), samples.row_groups
+    data, validation = _boosting_data(samples, task), samples.validation
 
     def fit(rows):
-        return BOOSTING[task.boosting].fit(
-            X[rows],
-            y[rows],
-            samples.weight[rows],
-            None if groups is None else groups[rows],
-            samples.reader.n_levels,
-            n_iter,
-            random_state,
-            n_threads,
-        )
+        return BOOSTING[task.boosting].fit(data.select(rows), n_iter, random_state, n_threads)
 
     fitted, out_of_fold = fit(slice(None))
     model = BlendedBoosting(fitted)
@@ -124,11 +118,11 @@ def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
         for earlier, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
             if train is None or not np.array_equal(earlier, train):  # members may share it
                 (bags, _), train = fit(earlier), earlier
-            predicted.append(bags.predict(X[rows]))
+            predicted.append(bags.predict(data.X[rows]))
         predicted = np.stack(predicted)
     else:
         predicted = out_of_fold[split.validation.numpy()]
-    return BlendFit.of(model, model.predict(None, X, task), out_of_fold, predicted)
+    return BlendFit.of(model, model.predict(None, data.X, task), out_of_fold, predicted)
 
 
 def _fit_given(regressor, samples, metadata, task, split):

@@ -262,7 +262,7 @@ class WeightedBatchNorm(nn.Module):
         return out.view_as(x)
 
     def _shares(self, x, sample_weight):
-        """Share of each row in the mean, (..., 1, b), and what makes the variance unbiased."""
+        """Weight of each row in its mean, (..., 1, b), and what makes the variance unbiased."""
         n = x.shape[-2]
         if sample_weight is None:
             return x.new_full((1, n), 1 / n), n / max(n - 1, 1)
