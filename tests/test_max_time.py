@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting
+from skneighbors._blend.boosting import BoostingData
 from skneighbors._training import stopping
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import _AFTER, Pace
@@ -260,11 +261,9 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
     monkeypatch.setattr("skneighbors._blend.boosting.Bag", Bag)
 
     def count(seconds, n_threads=1):
-        n_levels = np.zeros(X.shape[1], dtype=int)
-        weight = np.ones(len(X))
-        return BaggedBoosting.count_affordable(
-            X, y[:, None], weight, n_levels, 100, seconds, n_threads
-        )
+        n_categories = np.zeros(X.shape[1], dtype=int)
+        parts = X, y[:, None], np.ones(len(X)), np.arange(len(X)), n_categories
+        return BaggedBoosting.count_affordable(BoostingData(*parts), 100, seconds, n_threads)
 
     assert count(5 * 300.0) == 100
     assert count(5 * 61.0) == 30
