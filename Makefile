@@ -29,7 +29,7 @@ PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/$(PROGRAMS)/python -m pytest -
 # The gallery's scripts are run where they are shown, by `make docs`.
 SHOWN = skneighbors README.md $(wildcard docs/*.rst docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
 TESTED = tests benchmarks/tests $(SHOWN)
-EXAMPLES = benchmarks/tests/test_summary.py $(SHOWN)
+EXAMPLES = -m "not long" benchmarks/tests/test_houses.py $(SHOWN)
 FAST = -m "not slow and not long" tests
 # What depends most on which release of other libraries there is.
 BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)

