@@ -123,7 +123,7 @@ def test_swapped_targets_are_found(estimator_class, friedman, blend):
     X, _, y, _ = friedman
     y, wrong = y.copy(), np.random.RandomState(0).permutation(len(y))[:8]
     y[wrong] = y[np.roll(wrong, 1)]
-    model = estimator_class(blend=blend, max_iter=20, random_state=0).fit(X, y)
+    model = estimator_class(blend=blend, max_iter=40, random_state=0).fit(X, y)
     suspects = model.suspects(len(y))
     is_wrong = np.isin(suspects.indices, wrong)
     assert average_precision_score(is_wrong, suspects.scores) > 0.4  # by chance 0.04
