@@ -274,5 +274,5 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
 def test_few_iterations_learn_as_much():
     few = NONARegressor(max_iter=1, recipe=Recipe(boosting_iter=5), **QUICK).fit(X, y)
     (bags,) = few.blend_.bags
-    assert all(len(bag.trees.sizes) == 5 for bag in bags)
+    assert all(len(bag.trees.value) == 5 for bag in bags)
     assert few.blend_.predict(X).std() > 0.8  # of standardized targets; .5 by a rate of 0.15
