@@ -771,7 +771,7 @@ def test_a_weight_that_is_lost_in_the_row_s_own_may_join(estimator_class):
     model.append(X[:1], y[:1], sample_weight=[1e-17])
     for answer, value in zip(answers(model, make_queries()), expected, strict=True):
         assert_array_equal(answer, value)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="must have a positive entry"):
         model.append(X[:1], y[:1], sample_weight=[0.0])
 
 

@@ -303,7 +303,7 @@ def test_report_is_written(results, tmp_path, monkeypatch):
     text = (output / "tabular.inc").read_text(encoding="utf-8")
     assert '"NONA", 1, 10, 3' in text
     told = (output / "highlights.inc").read_text(encoding="utf-8")
-    assert "- NONA errs less than the best peer *of the set* on " in told
+    assert "- NONA has a lower error than the best peer *of the set* on " in told
     assert "- Lowest average ranks, of " in told
     assert "TabR-S-D on pol: more than 9 s" in text
     # The geometric mean of 3 and 1: yacht has fewer than 1,000 rows.

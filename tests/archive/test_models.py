@@ -29,7 +29,6 @@ NUMBERS = rng.normal(size=(N, 3))
 Y = NUMBERS[:, 0] + 0.1 * rng.normal(size=N)
 SMALL = dict(
     hidden_layer_sizes=(4,),
-    embedding_dim=2,
     max_iter=1,
     n_estimators=1,
     n_neighbors=5,
