@@ -159,8 +159,7 @@ def dense_frame(runs, names):
     """Run the dense head with every width and batch size."""
     choices = [{"embedding_dim": w, "batch_size": b} for w, b in product(WIDTHS, BATCHES)]
     frame = runs.get([(task, "dense", choice) for task in names for choice in choices])
-    defaults = PAPER | PAPER["recipe"].get_params()
-    values = [defaults | json.loads(choice) for choice in frame.choices]
+    values = [PAPER | json.loads(choice) for choice in frame.choices]
     frame["option"] = [f"embedding {v['embedding_dim']}, batch {v['batch_size']}" for v in values]
     return frame
 
