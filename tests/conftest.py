@@ -24,11 +24,12 @@ def estimator_class(request):
     return request.param
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _few_trees():
-    """By default a tenth of the boosted trees, which would take most of the time of small fits."""
+@pytest.fixture(autouse=True, scope="module")
+def small_defaults():
+    """Fewer boosted trees and narrower networks by default, as they take most of a small fit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(_plan.TABLE[0][1], "boosting_iter", 10)
+        patch.setitem(_plan.TABLE[0][1], "hidden_layer_sizes", (64, 64))
         yield
 
 

@@ -321,6 +321,7 @@ def test_masks_of_ranks_are_the_weights_up_to_a_factor(
     model = fit(
         SoftStepKNNRegressor,
         n_estimators=1,
+        hidden_layer_sizes=(256, 256),
         n_neighbors=n_neighbors,
         rank_scale=rank_scale,
         softstep=softstep,

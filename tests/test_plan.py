@@ -53,6 +53,11 @@ def test_later_lines_of_the_table_override_earlier_ones():
     assert values_for(20, tables) == dict(a=4, b=3)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_defaults():
+    """Leave the defaults as users have them."""
+
+
 def test_the_table_is_in_order_and_its_first_line_names_all():
     starts = [start for start, _ in TABLE]
     assert starts == sorted(set(starts))
