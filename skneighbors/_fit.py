@@ -134,11 +134,11 @@ def fit_model(given):
     params, samples, callbacks = given.params, given.samples, given.callbacks
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
-    make, split = _plan(params, given.tables, samples, given.task_class, random_state)
-    plan = wanted = make(params)
+    wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
+    plan = wanted
     encoder, task, data = _scale(samples, given.task_class)
     if isinstance(plan.params["blend"], str) and plan.blended and given.clock.is_limited:
-        plan = _fit_trees_to_time(plan, make, given, task)
+        plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
         own = not isinstance(plan.params["blend"], str)
@@ -179,14 +179,14 @@ def fit_model(given):
     return fit._replace(plan=plan, cut=cut)
 
 
-def _fit_trees_to_time(plan, make, given, task):
+def _fit_trees_to_time(plan, given, task):
     """Plan as many iterations of boosted trees as there is time for."""
     seconds = _SECOND_SHARE * given.clock.left()
     n_iter = count_affordable(
         plan.recipe.boosting_iter, given.samples, task, seconds, given.n_threads
     )
     recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
-    return make(plan.params | {"recipe": recipe})
+    return replace(plan, recipe=recipe, params=plan.params | {"recipe": recipe})
 
 
 def _finish(samples, parts, network, plan, history):
@@ -213,7 +213,7 @@ def _finish(samples, parts, network, plan, history):
 
 
 def _plan(params, tables, samples, task_class, random_state):
-    """Say how to make a plan of parameters, and which rows each member holds out."""
+    """Make a plan, and say which rows each member holds out."""
     n_rows, validation = len(samples.rows), samples.validation
     in_time = samples.time is not None
     make = partial(make_plan, tables=tables, n_samples=n_rows)
@@ -221,7 +221,8 @@ def _plan(params, tables, samples, task_class, random_state):
         n_given = len(validation.y)
         make = partial(make, n_given=n_given)
         is_held_out = np.arange(n_rows + n_given) >= n_rows
-        return make, EnsembleSplit.hold_out(is_held_out, len(make(params).trends))
+        plan = make(params)
+        return plan, EnsembleSplit.hold_out(is_held_out, len(plan.trends))
     make = partial(make, in_time=in_time)
     plan = make(params)
     n_members = len(plan.trends)
@@ -240,8 +241,8 @@ def _plan(params, tables, samples, task_class, random_state):
         )
     else:
         strata = task_class.strata(samples.y[samples.rows])
-        return make, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state, strata)
-    return partial(make, drawn=tuple(rows.shape[1] for rows in split)), split
+        return plan, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state, strata)
+    return make(params, drawn=tuple(rows.shape[1] for rows in split)), split
 
 
 def _describe_cut(plan, wanted, history, max_time):

@@ -140,21 +140,24 @@ class BaggedBoosting:
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):
         """Count the iterations, at least one, that a fit may have to take so many seconds.
 
-        See :meth:`fit`. A bag of some iterations is fitted, to see what one takes.
+        See :meth:`fit`. A bag of one and one of some iterations are fitted, to see what they take.
 
         Returns
         -------
         n_iter : int
             No more than given.
         """
-        start = time.monotonic()
+        few, more = (cls._time_bag(data, n) for n in (1, _N_TRIED))
+        each = max(more - few, 1e-9) / (_N_TRIED - 1)
+        seconds /= math.ceil(_N_BAGS * data.y.shape[1] / n_threads)
+        return int(min(n_iter, 1 + max(0.0, seconds - few) / each))
+
+    @staticmethod
+    def _time_bag(data, n_iter):
         X, y, weight, groups, n_categories = data
-        Bag.fit(X, y[:, 0], weight, groups, n_categories, _N_TRIED, 0).predict(X)
-        tried = time.monotonic() - start
-        seconds /= math.ceil(_N_BAGS * y.shape[1] / n_threads)
-        if seconds * _N_TRIED >= tried * n_iter:
-            return n_iter
-        return max(1, int(seconds * _N_TRIED / tried))
+        start = time.monotonic()
+        Bag.fit(X, y[:, 0], weight, groups, n_categories, n_iter, 0).predict(X)
+        return time.monotonic() - start
 
     def predict(self, X):
         """Predict, to (n_samples, n_targets).
