@@ -296,6 +296,7 @@ def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, fri
     X, X_test, y, _ = friedman
     recipe = Recipe(learning_rate_schedule="constant")
     params = dict(max_iter=12, recipe=recipe, learning_rate_init=0.05, random_state=0)
+    params |= dict(hidden_layer_sizes=(256, 256))
     model = estimator_class(**params).fit(X, y)
     assert model.best_iter_ == 1 + np.argmax(model.validation_scores_) < 12
     # The weights of an epoch are those of a training that has its last step there.

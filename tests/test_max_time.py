@@ -200,7 +200,8 @@ def test_an_epoch_that_there_is_no_time_for_is_cut_where_the_rate_has_fallen(
         model.fit(X, y)
     assert fake_time.n_steps < 60 < 2 * 34
     assert model.n_iter_ == model.best_iter_ == 1
-    assert rates[-1] < 0.2 * max(rates)
+    if n_threads == 1:  # else another thread may have taken the last seconds
+        assert rates[-1] < 0.2 * max(rates)
     assert len(model.loss_curve_) == 1
 
 

@@ -89,8 +89,8 @@ def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
     grid = {"softstep": ["s1", "s2"], "softstep_parameters": ["global", "pointwise"]}
 
     def scores(n_jobs):
-        # Other processes do not know how few trees are fitted in tests.
-        model = estimator_class(max_iter=5, random_state=0, recipe=Recipe(boosting_iter=10))
+        # Other processes do not know the smaller defaults of tests.
+        model = estimator_class(max_iter=5, hidden_layer_sizes=8, blend=None, random_state=0)
         search = GridSearchCV(model, grid, n_jobs=n_jobs, cv=2)
         with joblib.parallel_config("loky"):
             return search.fit(X, y).cv_results_["mean_test_score"]

@@ -210,7 +210,13 @@ def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
         levels = np.array([f"level {i}" for i in range(500 // n_each)])
         table = pd.DataFrame({"level": np.repeat(levels, n_each), "x": rng.normal(size=500)})
         noise = rng.normal(size=500)
-        model = estimator_class(trend=None, blend=None, n_estimators=1, random_state=seed)
+        model = estimator_class(
+            trend=None,
+            blend=None,
+            hidden_layer_sizes=(256, 256),  # as users have it
+            n_estimators=1,
+            random_state=seed,
+        )
         model.fit(table, noise)
         known.append(r2_score(noise, leave_one_out(model, table)))
         fresh = pd.DataFrame({"level": rng.choice(levels, 500), "x": rng.normal(size=500)})
