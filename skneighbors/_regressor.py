@@ -289,7 +289,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         --------
         >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=90, random_state=0)
+        >>> X, y = make_friedman1(n_samples=150, random_state=0)
         >>> y[17] += 15
         >>> model = NONARegressor(max_iter=30, random_state=0).fit(X, y)
         >>> suspects = model.suspects(n_rows=5)
