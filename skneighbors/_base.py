@@ -47,7 +47,7 @@ from ._utils.parameters import (
 )
 from ._utils.restoring import restored_on_failure
 from ._utils.sklearn_private import CallbackSupportMixin
-from ._utils.threads import at_most, single_threaded
+from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from .nn._similarity import SIMILARITIES
 
@@ -294,7 +294,7 @@ class BaseNeighborEstimator(
     def _answer(self, question, X, *arguments, at_once=_AT_ONCE):
         """Answer by a method of the model; `at_once` is what to lower if memory runs out."""
         model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(at_once):
+        with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
             return question(model, queries, search, *arguments)
 
     def _check_search(self):
@@ -449,7 +449,7 @@ class BaseNeighborEstimator(
         if X is None:
             check_is_fitted(self)
             model, search = self._model, self._check_search()
-            with at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
+            with batches_at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
                 found = model.neighbors_of_samples(search, n_neighbors)
         else:
             found = self._answer(Model.kneighbors, X, n_neighbors)
@@ -616,7 +616,7 @@ class BaseNeighborEstimator(
             model, queries, search = self._ask(X)
             y = model.task.check_more(y, len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
-            with at_most(self.n_jobs):
+            with batches_at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)
         return self
 

@@ -15,7 +15,7 @@ from ._task import Regression
 from ._utils.checks import check_quantiles
 from ._utils.memory import explain_out_of_memory
 from ._utils.parameters import check_argument, counts_from, reals
-from ._utils.threads import at_most
+from ._utils.threads import batches_at_most
 from ._utils.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         ((20,), (20,))
         """
         model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
+        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             if not return_std:
                 return model.predict(queries, search)
             y, std = model.predict_std(queries, search)
@@ -184,7 +184,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         """
         levels = check_quantiles(quantiles)
         model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
+        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             y = model.predict_quantiles(queries, search, levels)
         warn_unless_validated(model)
         return y[..., 0] if len(levels) == 1 else y
@@ -236,7 +236,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         caller, allowed = f"{type(self).__name__}.predict_interval", [reals(0, 1, "neither")]
         check_argument(caller, "confidence_level", confidence_level, allowed)
         model, queries, search = self._ask(X)
-        with at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
+        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             interval = model.predict_interval(queries, search, float(confidence_level))
         warn_unless_validated(model)
         warn_if_infinite(interval, confidence_level, model.n_validation(search))
@@ -301,7 +301,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         check_argument(caller, "n_rows", n_rows, [counts_from(1)])
         check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
         model, search = self._model, self._check_search()
-        with at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
+        with batches_at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
             suspects = model.suspects(search, int(n_rows), float(confidence_level))
         warn_unless_validated(model)
         warn_if_infinite(suspects.interval, confidence_level, model.n_validation(search))

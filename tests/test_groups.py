@@ -97,8 +97,8 @@ def test_most_rows_and_two_groups_are_left(sizes):
 
 @pytest.mark.slow
 def test_one_large_group_among_small_ones(estimator_class):
-    X, y = np.random.RandomState(0).normal(size=(2, 3000))
-    groups = np.zeros(3000, dtype=int)
+    X, y = np.random.RandomState(0).normal(size=(2, 300))
+    groups = np.zeros(300, dtype=int)
     groups[-3:] = [1, 2, 3]
     for seed in range(3):
         model = estimator_class(**QUICK | dict(random_state=seed))

@@ -30,6 +30,20 @@ class _TorchThreads:
         self._has_shared = False
         self._own = local()
 
+    @contextmanager
+    def for_batches(self, n_threads):
+        """Block in which :func:`map_batches` may take so many, when called by this thread."""
+        before = getattr(self._own, "for_batches", None)
+        self._own.for_batches = n_threads
+        try:
+            yield
+        finally:
+            self._own.for_batches = before
+
+    def count_for_batches(self):
+        """Count the threads that batches may take."""
+        return getattr(self._own, "for_batches", None) or self.note()
+
     def note(self):
         """Count torch's threads; more than one would be missing in a forked child."""
         n_threads = torch.get_num_threads()
@@ -99,6 +113,16 @@ def at_most(n_jobs):
         yield
 
 
+@contextmanager
+def batches_at_most(n_jobs):
+    """Block in which batches alone are shared among threads, no more than `n_jobs`.
+
+    What torch computes of all rows at once, it computes in the calling thread.
+    """
+    with at_most(n_jobs), single_threaded() as n_threads, torch_threads.for_batches(n_threads):
+        yield
+
+
 def map_batches(function, batches):
     """Apply a function to batches, in as many threads as torch would use.
 
@@ -115,7 +139,7 @@ def map_batches(function, batches):
     results : list
     """
     batches = list(batches)
-    n_threads = max(1, min(torch_threads.note(), len(batches)))
+    n_threads = max(1, min(torch_threads.count_for_batches(), len(batches)))
     if n_threads == torch.get_num_threads() == 1:
         return map_in_threads(function, batches, 1)
     with single_threaded():

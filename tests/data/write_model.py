@@ -11,10 +11,11 @@ from test_files import fit, make_table  # noqa: E402
 
 from skneighbors import NONARegressor  # noqa: E402
 
-model, X = fit(NONARegressor, "table"), make_table()[0]
-model.save(HERE / "model.safetensors")
-expected = {
-    "predict": model.predict(X.iloc[:10]).tolist(),
-    "labels": model.explain(X.iloc[:1]).labels[0].tolist(),
-}
-(HERE / "model.json").write_text(json.dumps(expected, indent=1) + "\n")
+if __name__ == "__main__":
+    model, X = fit(NONARegressor, "table"), make_table()[0]
+    model.save(HERE / "model.safetensors")
+    expected = {
+        "predict": model.predict(X.iloc[:10]).tolist(),
+        "labels": model.explain(X.iloc[:1]).labels[0].tolist(),
+    }
+    (HERE / "model.json").write_text(json.dumps(expected, indent=1) + "\n")
