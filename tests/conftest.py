@@ -26,10 +26,13 @@ def estimator_class(request):
 
 @pytest.fixture(autouse=True, scope="module")
 def small_defaults():
-    """Fewer boosted trees and narrower networks by default, as they take most of a small fit."""
+    """Fewer boosted trees, narrower networks and shorter trainings by default."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(_plan.TABLE[0][1], "boosting_iter", 10)
         patch.setitem(_plan.TABLE[0][1], "hidden_layer_sizes", (64, 64))
+        for _, line in (*_plan.TABLE, *_plan.TABLE_SOFTSTEP_KNN):
+            for name in line.keys() & {"min_epochs", "min_steps"}:
+                patch.setitem(line, name, max(1, line[name] // 3))
         yield
 
 

@@ -38,6 +38,11 @@ class FakeTime:
         self.now += self.step
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_defaults():
+    """Leave the defaults as users have them."""
+
+
 @pytest.fixture
 def fake_time(monkeypatch):
     fake, step = FakeTime(step=1.0), AdamW.step

@@ -202,7 +202,7 @@ def test_rows_that_join_and_leave(estimator_class):
 
 @pytest.mark.filterwarnings("ignore:Text is read as categories")
 @pytest.mark.slow
-@pytest.mark.parametrize("n_each", [1, 2, 10])
+@pytest.mark.parametrize("n_each", [1, pytest.param(2, marks=pytest.mark.long), 10])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     known, unknown = [], []
     for seed in range(3):
@@ -214,7 +214,7 @@ def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
             trend=None,
             blend=None,
             hidden_layer_sizes=(256, 256),  # as users have it
-            n_estimators=1,
+            n_estimators=2,
             random_state=seed,
         )
         model.fit(table, noise)
