@@ -29,7 +29,8 @@ from ._model import (
     Search,
     check_algorithm,
 )
-from ._plan import TABLE, Recipe, check_params
+from ._plan import TABLE
+from ._recipe import Recipe, check_params
 from ._task import Task
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock

@@ -24,7 +24,8 @@ from ._columns import (
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, ValidationSet
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
-from ._plan import Plan, Recipe, make_plan
+from ._plan import Plan, make_plan
+from ._recipe import Recipe
 from ._training import Runtime, Training, TrainingData, inverse_error_weights
 from ._utils import interrupts
 from ._utils.callbacks import FitCallbacks

@@ -1,146 +1,11 @@
 """What a fit will do: parameters, table and data resolved, once, into a plan without "auto"."""
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import cycle, islice
-from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-
+from ._recipe import Recipe
 from ._utils.blocks import count_batches
-from ._utils.parameters import StrOptions, check_params_of, counts_from, reals
-from .nn._embedder import ACTIVATIONS
-
-LEARNING_RATE_SCHEDULES = ("cycles", "constant")
-
-
-def _setting(*allowed, words=()):
-    """Field of a recipe, "auto" by default, and what else it may be."""
-    return field(default="auto", metadata={"allowed": [StrOptions({"auto", *words}), *allowed]})
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Recipe(BaseEstimator):
-    """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
-
-    For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
-    A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
-    came to stands in the fitted estimator's ``plan_.recipe``; the table, with the number of
-    unique samples from which each line holds, in the :ref:`User Guide <recipe>`.
-
-    Parameters
-    ----------
-    activation : {"silu", "relu", "tanh", "gelu"} or "auto", default="auto"
-        Activation of the hidden layers.
-
-    batch_norm : bool or "auto", default="auto"
-        Whether hidden layers are batch-normalized.
-
-    numerical_embedding : {"periodic"}, None or "auto", default="auto"
-        :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
-        first layer, or the scaled features as they are. Not used with a
-        `feature_extractor`.
-
-    embedding_dim : int or "auto", default="auto"
-        Width of each member's embedding.
-
-    dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1).
-
-    temperature : float, None or "auto", default="auto"
-        For NONA, the initial value of the learned temperature of the softmax; for SoftStep
-        k-NN that of the soft rank's strength, as a multiple of the mean gap between a
-        row's similarities. None for a fixed one of 1.
-
-    eps : float or "auto", default="auto"
-        How close to 0 and 1 the masks' parameters may come, below 0.5; see
-        :class:`skneighbors.nn.SoftStep`. The smaller, the steeper a mask may become and
-        the longer its gradients.
-
-    context_size : int, None or "auto", default="auto"
-        Number of training rows drawn for every batch as neighbors beside the
-        batch itself; all rows if there are no more than that. None: the batch
-        alone, as in the papers.
-
-    context_neighbors : int, None or "auto", default="auto"
-        Each row drawn for a batch, or the first `context_size` of them, is joined by one of
-        this many nearest training rows (by Euclidean distance of embeddings; at most
-        1,000), which takes a place of the context and is predicted too. Weights
-        correct for the sampling. None: uniform draws. Not with ``context_size=None``, and
-        only where more rows are trained on than `batch_size` and `context_size` together.
-
-    learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
-        ``"cycles"``: cosine cycles over the training, each twice as long as the one before, six
-        for NONA, four for SoftStep k-NN.
-        ``"constant"``: `learning_rate_init` throughout.
-
-    ema_decay : float, None or "auto", default="auto"
-        Decay, for every step, of the exponential moving average of the weights
-        that is validated and kept; None to keep the weights themselves.
-
-    n_iter_no_change : int, None or "auto", default="auto"
-        Number of epochs without a gain of `tol` after which training stops; None for no
-        such end.
-
-    tol : float or "auto", default="auto"
-        Smallest gain in the mean squared error of the standardized targets, of
-        the validation rows if there are any, that `n_iter_no_change` counts.
-
-    boosting_iter : int or "auto", default="auto"
-        Iterations of each bag of boosted trees, for ``blend="boosting"``. Their learning rate
-        is 15 / `boosting_iter`, at most 0.5.
-
-    sharpness : float, "held-out" or "auto", default="auto"
-        How many times as sharp the weights are in prediction as in training, where a row
-        sees some hundred neighbors: what NONA's temperature is divided by, and how many
-        times as fast SoftStep k-NN's mask falls with the rank. ``"held-out"``: of the powers
-        of the square root of 2 from 0.5 to 8 the one nearest to 1 that predicts a network's
-        validation rows as well as the best does, up to a standard error; see the estimators'
-        `sharpness_`. ``"auto"``: that if rows are held out, else 1, as in the papers.
-
-    refit : bool or "auto", default="auto"
-        Whether rows that `early_stopping` holds out are trained on in the end: in the last
-        cycle of the learning rate, or, where training on has harmed, by networks trained
-        from scratch. (Rows given as `X_val` never are.) Only where a training is reviewed: with
-        ``learning_rate_schedule="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
-        steps (see the table). With `time`, networks are trained again in any case, unless
-        this is False.
-
-    See Also
-    --------
-    NONARegressor : Takes it as `recipe`.
-    PAPER : The papers' setting, with a recipe.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from skneighbors import NONARegressor, Recipe
-    >>> model = NONARegressor(recipe=Recipe(dropout=0.1))
-    >>> model.get_params()["recipe__dropout"]
-    0.1
-    >>> search = GridSearchCV(model, {"recipe__ema_decay": [None, 0.99]})
-    """
-
-    activation: str = _setting(words=ACTIVATIONS)
-    batch_norm: bool | str = _setting("boolean")
-    numerical_embedding: str | None = _setting(None, words=["periodic"])
-    embedding_dim: int | str = _setting(counts_from(1))
-    dropout: float | str = _setting(reals(0, 1, "left"))
-    temperature: float | str | None = _setting(reals(0, None, "neither"), None)
-    eps: float | str = _setting(reals(0, 0.5, "neither"))
-    context_size: int | str | None = _setting(counts_from(1), None)
-    context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
-    learning_rate_schedule: str = _setting(words=LEARNING_RATE_SCHEDULES)
-    ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
-    n_iter_no_change: int | str | None = _setting(counts_from(1), None)
-    tol: float | str = _setting(reals(0, None, "left"))
-    boosting_iter: int | str = _setting(counts_from(1))
-    sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
-    refit: bool | str = _setting("boolean")
-
-
-Recipe._parameter_constraints = {own.name: own.metadata["allowed"] for own in fields(Recipe)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,35 +170,6 @@ def values_for(n_samples, tables=(TABLE,)):
     return values
 
 
-def check_params(params):
-    """Check what a plan is made of; sequences as tuples.
-
-    Raises
-    ------
-    ValueError
-        If the recipe or a width is not usable.
-    """
-    params = {name: _plain(value) for name, value in params.items()}
-    if params["recipe"] is not None:
-        check_params_of(params["recipe"], params["recipe"].get_params())
-        own = params["recipe"].get_params(deep=False)
-        params["recipe"] = Recipe(**{name: _plain(value) for name, value in own.items()})
-    sizes = params["hidden_layer_sizes"]
-    if not isinstance(sizes, str):
-        sizes = tuple(np.atleast_1d(sizes).tolist())
-        if any(type(size) is not int or not 1 <= size < 2**31 for size in sizes):
-            raise ValueError(
-                "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
-                f"got {params['hidden_layer_sizes']!r}."
-            )
-    return params | {"hidden_layer_sizes": sizes}
-
-
-def _plain(value):
-    """Python's own number for one of NumPy, whose sums and products may overflow."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None):
     """Resolve the parameters of an estimator and its recipe.
 
@@ -470,36 +306,3 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,
     )
-
-
-# The setting of the papers: ``NONARegressor(**PAPER)``.
-PAPER: dict[str, Any] = dict(
-    n_neighbors=None,
-    similarity="l2",
-    softstep="s2",
-    softstep_parameters="pointwise",
-    trend=None,
-    blend=None,
-    hidden_layer_sizes=(200,),
-    n_estimators=1,
-    max_iter=200,
-    batch_size=32,
-    learning_rate_init=1e-3,
-    weight_decay=0.0,
-    early_stopping=True,
-    validation_fraction=0.15,
-    recipe=Recipe(
-        activation="tanh",
-        batch_norm=False,
-        numerical_embedding=None,
-        dropout=0.0,
-        temperature=None,
-        context_size=None,
-        embedding_dim=25,
-        learning_rate_schedule="constant",
-        ema_decay=None,
-        n_iter_no_change=10,
-        sharpness=1.0,
-        refit=False,
-    ),
-)

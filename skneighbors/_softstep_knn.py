@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN, Recipe
+from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN
+from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
 from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike

@@ -26,6 +26,7 @@ FLOORS = [
     {"_training", "_blend", "_model"},
     {"_task"},
     {"_columns", "_network", "_plan"},
+    {"_recipe"},
     {"_utils"},
     {"nn"},
 ]

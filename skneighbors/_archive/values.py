@@ -16,7 +16,8 @@ from .._model import (
     ValidationRows,
     ValidationSet,
 )
-from .._plan import Plan, Recipe
+from .._plan import Plan
+from .._recipe import Recipe
 from .._task import Regression
 from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
