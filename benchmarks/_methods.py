@@ -122,7 +122,7 @@ ABLATIONS = {
     "NONA, linear head only": _networks(LinearHeadRegressor),
     "NONA, no SoftStep": _networks(softstep=None),
     "NONA, no trend": _networks(trend=None),
-    "NONA, not sharpened": _networks(sharpness=1.0),
+    "NONA, not calibrated": _networks(temperature="learned"),
     "NONA, one member": _networks(n_estimators=1),
     "NONA, two hidden layers": _networks(hidden_layer_sizes=(256, 256)),
     "NONA, uniform context": _networks(context_neighbors=None),

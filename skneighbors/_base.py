@@ -30,7 +30,7 @@ from ._model import (
     check_algorithm,
 )
 from ._plan import TABLE
-from ._recipe import Recipe, check_params
+from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
@@ -75,8 +75,8 @@ class BaseNeighborEstimator(
 
     Subclasses have the parameters named in `_parameter_constraints`, and say in `_tables` what
     their ``"auto"`` becomes. `_head_class` is how they weigh neighbors, `_head_params` what it
-    is told of the parameters, `_task_class` what they predict, and `_model` what :meth:`fit`
-    leaves.
+    is told of the parameters, `_fixed_temperature` of a number as temperature, `_task_class`
+    what they predict, and `_model` what :meth:`fit` leaves.
     """
 
     _parameter_constraints: dict = {
@@ -115,11 +115,16 @@ class BaseNeighborEstimator(
             plan.recipe.embedding_dim,
             n_targets,
             trend=trend,
-            temperature=plan.recipe.temperature,
-            sharpness=1.0 if plan.sharpnesses else plan.recipe.sharpness,
+            **self._temperature_params(plan.recipe.temperature),
             eps=plan.recipe.eps,
             **{name: plan.params[name] for name in self._head_params},
         )
+
+    def _temperature_params(self, temperature):
+        """Parameters of a head that say its temperature."""
+        if not isinstance(temperature, str):
+            return self._fixed_temperature(temperature)
+        return {"temperature": 1.0 if temperature in LEARNED else None}
 
     def _tables(self):
         """Tables of what ``"auto"`` becomes; later ones override earlier ones."""
@@ -199,7 +204,7 @@ class BaseNeighborEstimator(
         time : str or array-like of shape (n_samples,), default=None
             When rows were observed, if rows to predict come later: the name of a column of X,
             or an array, of numbers, dates or times. The last fifth is held out, to choose steps,
-            sharpness, shares and widths of intervals by; then all is fitted again on all rows
+            temperatures, shares and widths of intervals by; then all is fitted again on all rows
             (unless ``Recipe(refit=False)``).
             Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
             column stays a feature. With `groups`, the last fifth of a fifth of the groups is

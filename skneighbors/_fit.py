@@ -71,7 +71,7 @@ class Fit(NamedTuple):
             _model=model,
             plan_=self.plan,
             blend_weight_=bank.blend_weight,
-            sharpness_=bank.network.head.sharpness.numpy().copy(),
+            temperature_=bank.network.head.temperature.numpy().copy(),
             estimator_weights_=bank.member_weight.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),
             n_outputs_=bank.rows.targets.shape[1],

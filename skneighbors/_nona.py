@@ -187,8 +187,9 @@ class NONARegressor(BaseNeighborRegressor):
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
         validation rows best, less a standard error.
 
-    sharpness_ : ndarray of shape (n_networks,)
-        What each network's temperature is divided by in prediction; see :class:`Recipe`.
+    temperature_ : ndarray of shape (n_networks,)
+        Temperature of each network's softmax in prediction: what similarities are divided by;
+        see :class:`Recipe`.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -280,3 +281,9 @@ class NONARegressor(BaseNeighborRegressor):
     device: str = "auto"
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+
+    @staticmethod
+    def _fixed_temperature(temperature):
+        if temperature == 1:
+            return {"temperature": None}
+        return {"temperature": temperature, "learn_temperature": False}

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from itertools import cycle, islice
 
-from ._recipe import Recipe
+from ._recipe import CALIBRATED, Recipe
 from ._utils.blocks import count_batches
 
 
@@ -32,9 +32,10 @@ class Plan:
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     blended : bool
         Whether a blended model is blended in, by a weight that the validation rows choose.
-    sharpnesses : tuple of float
-        Among which the validation rows choose, the one to prefer first; none if it is given.
-    sharpen_when_validated : bool
+    calibrations : tuple of float
+        What temperatures may be divided by in prediction, among which the validation rows
+        choose, the one to prefer first; none if they do not.
+    calibrate_when_validated : bool
         Whether the best of three, the present one and its neighbors, is used whenever samples
         held out are predicted; the one that is kept is chosen in the end, among all.
     predictions_per_sample : float
@@ -67,8 +68,8 @@ class Plan:
     trends: tuple
     blended: bool
     hidden_layer_sizes: tuple
-    sharpnesses: tuple
-    sharpen_when_validated: bool
+    calibrations: tuple
+    calibrate_when_validated: bool
     batch_size: int
     predictions_per_sample: float
     max_iter: int
@@ -94,7 +95,7 @@ class Plan:
 
 # Names in the table that are neither a field of a recipe nor of a plan.
 _ASKED = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
-_ASKED |= {"n_estimators", "sharpness_powers", "validation_fraction"}
+_ASKED |= {"n_estimators", "calibration_powers", "validation_fraction"}
 _NAMES = _ASKED | {own.name for kind in (Recipe, Plan) for own in fields(kind)}
 
 
@@ -135,9 +136,9 @@ TABLE = [
         numerical_embedding="periodic",
         parallel=False,
         refit=True,
-        sharpen_when_validated=False,
-        sharpness_powers=(0, -1, 1, -2, 2, 3, 4, 5, 6),  # as it was trained, if that will do
-        temperature=1.0,
+        calibrate_when_validated=False,
+        calibration_powers=(0, -1, 1, -2, 2, 3, 4, 5, 6),  # as it was trained, if that will do
+        temperature="both",  # if there are validation rows
         tol=0.0,
         trends=("linear",),
         validation_fraction=0.15,
@@ -153,7 +154,7 @@ TABLE = [
 TABLE_SOFTSTEP_KNN = [
     _from(0, context_neighbors=None, min_epochs=128, min_steps=350, n_cycles=4),
     _from(500, min_steps=1500),
-    _from(1000, sharpen_when_validated=True),
+    _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
 # On the linear scale of ranks `eps` is about the smallest share of the neighbors that can count.
@@ -206,18 +207,19 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     known["early_stopping"] = early_stopping
     if n_given is None and n_asked:
         known["validation_fraction"] = n_asked / n_samples
-    known["sharpness"] = _or(given["sharpness"], "held-out" if n_validation else 1.0)
+    temperature = auto["temperature"] if n_validation else "learned"
+    known["temperature"] = _or(given["temperature"], temperature)
     known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
     n_train = n_train if n_given is None else n_samples
     known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time)
     recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
-    powers = auto["sharpness_powers"] if recipe.sharpness == "held-out" else ()
+    powers = auto["calibration_powers"] if recipe.temperature in CALIBRATED else ()
     known |= dict(
         recipe=recipe,
         params={name: known[name] for name in params} | {"recipe": recipe, "max_time": None},
         n_samples=n_samples,
         n_validation=n_validation,
-        sharpnesses=tuple(2 ** (power / 2) for power in powers),
+        calibrations=tuple(2 ** (power / 2) for power in powers),
     )
     values = auto | known
     return Plan(**{own.name: values[own.name] for own in fields(Plan)})
@@ -251,8 +253,8 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
     early_stopping, needed = given["early_stopping"], None
     if _or(given["blend"], None) is not None:
         needed = f"blend={given['blend']!r}: validation rows choose its share"
-    if given["sharpness"] == "held-out":
-        needed = "sharpness='held-out': validation rows choose it"
+    if given["temperature"] in CALIBRATED:
+        needed = f"temperature={given['temperature']!r}: validation rows choose it"
     if n_given is not None:
         needed = "X_val"
     if in_time:

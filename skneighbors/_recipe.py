@@ -10,6 +10,8 @@ from ._utils.parameters import StrOptions, check_params_of, counts_from, reals
 from .nn._embedder import ACTIVATIONS
 
 LEARNING_RATE_SCHEDULES = ("cycles", "constant")
+# Words for a temperature that is learned, and for one that validation rows choose in the end.
+LEARNED, CALIBRATED = {"learned", "both"}, {"calibrated", "both"}
 
 
 def _setting(*allowed, words=()):
@@ -45,10 +47,18 @@ class Recipe(BaseEstimator):
     dropout : float or "auto", default="auto"
         Share of the hidden units dropped in training, in [0, 1).
 
-    temperature : float, None or "auto", default="auto"
-        For NONA, the initial value of the learned temperature of the softmax; for SoftStep
-        k-NN that of the soft rank's strength, as a multiple of the mean gap between a
-        row's similarities. None for a fixed one of 1.
+    temperature : {"learned", "calibrated", "both"}, float or "auto", default="auto"
+        Of NONA's softmax: the lower, the more the nearest neighbors count. ``"learned"``:
+        learned, from 1. ``"calibrated"``: 1 in training, where a row sees some hundred
+        neighbors, and chosen for prediction on the validation rows: of the powers of the
+        square root of 2 from 1/8 to 2 the one nearest to 1 that predicts a network's rows as
+        well as the best does, up to a standard error. ``"both"``: learned, then multiplied by
+        such a power for prediction. A number: fixed, in training and prediction. ``"auto"``:
+        "both" if rows are held out, else "learned".
+        SoftStep k-NN has it in prediction alone: what divides how fast its mask falls with
+        the rank, 1 if it is not calibrated or given. There ``"learned"`` and ``"both"`` say
+        that the soft rank's strength in training is learned, from 1, which is else fixed.
+        The estimators' `temperature_` is what came of it.
 
     eps : float or "auto", default="auto"
         How close to 0 and 1 the masks' parameters may come, below 0.5; see
@@ -88,14 +98,6 @@ class Recipe(BaseEstimator):
         Iterations of each bag of boosted trees, for ``blend="boosting"``. Their learning rate
         is 15 / `boosting_iter`, at most 0.5.
 
-    sharpness : float, "held-out" or "auto", default="auto"
-        How many times as sharp the weights are in prediction as in training, where a row
-        sees some hundred neighbors: what NONA's temperature is divided by, and how many
-        times as fast SoftStep k-NN's mask falls with the rank. ``"held-out"``: of the powers
-        of the square root of 2 from 0.5 to 8 the one nearest to 1 that predicts a network's
-        validation rows as well as the best does, up to a standard error; see the estimators'
-        `sharpness_`. ``"auto"``: that if rows are held out, else 1, as in the papers.
-
     refit : bool or "auto", default="auto"
         Whether rows that `early_stopping` holds out are trained on in the end: in the last
         cycle of the learning rate, or, where training on has harmed, by networks trained
@@ -124,7 +126,7 @@ class Recipe(BaseEstimator):
     numerical_embedding: str | None = _setting(None, words=["periodic"])
     embedding_dim: int | str = _setting(counts_from(1))
     dropout: float | str = _setting(reals(0, 1, "left"))
-    temperature: float | str | None = _setting(reals(0, None, "neither"), None)
+    temperature: float | str = _setting(reals(0, None, "neither"), words=LEARNED | CALIBRATED)
     eps: float | str = _setting(reals(0, 0.5, "neither"))
     context_size: int | str | None = _setting(counts_from(1), None)
     context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
@@ -133,7 +135,6 @@ class Recipe(BaseEstimator):
     n_iter_no_change: int | str | None = _setting(counts_from(1), None)
     tol: float | str = _setting(reals(0, None, "left"))
     boosting_iter: int | str = _setting(counts_from(1))
-    sharpness: float | str = _setting(reals(0, None, "neither"), words=["held-out"])
     refit: bool | str = _setting("boolean")
 
 
@@ -161,13 +162,12 @@ PAPER: dict[str, Any] = dict(
         batch_norm=False,
         numerical_embedding=None,
         dropout=0.0,
-        temperature=None,
+        temperature=1.0,
         context_size=None,
         embedding_dim=25,
         learning_rate_schedule="constant",
         ema_decay=None,
         n_iter_no_change=10,
-        sharpness=1.0,
         refit=False,
     ),
 )

@@ -197,8 +197,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
         validation rows best, less a standard error.
 
-    sharpness_ : ndarray of shape (n_networks,)
-        How many times as fast each network's mask falls in prediction; see :class:`Recipe`.
+    temperature_ : ndarray of shape (n_networks,)
+        What divides how fast each network's mask falls in prediction; see :class:`Recipe`.
 
     n_samples_fit_ : int
         Number of samples given to :meth:`fit`.
@@ -281,3 +281,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     def _tables(self):
         overrides = (TABLE_LINEAR_RANKS,) if self.rank_scale == "linear" else ()
         return (*super()._tables(), TABLE_SOFTSTEP_KNN, *overrides)
+
+    @staticmethod
+    def _fixed_temperature(temperature):
+        return {"calibration": 1 / temperature}

@@ -112,13 +112,12 @@ BAD_PARAMETERS = {
     "softstep": ["s3", 1, True],
     "softstep_parameters": ["local", None],
     "eps": [0.0, 0.5, np.nan, "small", None],
-    "temperature": [0.0, -1.0, "high", np.nan],
+    "temperature": [0.0, -1.0, np.inf, np.nan, "high", None],
     "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
     "blend": ["quadratic", "linear", True, ["boosting"]],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
-    "sharpness": [0.0, -1.0, np.inf, np.nan, "soft", None],
     "context_size": [0, -1, 3.5, "all", True, 10**30],
     "context_neighbors": [0, 1001, -1, 3.5, "all"],
     "n_estimators": [0, 2.5, None, True, 10**30],
@@ -305,9 +304,10 @@ def test_what_needs_rows_held_out(estimator_class, blend, given):
         estimator_class(blend=blend, early_stopping=False).fit(X, y, **given)
 
 
-def test_a_sharpness_needs_rows_held_out(estimator_class):
-    model = estimator_class(early_stopping=False, recipe=Recipe(sharpness="held-out"))
-    with pytest.raises(ValueError, match="must not be False with sharpness='held-out'"):
+@pytest.mark.parametrize("temperature", ["calibrated", "both"])
+def test_a_calibration_needs_rows_held_out(estimator_class, temperature):
+    model = estimator_class(early_stopping=False, recipe=Recipe(temperature=temperature))
+    with pytest.raises(ValueError, match=f"must not be False with temperature='{temperature}'"):
         model.fit(X, y)
 
 

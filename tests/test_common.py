@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
 
 # What the checks can see: other weights, masks, networks, samples in a batch.
-PLAIN = Recipe(temperature=None, context_size=None)
+PLAIN = Recipe(temperature=1.0, context_size=None)
 VARIANTS = {
     NONARegressor: [
         {"similarity": "l1", "softstep": None, "trend": None, "blend": None},

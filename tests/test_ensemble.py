@@ -258,7 +258,7 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
 @pytest.mark.slow
 def test_members_apart_whose_head_learns_nothing(friedman, apart):
     X, X_test, y, y_test = friedman
-    bare = dict(softstep=None, trend=None, blend=None, recipe=Recipe(temperature=None))
+    bare = dict(softstep=None, trend=None, blend=None, recipe=Recipe(temperature="calibrated"))
     model = NONARegressor(max_iter=15, batch_size=64, random_state=0, **bare).fit(X, y)
     assert model.score(X_test, y_test) > 0.3
 

@@ -84,7 +84,11 @@ CASES = {
         {"X_val": X_NUMBERS[:20] + 0.1, "y_val": X_NUMBERS[:20, 0]},
     ),
     "recipe": (
-        {"recipe": skneighbors.Recipe(temperature=None), "n_neighbors": None, "trend": None},
+        {
+            "recipe": skneighbors.Recipe(temperature="calibrated"),
+            "n_neighbors": None,
+            "trend": None,
+        },
         lambda: make_numbers(1),
         {},
     ),
@@ -503,7 +507,7 @@ def test_a_tensor_serves_once(good, tmp_path):
     metadata, arrays = read(good)
     tree = json.loads(metadata["skneighbors"])
     attributes = tree["content"]["attributes"]["dict"]
-    attributes["loss_curve_"] = {"list": [attributes["sharpness_"]] * 2}
+    attributes["loss_curve_"] = {"list": [attributes["temperature_"]] * 2}
     write(tmp_path / "edited", json.dumps(tree), arrays)
-    with pytest.raises(ModelFileError, match="sharpness_"):
+    with pytest.raises(ModelFileError, match="temperature_"):
         load(tmp_path / "edited")

@@ -327,12 +327,12 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, 
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
     assert len(model.estimator_weights_) == 2
-    assert score - 0.02 < model.score(X_val, y_val)  # of the mean of both, sharpened
+    assert score - 0.02 < model.score(X_val, y_val)  # of the mean of both, calibrated
 
 
 def test_validation_rows_train_nothing(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
-    recipe = Recipe(sharpness=1.0)
+    recipe = Recipe(temperature="learned")
     fit = estimator_class(trend="linear", blend=None, recipe=recipe, **QUICK | dict(max_iter=1)).fit
     expected = fit(X, y, X_val=X_val, y_val=y_val).predict(X)
     assert_array_equal(fit(X, y, X_val=X_val[::-1], y_val=y_val[::-1]).predict(X), expected)

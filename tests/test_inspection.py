@@ -199,7 +199,7 @@ def test_neighbors_that_are_all_shown_leave_no_others(n_neighbors, fit, friedman
 
 def test_neighbors_without_weight_are_not_shown(fit, friedman):
     _, X, _, _ = friedman
-    recipe = Recipe(sharpness=10.0)
+    recipe = Recipe(temperature=0.1)
     model = fit(SoftStepKNNRegressor, n_estimators=1, n_neighbors=20, recipe=recipe)
     n_heavy = np.count_nonzero(model.explain(X[:1]).weights)
     assert n_heavy < 20
@@ -313,9 +313,9 @@ def test_embedding_refuses(fit, friedman):
 @pytest.mark.parametrize("n_neighbors", [12, 150, None])
 @pytest.mark.parametrize("rank_scale", ["log", "linear"])
 @pytest.mark.parametrize("softstep", ["s1", "s2"])
-@pytest.mark.parametrize("sharpness", [1.0, 3.0])
+@pytest.mark.parametrize("temperature", [1.0, 1 / 3])
 def test_masks_of_ranks_are_the_weights_up_to_a_factor(
-    n_neighbors, rank_scale, softstep, sharpness, fit, friedman
+    n_neighbors, rank_scale, softstep, temperature, fit, friedman
 ):
     _, X, _, _ = friedman
     model = fit(
@@ -325,7 +325,7 @@ def test_masks_of_ranks_are_the_weights_up_to_a_factor(
         n_neighbors=n_neighbors,
         rank_scale=rank_scale,
         softstep=softstep,
-        recipe=Recipe(sharpness=sharpness),
+        recipe=Recipe(temperature=temperature),
     )
     shown = SoftStepDisplay.from_estimator(model, X[:5])
     assert shown.ranked

@@ -69,10 +69,10 @@ def rates(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("sharpens", [False, True])
+@pytest.mark.parametrize("calibrates", [False, True])
 @pytest.mark.parametrize("learns", [False, True])
-def test_enough_time_changes_nothing(estimator_class, auto, sharpens, learns):
-    auto(len(X), sharpen_when_validated=sharpens)
+def test_enough_time_changes_nothing(estimator_class, auto, calibrates, learns):
+    auto(len(X), calibrate_when_validated=calibrates)
     params = QUICK | dict(max_iter=4, learning_rate_init=1e-2 if learns else 1e-30)
     model = estimator_class(**params).fit(X, y)
     timed = estimator_class(max_time=1e6, **params).fit(X, y)

@@ -76,7 +76,7 @@ def test_nothing_is_auto_any_more(estimator_class, n_samples):
         plan.max_iter = 5
 
 
-SHARPNESSES = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
+CALIBRATIONS = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
 # From so many unique samples on, by hand.
 EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
@@ -87,8 +87,8 @@ EXPECTED = {
     "review": {29: False, 30: True, 10**6: True},
     "refits": {29: False, 30: True, 10**6: True},
     "refit": {0: True, 10**6: True},
-    "sharpness": {29: 1.0, 30: "held-out", 10**6: "held-out"},
-    "sharpnesses": {29: (), 30: SHARPNESSES, 10**6: SHARPNESSES},
+    "temperature": {29: "learned", 30: "both", 10**6: "both"},
+    "calibrations": {29: (), 30: CALIBRATIONS, 10**6: CALIBRATIONS},
 }
 EXPECTED_OF = {
     NONARegressor: EXPECTED
@@ -96,14 +96,14 @@ EXPECTED_OF = {
         "context_size": {0: 256, 10**6: 256},
         "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
-        "sharpen_when_validated": {0: False, 10**6: False},
+        "calibrate_when_validated": {0: False, 10**6: False},
     },
     SoftStepKNNRegressor: EXPECTED
     | {
         "context_size": {4999: 256, 5000: 512},
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
-        "sharpen_when_validated": {999: False, 1000: True},
+        "calibrate_when_validated": {999: False, 1000: True},
     },
 }
 
@@ -117,6 +117,16 @@ def test_what_auto_becomes(estimator_class):
 
 def test_masks_of_linear_ranks_may_be_steep_with_many_samples_too():
     assert plan_for(SoftStepKNNRegressor(rank_scale="linear"), 10**4).recipe.eps == 1e-6
+
+
+@pytest.mark.parametrize("temperature", ["learned", "calibrated", "both", 0.5])
+@pytest.mark.parametrize("n_samples", [29, 200])
+def test_a_given_temperature_stays(estimator_class, temperature, n_samples):
+    plan = plan_for(estimator_class(recipe=Recipe(temperature=temperature)), n_samples)
+    assert plan.recipe.temperature == temperature
+    chosen = temperature in ("calibrated", "both")
+    assert plan.calibrations == (CALIBRATIONS if chosen else ())
+    assert (plan.n_validation > 0) == (chosen or n_samples >= 30)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +268,15 @@ def test_groups_of_many_rows_are_drawn_alike(estimator_class):
 @pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 2000, 6000, 20_000])
 @pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"drawn": (1, 1)}])
 @pytest.mark.parametrize(
-    "params", [{}, {"blend": Ridge()}, {"recipe": Recipe(sharpness="held-out")}]
+    "params",
+    [
+        {},
+        {"blend": Ridge()},
+        *[
+            {"recipe": Recipe(temperature=given)}
+            for given in ("learned", "calibrated", "both", 0.5)
+        ],
+    ],
 )
 def test_a_plan_of_the_parameters_of_a_plan_is_the_same(estimator_class, n_samples, known, params):
     if "drawn" in known:  # so rows are held out
@@ -323,7 +341,7 @@ def test_the_papers_setting(friedman):
     head = model._model.bank.network.head
     assert head.log_temperature is None
     assert head.trend is None
-    assert_array_equal(model.sharpness_, 1.0)
+    assert_array_equal(model.temperature_, 1.0)
     y_hat = model.predict(X_test)
     # Without a trend it is a weighted mean of targets.
     assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 # Another one whenever a file that was written before can't be read.
-FORMAT = 2
+FORMAT = 3
 _HEADER, _DIGEST = "skneighbors", "sha256"
 
 

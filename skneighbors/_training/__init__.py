@@ -8,7 +8,7 @@
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
             Pace (schedule)             the learning rate, by the time that is left
         Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
-      sharpen, inverse_error_weights (calibration)   what held-out samples say
+      calibrate, inverse_error_weights (calibration)   what held-out samples say
 
 All decide by the plan; none knows a model that answers, or an estimator.
 """

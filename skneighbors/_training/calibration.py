@@ -1,4 +1,4 @@
-"""What validation rows say in the end: how sharp networks are, how much each model counts."""
+"""What validation rows say in the end: temperatures, and how much each model counts."""
 
 import torch
 
@@ -8,21 +8,21 @@ from .validation import mean_over_rows, predict_held_out
 
 
 @torch.no_grad()
-def sharpen(network, data, n_neighbors, sharpnesses):
-    """Give each head the first sharpness that predicts validation rows as well as the best.
+def calibrate(network, data, n_neighbors, calibrations):
+    """Give each head the first calibration that predicts validation rows as well as the best.
 
     As well: with an error that does not exceed the lowest by more than a standard error. A
     single row tells nothing.
     """
     if data.split.validation.shape[1] == 1:
         return
-    held_out = predict_held_out(network, data, n_neighbors, sharpnesses)
+    held_out = predict_held_out(network, data, n_neighbors, calibrations)
     errors, weight = held_out.errors, held_out.weight
     for member, best in enumerate(mean_over_rows(errors, weight).argmin(0)):
         own, own_weight = errors[:, member], None if weight is None else weight[member]
-        network.head.sharpness[member] = next(
-            sharpness
-            for sharpness, error in zip(sharpnesses, own, strict=True)
+        network.head.calibration[member] = next(
+            calibration
+            for calibration, error in zip(calibrations, own, strict=True)
             if not exceeds(error, own[best], own_weight)
         )
 

@@ -117,7 +117,7 @@ class ParallelTrainers:
         parts = [copy.deepcopy(trainer.network) for trainer in self.trainers]
         for part, snapshot, trainer in zip(parts, self._snapshots, self.trainers, strict=True):
             snapshot.restore(FlatWeights(part))
-            trainer.sharpen(part)
+            trainer.calibrate(part)
         if not self._apart:
             return parts[0].eval()
         network = copy.deepcopy(self._network)
@@ -131,10 +131,10 @@ class ParallelTrainers:
         self._join()
         self._network.eval()
 
-    def sharpen(self):
-        """Choose the sharpness of the weights that are kept."""
+    def calibrate(self):
+        """Choose the calibration of the weights that are kept."""
         map_in_threads(
-            lambda trainer: trainer.sharpen(trainer.network), self.trainers, self._n_threads
+            lambda trainer: trainer.calibrate(trainer.network), self.trainers, self._n_threads
         )
         self._join()
 

@@ -94,7 +94,7 @@ class Training:
         refitted = False
         try:
             if history.best_epoch:
-                trainers.sharpen()
+                trainers.calibrate()
             if again:
                 refitted = self._refit(untrained)
         except KeyboardInterrupt:
@@ -102,8 +102,8 @@ class Training:
                 raise
             history.interrupted = True
         if refitted:
-            if self._plan.sharpnesses:
-                untrained.head.sharpness.copy_(self._network.head.sharpness)
+            if self._plan.calibrations:
+                untrained.head.calibration.copy_(self._network.head.calibration)
             copy_weights(untrained, self._network)
         return history
 

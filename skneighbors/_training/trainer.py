@@ -6,12 +6,12 @@ import torch
 
 from .._network import embed_in_batches
 from .batches import ContextSampler
-from .calibration import sharpen
+from .calibration import calibrate
 from .optim import AdamW, FlatWeights, MovingAverage
 from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
-# How many sharpnesses a validation tries: the present one, and one on either side.
-_N_SHARPNESSES = 3
+# How many calibrations a validation tries: the present one, and one on either side.
+_N_CALIBRATIONS = 3
 # At least how often in a training near rows are looked for again.
 _N_REFRESHES = 16
 
@@ -33,7 +33,7 @@ class Trainer:
         self.n_epochs, self.loss = 0, math.nan
         self._make_sampler()
         self.stopped = False
-        self._sharpness = None
+        self._calibration = None
         self.weights = FlatWeights(network)
         self.average = None
         self.result, self.result_weights = network, self.weights
@@ -54,32 +54,32 @@ class Trainer:
             self.data.rows.X.device,
         )
 
-    def _share_sharpness(self):
-        """Give the trained network the result's sharpness, lest the average mixes another in."""
-        self.network.head.sharpness.copy_(self.result.head.sharpness)
+    def _share_calibration(self):
+        """Give the trained network the result's calibration, lest the average mixes another in."""
+        self.network.head.calibration.copy_(self.result.head.calibration)
 
-    def _nearest_sharpnesses(self):
+    def _nearest_calibrations(self):
         """Those of the plan that are nearest to a member's present one, to try."""
         nearest = set()
-        for own in self.result.head.sharpness.tolist():
-            by_ratio = sorted(self.plan.sharpnesses, key=lambda new: abs(math.log(new / own)))
-            nearest |= set(by_ratio[:_N_SHARPNESSES])
+        for own in self.result.head.calibration.tolist():
+            by_ratio = sorted(self.plan.calibrations, key=lambda new: abs(math.log(new / own)))
+            nearest |= set(by_ratio[:_N_CALIBRATIONS])
         return sorted(nearest)
 
-    def sharpen(self, network):
-        """Choose the sharpness of a network, the trained one or the result."""
-        if not self.plan.sharpnesses:
+    def calibrate(self, network):
+        """Choose the calibration of a network, the trained one or the result."""
+        if not self.plan.calibrations:
             return
         if self.data.split.validation is not None:
-            sharpen(network, self.data, self.plan.n_neighbors, self.plan.sharpnesses)
-            self._sharpness = network.head.sharpness.clone()
-        elif self._sharpness is not None:  # chosen before all rows were trained on
-            network.head.sharpness.copy_(self._sharpness)
+            calibrate(network, self.data, self.plan.n_neighbors, self.plan.calibrations)
+            self._calibration = network.head.calibration.clone()
+        elif self._calibration is not None:  # chosen before all rows were trained on
+            network.head.calibration.copy_(self._calibration)
 
     def train_on_all(self):
         """Train on all rows from now on."""
-        self.sharpen(self.result)
-        self._share_sharpness()
+        self.calibrate(self.result)
+        self._share_calibration()
         self.data = self.data.on_all()
         self._make_sampler()
         if self.sampler.n_near and self.n_epochs % self.refresh:
@@ -95,12 +95,12 @@ class Trainer:
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        sharpnesses = self._nearest_sharpnesses() if self.plan.sharpen_when_validated else ()
+        calibrations = self._nearest_calibrations() if self.plan.calibrate_when_validated else ()
         held_out, errors, scores = validate(
-            self.result, self.data, self.plan.n_neighbors, sharpnesses
+            self.result, self.data, self.plan.n_neighbors, calibrations
         )
-        if sharpnesses:
-            self._share_sharpness()
+        if calibrations:
+            self._share_calibration()
         error = errors.mean().item()
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, scores.mean().item(), held_out)

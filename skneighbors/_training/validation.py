@@ -41,16 +41,16 @@ def mean_over_rows(values, weight):
 
 
 @torch.no_grad()
-def validate(network, data, n_neighbors, sharpnesses=()):
+def validate(network, data, n_neighbors, calibrations=()):
     """Predict the validation rows; each member's error and score, (m,).
 
     Its neighbors are those of its training rows that are nearest to it. If there are
-    `sharpnesses` to try, its head is left with the one of lowest error.
+    `calibrations` to try, its head is left with the one of lowest error.
     """
-    held_out = predict_held_out(network, data, n_neighbors, sharpnesses)
-    if sharpnesses:
+    held_out = predict_held_out(network, data, n_neighbors, calibrations)
+    if calibrations:
         best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
-        network.head.sharpness.copy_(best.new_tensor(sharpnesses, dtype=data.rows.y.dtype)[best])
+        network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
         own = held_out.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
         errors = held_out.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
         held_out = held_out._replace(y_hat=own, errors=errors)
@@ -58,8 +58,8 @@ def validate(network, data, n_neighbors, sharpnesses=()):
     return held_out, error, _score(error, held_out.y, held_out.weight, data.task)
 
 
-def predict_held_out(network, data, n_neighbors, sharpnesses):
-    """Predict the validation rows; (l, m, n, k) if there are l sharpnesses to try."""
+def predict_held_out(network, data, n_neighbors, calibrations):
+    """Predict the validation rows; (l, m, n, k) if there are l calibrations to try."""
     set_mode(network, training=False)
     rows, split, task = data.rows, data.split, data.task
     z = embed_in_batches(network, rows.X)
@@ -68,18 +68,18 @@ def predict_held_out(network, data, n_neighbors, sharpnesses):
     y_n, weight_n = rows.take_labels(split.train)
     neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2), n_neighbors
     head = network.head
-    if not sharpnesses:
+    if not calibrations:
         y_hat = attend_in_batches(head, queries, *neighbors)
         return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
-    kept = head.sharpness
+    kept = head.calibration
     try:
         # Against all of them at once, as ranks are the same.
-        head.sharpness = kept.new_tensor(sharpnesses).unsqueeze(1).expand(-1, len(kept))
-        y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(sharpnesses))
+        head.calibration = kept.new_tensor(calibrations).unsqueeze(1).expand(-1, len(kept))
+        y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(calibrations))
     finally:
-        head.sharpness = kept
-    # Of a head that does not read its sharpness there is one set of predictions.
-    y_hat = y_hat.expand(len(sharpnesses), *y.shape)
+        head.calibration = kept
+    # Of a head that does not read its calibration there is one set of predictions.
+    y_hat = y_hat.expand(len(calibrations), *y.shape)
     return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
 
 

@@ -37,8 +37,9 @@ class NeighborHead(nn.Module):
         similarity: str,
         temperature: float | None,
         trend: str | None,
-        sharpness: float,
+        calibration: float,
         self_in_range: bool,
+        learn_temperature: bool = True,
     ) -> None:
         super().__init__()
         check_option("similarity", similarity, SIMILARITIES)
@@ -50,19 +51,35 @@ class NeighborHead(nn.Module):
         self.self_in_range = self_in_range
         if temperature is None:
             self.register_parameter("log_temperature", None)
-        else:
+        elif learn_temperature:
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
+        else:
+            self.register_buffer("log_temperature", torch.tensor(math.log(temperature)))
         self.trend = _Trend(embedding_dim, n_targets) if trend == "linear" else None
-        self.register_buffer("sharpness", torch.tensor(float(sharpness)))
-        if not 0 < torch.tensor(float(sharpness), device="cpu") < math.inf:
+        self.register_buffer("calibration", torch.tensor(float(calibration)))
+        if not 0 < torch.tensor(float(calibration), device="cpu") < math.inf:
             raise ValueError(
-                f"sharpness must be positive and finite in single precision; got {sharpness!r}."
+                f"calibration must be positive and finite in single precision; got {calibration!r}."
             )
+
+    @property
+    def temperature(self) -> torch.Tensor:
+        """What similarities are divided by in evaluation mode.
+
+        Examples
+        --------
+        >>> from skneighbors.nn import NONA
+        >>> NONA(embedding_dim=2, temperature=1.0, calibration=4.0).temperature.item()
+        0.25
+        """
+        if self.log_temperature is None:
+            return 1 / self.calibration
+        return self.log_temperature.detach().exp() / self.calibration
 
     def _rate(self, s):
         """Find what similarities are multiplied by."""
-        sharpness = torch.ones_like(self.sharpness) if self.training else self.sharpness
-        rate = sharpness.to(s)
+        calibration = torch.ones_like(self.calibration) if self.training else self.calibration
+        rate = calibration.to(s)
         if self.log_temperature is not None:
             rate = rate * torch.exp(-self.log_temperature)
         return rate[..., None, None]

@@ -38,9 +38,11 @@ class NONA(NeighborHead):
         See :class:`SoftStep`.
     temperature : float or None, default=None
         Initial value of a learned temperature; None for a fixed one of 1.
+    learn_temperature : bool, default=True
+        Whether `temperature` is learned; otherwise it stays as given.
     trend : {"linear"} or None, default=None
         Whether to average targets or residuals of a linear trend.
-    sharpness : float, default=1.0
+    calibration : float, default=1.0
         In evaluation mode the temperature is divided by it, so that above 1 fewer
         neighbors count. A buffer of the module.
     self_in_range : bool, default=False
@@ -75,13 +77,21 @@ class NONA(NeighborHead):
         softstep: str | None = "s2",
         softstep_parameters: str = "pointwise",
         temperature: float | None = None,
+        learn_temperature: bool = True,
         trend: str | None = None,
-        sharpness: float = 1.0,
+        calibration: float = 1.0,
         self_in_range: bool = False,
         eps: float = 1e-6,
     ) -> None:
         super().__init__(
-            embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
+            embedding_dim,
+            n_targets,
+            similarity,
+            temperature,
+            trend,
+            calibration,
+            self_in_range,
+            learn_temperature,
         )
         self.softstep = None
         if softstep is not None:
@@ -129,10 +139,10 @@ class SoftStepKNN(NeighborHead):
         ``x = 1 - log(rank) / log(N)``, under which ``x >= b`` are the nearest
         ``N ** (1 - b)`` neighbors, a number that grows slowly with N, or
         ``x = 1 - (rank - 1) / (N - 1)``, under which they are a fraction of N.
-    sharpness : float, default=1.0
-        In evaluation mode, what is masked is ``x_top - sharpness (x_top - x)``, no less
+    calibration : float, default=1.0
+        In evaluation mode, what is masked is ``x_top - calibration (x_top - x)``, no less
         than 0, where `x_top` is the largest `x` of a row; in training mode `x` itself.
-        Above 1 fewer neighbors count: ``N ** ((1 - b) / sharpness)`` on the logarithmic
+        Above 1 fewer neighbors count: ``N ** ((1 - b) / calibration)`` on the logarithmic
         scale. A buffer of the module.
     self_in_range : bool, default=False
         See :class:`NONA`; used with ``rank=None``.
@@ -166,14 +176,14 @@ class SoftStepKNN(NeighborHead):
         trend: str | None = None,
         rank: str | None = "soft",
         rank_scale: str = "log",
-        sharpness: float = 1.0,
+        calibration: float = 1.0,
         self_in_range: bool = False,
         eps: float = 1e-6,
     ) -> None:
         if rank != "soft":
             temperature = None
         super().__init__(
-            embedding_dim, n_targets, similarity, temperature, trend, sharpness, self_in_range
+            embedding_dim, n_targets, similarity, temperature, trend, calibration, self_in_range
         )
         check_option("rank", rank, RANKS)
         check_option("rank_scale", rank_scale, RANK_SCALES)
@@ -182,6 +192,18 @@ class SoftStepKNN(NeighborHead):
         self.softstep = SoftStep(
             embedding_dim, function=softstep, parameters=softstep_parameters, eps=eps
         )
+
+    @property
+    def temperature(self) -> torch.Tensor:
+        """What the mask's fall is divided by in evaluation mode.
+
+        Examples
+        --------
+        >>> from skneighbors.nn import SoftStepKNN
+        >>> SoftStepKNN(embedding_dim=2, calibration=4.0).temperature.item()
+        0.25
+        """
+        return 1 / self.calibration
 
     def _weights(self, z, s, neighbor_mask, total):
         if self.rank is None:
@@ -195,7 +217,7 @@ class SoftStepKNN(NeighborHead):
         x, x_top = self._scaled_similarity(s, neighbor_mask), 1.0
         if self.softstep.function == "s1" or not self.training:
             x_top = self._largest(x, neighbor_mask)
-        return self.softstep(self._sharpened(x, x_top), z, x_top)
+        return self.softstep(self._calibrated(x, x_top), z, x_top)
 
     def _sorted_weights(self, z, s, neighbor_mask, total):
         """Neighbors (..., b, N) in the order of their ranks, and their weights.
@@ -212,17 +234,17 @@ class SoftStepKNN(NeighborHead):
                 rank = rank.expand_as(order)
         x = self._from_rank(rank, total)
         x_top = x[..., :1]
-        logits = self.softstep(self._sharpened(x, x_top), z, x_top)
+        logits = self.softstep(self._calibrated(x, x_top), z, x_top)
         weights = MaskedSoftmax.apply(logits, log_weight)
         # One mask may serve all queries, and several heads the same similarities.
         shape = broadcast_shapes(order.shape, weights.shape)
         return order.expand(shape), weights.expand(shape)
 
-    def _sharpened(self, x, x_top):
+    def _calibrated(self, x, x_top):
         """Let x fall faster below the row's largest, outside of training."""
         if self.training:
             return x
-        return ((x_top - x) * (1 - self.sharpness[..., None, None])).add_(x).clamp_(0, 1)
+        return ((x_top - x) * (1 - self.calibration[..., None, None])).add_(x).clamp_(0, 1)
 
     def _from_rank(self, rank, total):
         """Rank 1 to 1, the last to 0."""
@@ -241,7 +263,7 @@ class SoftStepKNN(NeighborHead):
             scaled = self._from_rank(
                 x, torch.as_tensor(total, dtype=x.dtype, device=x.device)
             ).expand_as(scaled)
-        return x, self._sharpened(scaled, 1.0)
+        return x, self._calibrated(scaled, 1.0)
 
     @property
     def ranked(self) -> bool:

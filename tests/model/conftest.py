@@ -20,9 +20,9 @@ HEADS = [
     *[(SoftStepKNN, {"softstep": softstep}) for softstep in ("s1", "s2")],
     *[(SoftStepKNN, {"rank": None, "softstep": softstep}) for softstep in ("s1", "s2")],
     (SoftStepKNN, {"rank_scale": "linear", "softstep_parameters": "global"}),
-    (NONA, {"sharpness": 4.0}),
-    (SoftStepKNN, {"sharpness": 4.0}),
-    (SoftStepKNN, {"rank": None, "softstep": "s2", "sharpness": 0.5}),
+    (NONA, {"calibration": 4.0}),
+    (SoftStepKNN, {"calibration": 4.0}),
+    (SoftStepKNN, {"rank": None, "softstep": "s2", "calibration": 0.5}),
 ]
 
 

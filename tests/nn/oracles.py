@@ -88,13 +88,13 @@ def nona_weights(metric, function=None, raw_of=None, temperature=1.0, eps=EPS):
     return weights_of
 
 
-def knn_weights(metric, function, raw_of, rank, scale, eps=EPS, sharpness=1.0):
+def knn_weights(metric, function, raw_of, rank, scale, eps=EPS, calibration=1.0):
     """The mask of the hard rank or, with ``rank=None``, of scaled similarities."""
 
     def weights_of(query, neighbors):
         s = similarity(query[None], neighbors, metric)[0]
         x = minmax(s) if rank is None else rank_scale(ranks(s), len(s), scale)
-        x = np.maximum(x.max() - sharpness * (x.max() - x), 0)
+        x = np.maximum(x.max() - calibration * (x.max() - x), 0)
         return softstep(x, raw_of(query), function, x.max(), eps)
 
     return weights_of

@@ -94,30 +94,47 @@ def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, sca
     assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
 
 
-@pytest.mark.parametrize("sharpness", [0.375, 1.75, 30.0])  # which single precision holds
+@pytest.mark.parametrize("calibration", [0.375, 1.75, 30.0])  # which single precision holds
 @pytest.mark.parametrize(("rank", "scale"), [("soft", "log"), ("hard", "linear"), (None, "log")])
 @pytest.mark.parametrize("function", ["s1", "s2"])
-def test_knn_of_another_sharpness_agrees_with_the_formula(function, rank, scale, sharpness, data):
+def test_a_calibrated_knn_agrees_with_the_formula(function, rank, scale, calibration, data):
     z, z_n, y_n = data
     # The nearest of some queries are several that share a rank.
     z_n = torch.cat([z_n, z_n[:3], z_n[:3], z_n[:3]])
     y_n = torch.cat([y_n, y_n + 1])[: len(z_n)]
-    head = make(SoftStepKNN, softstep=function, rank=rank, rank_scale=scale, sharpness=sharpness)
+    params = dict(rank=rank, rank_scale=scale, calibration=calibration)
+    head = make(SoftStepKNN, softstep=function, **params)
+    assert_allclose(head.temperature, 1 / calibration)
     raw = raw_of(head)
-    weights_of = oracles.knn_weights("l2", function, raw, rank, scale, sharpness=sharpness)
+    weights_of = oracles.knn_weights("l2", function, raw, rank, scale, calibration=calibration)
     assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
 
 
-@pytest.mark.parametrize("sharpness", [0.375, 1.75, 30.0])
+@pytest.mark.parametrize("calibration", [0.375, 1.75, 30.0])
 @pytest.mark.parametrize("temperature", [None, 0.3])
 @pytest.mark.parametrize("function", ["s1", "s2", None])
-def test_nona_of_another_sharpness_agrees_with_the_formula(function, temperature, sharpness, data):
+def test_a_calibrated_nona_agrees_with_the_formula(function, temperature, calibration, data):
     z, z_n, y_n = data
-    head = make(NONA, softstep=function, temperature=temperature, sharpness=sharpness)
+    head = make(NONA, softstep=function, temperature=temperature, calibration=calibration)
     temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
     raw = raw_of(head) if function else None
-    weights_of = oracles.nona_weights("l2", function, raw, temperature / sharpness)
+    weights_of = oracles.nona_weights("l2", function, raw, temperature / calibration)
     assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    assert_allclose(head.temperature, temperature / calibration)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("function", ["s1", "s2", None])
+def test_a_fixed_temperature_is_that_of_training_and_prediction(function, training, data):
+    z, z_n, y_n = data
+    head = make(NONA, softstep=function, temperature=0.3, learn_temperature=False).train(training)
+    assert "log_temperature" not in dict(head.named_parameters())
+    temperature = head.log_temperature.exp().item()
+    assert temperature == pytest.approx(0.3)
+    raw = raw_of(head) if function else None
+    weights_of = oracles.nona_weights("l2", function, raw, temperature)
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    assert_allclose(head.temperature, temperature)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +144,12 @@ def test_nona_of_another_sharpness_agrees_with_the_formula(function, temperature
         *[(NONA, {"temperature": temperature}) for temperature in (0.3, None)],
     ],
 )
-def test_sharpness_makes_no_difference_in_training(kind, params, data):
+def test_a_calibration_makes_no_difference_in_training(kind, params, data):
     z, z_n, y_n = data
-    sharp, plain = (make(kind, **params, sharpness=by).train() for by in (5.0, 1.0))
-    assert_array_equal(sharp(z, z_n, y_n).detach(), plain(z, z_n, y_n).detach())
+    calibrated, plain = (make(kind, **params, calibration=by).train() for by in (5.0, 1.0))
+    assert_array_equal(calibrated(z, z_n, y_n).detach(), plain(z, z_n, y_n).detach())
     assert not np.allclose(
-        sharp.eval()(z, z_n, y_n).detach(), plain.eval()(z, z_n, y_n).detach(), rtol=1e-3
+        calibrated.eval()(z, z_n, y_n).detach(), plain.eval()(z, z_n, y_n).detach(), rtol=1e-3
     )
 
 
@@ -401,11 +418,11 @@ def test_unknown_option_of_softstep_knn(option):
         SoftStepKNN(4, **option)
 
 
-@pytest.mark.parametrize("sharpness", [0.0, -1.0, np.inf, np.nan, 1e39, 1e-46])
+@pytest.mark.parametrize("calibration", [0.0, -1.0, np.inf, np.nan, 1e39, 1e-46])
 @pytest.mark.parametrize("head", [NONA, SoftStepKNN])
-def test_sharpness_that_single_precision_does_not_hold(head, sharpness):
-    with pytest.raises(ValueError, match=r"sharpness must be positive and finite .* got"):
-        head(4, sharpness=sharpness)
+def test_a_calibration_that_single_precision_does_not_hold(head, calibration):
+    with pytest.raises(ValueError, match=r"calibration must be positive and finite .* got"):
+        head(4, calibration=calibration)
 
 
 def test_self_index_of_a_wrong_shape(data):
@@ -476,7 +493,7 @@ def test_prediction_from_the_nearest_alone(head, params, weighted, with_self, da
 def test_ranks_of_the_nearest_are_those_among_all(softstep, weighted):
     """Of all neighbors the nearest have the weights that the mask gives them among all."""
     torch.manual_seed(0)
-    head = SoftStepKNN(3, softstep=softstep, sharpness=2.0).double().eval()
+    head = SoftStepKNN(3, softstep=softstep, calibration=2.0).double().eval()
     z, s = torch.randn(4, 3).double(), -torch.rand(4, 50).double()
     weight = torch.rand(4, 50).double() + 0.5 if weighted else None
     expected = head.weights_of(z, s, sample_weight=weight)

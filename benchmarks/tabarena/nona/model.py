@@ -60,8 +60,8 @@ class NONAModel(AbstractModel):
         X = self.preprocess(X, y=y, is_train=True)
         validation = {}
         if X_val is not None:
-            # They choose epoch, sharpness and the trees' share, and are not trained on. Tuples say
-            # that no search has cut them, should they be as many as those of X.
+            # They choose epoch, temperature and the trees' share, and are not trained on. Tuples
+            # say that no search has cut them, should they be as many as those of X.
             validation = {"X_val": (self.preprocess(X_val),), "y_val": (y_val,)}
         # Without them, as in refit_full, the estimator holds rows out by itself.
         if time_limit is not None:

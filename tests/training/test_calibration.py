@@ -1,16 +1,16 @@
-"""How sharp the weights are: what validation chooses, and what comes of it."""
+"""Temperatures: which are learned, which validation rows choose, and what comes of it."""
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors._training import TrainingData, trainer
-from skneighbors._training.calibration import sharpen
+from skneighbors._training.calibration import calibrate
 from skneighbors._training.loop import Training
 from skneighbors._training.stopping import Review
 from skneighbors._training.validation import validate
@@ -51,29 +51,34 @@ def untrained(weighted, noise=0.0, head=SoftStepKNN):
     return network, TrainingData(data, EnsembleSplit(train, held_out), Regression)
 
 
+def calibration_of(model):
+    """What each network's temperature is divided by in prediction."""
+    return model.network_.head.calibration.numpy()
+
+
 def errors_of_each(network, data):
-    """Row errors (l, m, n), their means (l, m) and R2 (l, m) of each sharpness by itself."""
+    """Row errors (l, m, n), their means (l, m) and R2 (l, m) of each calibration by itself."""
     alone = []
-    for sharpness in TRIED:
-        network.head.sharpness.fill_(sharpness)
+    for calibration in TRIED:
+        network.head.calibration.fill_(calibration)
         alone.append(validate(network, data, K))
     held_out, mse, scores = zip(*alone, strict=True)
     errors = [own.errors for own in held_out]
-    network.head.sharpness.fill_(1)
+    network.head.calibration.fill_(1)
     return torch.stack(errors), torch.stack(mse), torch.stack(scores)
 
 
 @both_heads
 @pytest.mark.parametrize("weighted", [False, True])
-def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
+def test_validation_leaves_the_calibration_of_lowest_error(weighted, head):
     network, data = untrained(weighted, head=head)
     errors, mse, scores = errors_of_each(network, data)
     best, member = mse.argmin(0), torch.arange(2)
     assert len(set(mse[:, 0].tolist())) > 5
 
-    buffer = network.head.sharpness
+    buffer = network.head.calibration
     held_out, own_mse, own_scores = validate(network, data, K, TRIED)
-    assert network.head.sharpness is buffer
+    assert network.head.calibration is buffer
     assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
     assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
     assert_allclose(own_mse, mse[best, member], rtol=1e-5)
@@ -83,7 +88,7 @@ def test_validation_leaves_the_sharpness_of_lowest_error(weighted, head):
 @both_heads
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 2.5])
-def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, head):
+def test_the_first_calibration_that_predicts_as_well_as_the_best(noise, weighted, head):
     network, data = untrained(weighted, noise, head)
     errors, mse, _ = errors_of_each(network, data)
     expected = []
@@ -91,33 +96,33 @@ def test_the_first_sharpness_that_predicts_as_well_as_the_best(noise, weighted, 
         weight = data.rows.weight[rows] if weighted else torch.ones(len(rows))
         best = mse[:, member].argmin()
         as_well = {}
-        for sharpness, own in zip(TRIED, errors[:, member], strict=True):
+        for calibration, own in zip(TRIED, errors[:, member], strict=True):
             loss = own - errors[best, member]
             mean = np.average(loss, weights=weight)
             share = np.asarray(weight / weight.sum())
-            as_well[sharpness] = mean <= np.sqrt(np.sum((share * np.asarray(loss - mean)) ** 2))
+            as_well[calibration] = mean <= np.sqrt(np.sum((share * np.asarray(loss - mean)) ** 2))
         expected.append(next(own for own in TRIED if as_well[own]))
-    network.head.sharpness.fill_(3.0)
-    sharpen(network, data, K, TRIED)
-    assert_allclose(network.head.sharpness, expected, rtol=1e-6)
+    network.head.calibration.fill_(3.0)
+    calibrate(network, data, K, TRIED)
+    assert_allclose(network.head.calibration, expected, rtol=1e-6)
     assert noise or max(expected) > 1
 
 
 @both
 def test_weights_stay_as_trained_if_that_will_do(estimator, rows):
     model = estimator(max_iter=1, hidden_layer_sizes=(4,)).fit(*rows)
-    assert_allclose(model.plan_.sharpnesses, TRIED)
+    assert_allclose(model.plan_.calibrations, TRIED)
 
 
 @pytest.fixture
 def far_from_one(auto):
     """Let validation choose between what is surely too little and more than 1."""
-    auto(sharpness_powers=tuple(2 * np.log2([0.1, 2.0, 3.0, 4.0])))
+    auto(calibration_powers=tuple(2 * np.log2([0.1, 2.0, 3.0, 4.0])))
 
 
 @pytest.fixture
 def chosen(far_from_one, auto, monkeypatch):
-    """Short trainings that may join, stop and be repeated; the sharpness at each choice."""
+    """Short trainings that may join, stop and be repeated; the calibration at each choice."""
     auto(min_epochs=30, min_steps=30)
     values = []
 
@@ -125,12 +130,12 @@ def chosen(far_from_one, auto, monkeypatch):
         def recorded(network, *args):
             out = function(network, *args)
             if args[-1]:
-                values.append(network.head.sharpness.tolist())
+                values.append(network.head.calibration.tolist())
             return out
 
         return recorded
 
-    for name in ("sharpen", "validate"):
+    for name in ("calibrate", "validate"):
         monkeypatch.setattr(trainer, name, recording(getattr(trainer, name)))
     return values
 
@@ -150,30 +155,30 @@ SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=Non
 def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe):
     model = estimator(**SMALL).fit(*make_rows(n))
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
-    assert_array_equal(model.sharpness_, chosen[-1])
-    assert model.sharpness_ > 1
+    assert_array_equal(calibration_of(model), chosen[-1])
+    assert calibration_of(model) > 1
 
 
 @both
 def test_the_choice_before_the_last_cycle_is_that_of_the_average(
     estimator, chosen, safe, monkeypatch
 ):
-    choose, join = trainer.sharpen, trainer.Trainer.train_on_all
-    sharpened, averages = [], []
+    choose, join = trainer.calibrate, trainer.Trainer.train_on_all
+    calibrated, averages = [], []
 
     def recorded(network, *args):
-        sharpened.append(network)
+        calibrated.append(network)
         choose(network, *args)
 
     def joining(self):
         averages.append(self.average.network)
         join(self)
 
-    monkeypatch.setattr(trainer, "sharpen", recorded)
+    monkeypatch.setattr(trainer, "calibrate", recorded)
     monkeypatch.setattr(trainer.Trainer, "train_on_all", joining)
     estimator(**SMALL).fit(*make_rows(400))
     assert len(averages) == 1
-    assert sharpened == averages
+    assert calibrated == averages
 
 
 @both
@@ -189,8 +194,8 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(**SMALL).fit(*make_rows(400))
     assert len(chosen) == 1
-    assert_array_equal(model.sharpness_, chosen[0])
-    assert model.sharpness_ > 1
+    assert_array_equal(calibration_of(model), chosen[0])
+    assert calibration_of(model) > 1
 
 
 @pytest.mark.slow
@@ -210,8 +215,8 @@ def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkey
     assert repeated == [True]
     by_epoch = len(chosen) > 1
     assert by_epoch == (n > 1000 and estimator is SoftStepKNNRegressor)
-    assert_array_equal(model.sharpness_, chosen[-1])
-    assert model.sharpness_ > 1
+    assert_array_equal(calibration_of(model), chosen[-1])
+    assert calibration_of(model) > 1
 
 
 @both
@@ -219,10 +224,10 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trainer, "sharpen", interrupted)
+    monkeypatch.setattr(trainer, "calibrate", interrupted)
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(max_iter=5, **SMALL).fit(*make_rows(400))
-    assert_array_equal(model.sharpness_, 1.0)
+    assert_array_equal(calibration_of(model), 1.0)
     assert model.score(*make_rows(400)) > 0
 
 
@@ -230,17 +235,17 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
 @both
 def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch):
     values = iter((2.0, 3.0, 4.0) * 99)
-    in_turn = trainer.sharpen
+    in_turn = trainer.calibrate
 
-    def sharpen_in_turn(network, data, n_neighbors, sharpnesses):
+    def calibrate_in_turn(network, data, n_neighbors, calibrations):
         in_turn(network, data, n_neighbors, (0.1, next(values)))
 
-    monkeypatch.setattr(trainer, "sharpen", sharpen_in_turn)
+    monkeypatch.setattr(trainer, "calibrate", calibrate_in_turn)
     model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
     if estimator is NONARegressor:
         assert_array_equal(chosen, [[2.0], [3.0], [4.0]])
-        assert_array_equal(model.sharpness_, [2.0, 3.0, 4.0])
-    assert set(model.sharpness_) <= {2.0, 3.0, 4.0}
+        assert_array_equal(calibration_of(model), [2.0, 3.0, 4.0])
+    assert set(calibration_of(model)) <= {2.0, 3.0, 4.0}
 
 
 @pytest.mark.slow
@@ -250,32 +255,102 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
     settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)
     errors = [
         1
-        - SoftStepKNNRegressor(recipe=Recipe(sharpness=by), **settings)
+        - SoftStepKNNRegressor(recipe=Recipe(temperature=by), **settings)
         .fit(X[:n], y[:n])
         .score(X[n:], y[n:])
-        for by in (1.0, "auto")
+        for by in ("learned", "auto")
     ]
     assert errors[1] < 0.9 * errors[0]
 
 
 @both
-def test_a_given_sharpness_is_used(estimator, rows):
+def test_a_given_temperature_is_used(estimator, rows):
     settings = dict(n_estimators=2, trend="linear", blend=None, max_iter=5, random_state=0)
-    model = estimator(recipe=Recipe(sharpness=3), **settings).fit(*rows)
-    assert_array_equal(model.sharpness_, [3.0, 3.0])
-    mild = estimator(recipe=Recipe(sharpness=0.5), **settings).fit(*rows)
-    sharp, mild = (m.explain(rows[0]).weights[:, :5].sum(1) for m in (model, mild))
-    assert (sharp > mild - 1e-9).all()
-    assert sharp.mean() > 1.1 * mild.mean()
+    model = estimator(recipe=Recipe(temperature=1 / 3), **settings).fit(*rows)
+    assert_allclose(model.temperature_, [1 / 3, 1 / 3], rtol=1e-6)
+    mild = estimator(recipe=Recipe(temperature=2), **settings).fit(*rows)
+    assert_allclose(mild.temperature_, [2.0, 2.0], rtol=1e-6)
+    steep, mild = (m.explain(rows[0]).weights[:, :5].sum(1).mean() for m in (model, mild))
+    assert steep > 1.1 * mild
+
+
+def test_a_given_temperature_of_softstep_is_that_of_prediction_alone(rows):
+    """It is trained as with 1; each query's nearest weigh the more."""
+    settings = dict(n_estimators=2, trend="linear", blend=None, max_iter=5, random_state=0)
+    settings |= dict(early_stopping=False)
+    steep, mild = (
+        SoftStepKNNRegressor(recipe=Recipe(temperature=given), **settings).fit(*rows)
+        for given in (1 / 3, 2)
+    )
+    assert steep.loss_curve_ == mild.loss_curve_
+    steep, mild = (model.explain(rows[0]).weights[:, :5].sum(1) for model in (steep, mild))
+    assert (steep > mild - 1e-9).all()
+    assert steep.mean() > 1.1 * mild.mean()
+
+
+def test_a_given_temperature_of_nona_is_that_of_training_too(rows):
+    settings = dict(early_stopping=False, max_iter=1, n_estimators=1, random_state=0)
+    losses = [
+        NONARegressor(recipe=Recipe(temperature=given), **settings).fit(*rows).loss_curve_
+        for given in (1.0, 0.5)
+    ]
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "learned", "calibrated"),
+    [
+        ("learned", True, False),
+        ("calibrated", False, True),
+        ("both", True, True),
+        ("auto", True, True),
+        (1.0, False, False),
+        (0.5, False, False),
+    ],
+)
+@both
+def test_what_is_learned_and_what_is_calibrated(
+    estimator, temperature, learned, calibrated, far_from_one
+):
+    recipe = Recipe(temperature=temperature)
+    model = estimator(max_iter=5, recipe=recipe, **SMALL).fit(*make_rows(400))
+    head = model.network_.head
+    assert ("log_temperature" in dict(head.named_parameters())) == learned
+    given = 1.0 if isinstance(temperature, str) else temperature
+    if calibrated:
+        assert calibration_of(model) in np.float32([0.1, 2.0, 3.0, 4.0])
+    else:
+        nona = estimator is NONARegressor
+        assert_array_equal(calibration_of(model), 1.0 if nona else 1 / given)
+    expected = given if estimator is NONARegressor else 1.0
+    if learned and estimator is NONARegressor:
+        expected = head.log_temperature.detach().exp().numpy()
+        assert expected != 1
+    if calibrated:
+        expected = expected / calibration_of(model)
+    elif estimator is SoftStepKNNRegressor:
+        expected = given
+    assert_allclose(model.temperature_, expected, rtol=1e-6)
+    # An estimator of what it came to fits the same again.
+    again = estimator(**model.plan_.params).fit(*make_rows(400))
+    assert_array_equal(again.temperature_, model.temperature_)
+    assert_array_equal(again.predict(make_rows(50)[0]), model.predict(make_rows(50)[0]))
+
+
+@both
+def test_the_papers_temperature_is_1(estimator, rows):
+    model = estimator(**PAPER | dict(max_iter=2), random_state=0).fit(*rows)
+    assert model.network_.head.log_temperature is None
+    assert_array_equal(model.temperature_, 1.0)
 
 
 def test_a_validation_tries_the_nearest(monkeypatch):
     tried = []
 
-    def recording(network, data, n_neighbors, sharpnesses):
-        present = network.head.sharpness.item()
-        result = validate(network, data, n_neighbors, sharpnesses)
-        tried.append((present, sharpnesses))
+    def recording(network, data, n_neighbors, calibrations):
+        present = network.head.calibration.item()
+        result = validate(network, data, n_neighbors, calibrations)
+        tried.append((present, calibrations))
         return result
 
     monkeypatch.setattr(trainer, "validate", recording)
@@ -284,33 +359,33 @@ def test_a_validation_tries_the_nearest(monkeypatch):
     )
     SoftStepKNNRegressor(max_iter=6, **settings).fit(*make_rows(1200))
     assert_allclose(tried[0][1], np.exp2([-0.5, 0, 0.5]))
-    for present, sharpnesses in tried:
-        assert len(sharpnesses) == 3
-        others = [own for own in TRIED if own not in sharpnesses]
-        furthest = np.abs(np.log(np.array(sharpnesses) / present)).max()
+    for present, calibrations in tried:
+        assert len(calibrations) == 3
+        others = [own for own in TRIED if own not in calibrations]
+        furthest = np.abs(np.log(np.array(calibrations) / present)).max()
         assert furthest < np.abs(np.log(np.array(others) / present)).min() + 1e-6
 
 
 @both
 def test_one_validation_row_is_not_enough(estimator, far_from_one):
     model = estimator(early_stopping=True, max_iter=2, random_state=0).fit(*make_rows(6))
-    assert_array_equal(model.sharpness_, 1.0)
+    assert_array_equal(calibration_of(model), 1.0)
 
 
-def test_a_head_may_ignore_its_sharpness():
+def test_a_head_may_ignore_its_calibration():
     class Mean(NONA):
         def _weights(self, z, s, neighbor_mask, total):
             return torch.full_like(s, 1 / s.shape[-1])
 
     network, data = untrained(False, head=Mean)
-    network.head.sharpness.fill_(3.0)
-    sharpen(network, data, K, TRIED)
-    assert_array_equal(network.head.sharpness, 1.0)
+    network.head.calibration.fill_(3.0)
+    calibrate(network, data, K, TRIED)
+    assert_array_equal(network.head.calibration, 1.0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 def test_heads_without_parameters_take_any_precision(dtype):
-    head = NONA(4, similarity="dot", softstep=None, sharpness=2.0).eval()
+    head = NONA(4, similarity="dot", softstep=None, calibration=2.0).eval()
     z = torch.randn(9, 4, dtype=dtype)
     assert head(z, z, z[:, 0]).dtype == dtype
 
@@ -320,4 +395,4 @@ def test_heads_without_parameters_take_any_precision(dtype):
 def test_without_validation_rows_weights_are_as_trained(n, early_stopping, estimator, rows):
     X, y = rows
     model = estimator(max_iter=5, early_stopping=early_stopping).fit(X[:n], y[:n])
-    assert_array_equal(model.sharpness_, 1.0)
+    assert_array_equal(calibration_of(model), 1.0)
