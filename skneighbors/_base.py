@@ -1,6 +1,6 @@
-"""What both estimators share: checked parameters, a plan, a fit in stages, and all questions.
+"""Base of both estimators: parameters and data are checked, and the work is handed on.
 
-All that is asked of a fitted estimator is answered by its :class:`Model`.
+:func:`fit_model` makes the :class:`Model`, whose methods all other public methods call.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class BaseNeighborEstimator(
 ):
     """Estimator that predicts from training samples in a learned embedding.
 
-    Subclasses have the parameters named in `_parameter_constraints`, and say in `_tables` what
-    their ``"auto"`` becomes. `_head_class` is how they weigh neighbors, `_head_params` what it
-    is told of the parameters, `_fixed_temperature` of a number as temperature, `_task_class`
-    what they predict, and `_model` what :meth:`fit` leaves.
+    Subclasses have the parameters named in `_parameter_constraints`, and `_tables` holds what
+    their ``"auto"`` becomes. `_head_class` weighs the neighbors. It is given the parameters named
+    in `_head_params`, and what `_fixed_temperature` makes of a number as temperature.
+    `_task_class` is what they predict, and `_model` what :meth:`fit` leaves.
     """
 
     _parameter_constraints: dict = {
@@ -181,14 +181,14 @@ class BaseNeighborEstimator(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, as counts, not shares: a row of weight 2 is the same as a row that
+            Weights, as counts, not fractions: a row of weight 2 is the same as a row that
             stands twice, one of weight 0 the same as none. See :ref:`weights` for what they
-            mean to each answer.
+            mean to each result.
         X_val : array-like of shape (n_val, n_features), default=None
-            Further rows, to validate with instead of training rows that are held out.
-            They are neither trained on nor neighbors; :meth:`append` makes them
+            Validation set, in place of validation rows drawn from the training set. Its rows
+            are neither trained on nor neighbors; :meth:`append` makes them
             neighbors afterwards. Where they are as many as those of `X`, and in any search,
-            give all three in tuples of one, ``X_val=(X_val,)``: the folds of a search cut
+            give all three in tuples of one, ``X_val=(X_val,)``: the folds of a search split
             whatever is as long as `X`.
         y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
             Their targets.
@@ -203,12 +203,12 @@ class BaseNeighborEstimator(
             of new groups, both. See :ref:`groups`.
         time : str or array-like of shape (n_samples,), default=None
             When rows were observed, if rows to predict come later: the name of a column of X,
-            or an array, of numbers, dates or times. The last fifth is held out, to choose steps,
-            temperatures, shares and widths of intervals by; then all is fitted again on all rows
-            (unless ``Recipe(refit=False)``).
+            or an array, of numbers, dates or times. The last fifth is the validation set, by which
+            steps, temperatures, weights and widths of intervals are chosen; then the model is
+            refitted on all rows (unless ``Recipe(refit=False)``).
             Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
-            column stays a feature. With `groups`, the last fifth of a fifth of the groups is
-            held out. Not with `X_val`. See :ref:`time`.
+            column stays a feature. With `groups`, the validation set is the last fifth of a fifth
+            of the groups. Not with `X_val`. See :ref:`time`.
 
         Returns
         -------
@@ -231,9 +231,9 @@ class BaseNeighborEstimator(
             If memory runs out; the message says what to lower.
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
-            with a warning and the weights of the best epoch so far, of those validated
-            if any are. A search goes on with its next fit, where, within ten seconds, another
-            interrupt is raised and ends it.
+            with a warning and keeps the weights of the best epoch so far, of those validated
+            if any are. A search goes on with its next fit; another interrupt within ten seconds
+            is raised there and ends the search.
 
         Examples
         --------
@@ -274,7 +274,7 @@ class BaseNeighborEstimator(
         return self
 
     def _check_parameters(self):
-        """Check what needs no data; the parameters, sequences as tuples."""
+        """Check what needs no data, and return the parameters, sequences as tuples."""
         can_boost = self.feature_extractor is None and self._task_class.boosting is not None
         check_blend(self.blend, can_boost)
         check_algorithm(self.algorithm, self.similarity)
@@ -291,20 +291,20 @@ class BaseNeighborEstimator(
     def _validate_params(self):
         check_params_of(self, self._read_parameters())
 
-    def _ask(self, X):
-        """Find the model, X as it reads it, and how to search."""
+    def _read_queries(self, X):
+        """Return the model, X as its reader reads it, and how to search."""
         check_is_fitted(self)
         model, search, X = self._model, self._check_search(), unwrap(X)
         return model, Queries(X, check_features(self, X, model.reader, model.x_shape)), search
 
-    def _answer(self, question, X, *arguments, at_once=_AT_ONCE):
-        """Answer by a method of the model; `at_once` is what to lower if memory runs out."""
-        model, queries, search = self._ask(X)
+    def _call(self, method, X, *arguments, at_once=_AT_ONCE):
+        """Call a method of the model; `at_once` is what to lower if memory runs out."""
+        model, queries, search = self._read_queries(X)
         with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
-            return question(model, queries, search, *arguments)
+            return method(model, queries, search, *arguments)
 
     def _check_search(self):
-        """Check what says which rows predict, which may have changed since fit."""
+        """Check the parameters of the search, which may have changed since fit."""
         for name in ("n_neighbors", "algorithm", "n_jobs"):
             allowed = self._parameter_constraints[name]
             check_argument(type(self).__name__, name, getattr(self, name), allowed)
@@ -339,7 +339,7 @@ class BaseNeighborEstimator(
         >>> model.transform(X[80:]).shape  # two networks side by side
         (20, 128)
         """
-        _, Z = self._answer(Model.transform, X)
+        _, Z = self._call(Model.transform, X)
         return Z.flatten(1).cpu().numpy()
 
     def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:
@@ -367,9 +367,8 @@ class BaseNeighborEstimator(
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X is not usable, or adjustments are asked for by column although a
-            `feature_extractor` knows no columns, or `blend` is a regressor of the user's,
-            which takes what only the user knows to take apart.
+            If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
+            knows no columns, or `blend` is a regressor of the user's, which takes X as given.
         MemoryError
             If memory runs out; the message says what to lower.
 
@@ -384,7 +383,7 @@ class BaseNeighborEstimator(
         (20, 10)
         """
         at_once = "the number of rows explained at once, or n_neighbors"
-        return self._answer(Model.explain, X, by_column, at_once=at_once)
+        return self._call(Model.explain, X, by_column, at_once=at_once)
 
     @overload
     def kneighbors(  # numpydoc ignore=GL08
@@ -416,8 +415,8 @@ class BaseNeighborEstimator(
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), default=None
-            Features. None: the neighbors themselves, in the order of their numbers, none
-            of which is its own neighbor.
+            Features. None: the neighbors themselves, in the order of their numbers; none
+            is a neighbor of itself.
         n_neighbors : int, default=None
             Number of neighbors of each. None: those that predict, the parameter `n_neighbors`,
             or all if there are fewer, or that is None.
@@ -458,7 +457,7 @@ class BaseNeighborEstimator(
             with batches_at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
                 found = model.neighbors_of_samples(search, n_neighbors)
         else:
-            found = self._answer(Model.kneighbors, X, n_neighbors)
+            found = self._call(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]
 
     def neighbor_weights(self, X: ArrayLike) -> csr_array:
@@ -496,13 +495,13 @@ class BaseNeighborEstimator(
         >>> weights.shape, int(weights.count_nonzero(axis=1).max())
         ((20, 80), 10)
         """
-        return self._answer(Model.neighbor_weights, X)
+        return self._call(Model.neighbor_weights, X)
 
     def effective_n_neighbors(self, X: ArrayLike) -> np.ndarray:
-        """How many neighbors make each prediction.
+        """Effective number of neighbors of each prediction.
 
-        The inverse of the sum of the squared weights: k, if k neighbors have the same
-        weight and all others none. At most `n_neighbors`, if no row weighs more than 1.
+        It is the inverse of the sum of the squared weights: k, if k neighbors have the same
+        weight and all others none. It is at most `n_neighbors`, if no row weighs more than 1.
 
         Parameters
         ----------
@@ -531,14 +530,14 @@ class BaseNeighborEstimator(
         >>> bool((n >= 1).all() and (n <= model.n_neighbors).all())
         True
         """
-        return self._answer(Model.effective_n_neighbors, X)
+        return self._call(Model.effective_n_neighbors, X)
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
-        """How unlike anything labeled each row of X is.
+        """How unlike all training samples each row of X is.
 
-        The share of the neighbors that are nearer to their own nearest ones, in the learned
-        space, than the row is to its: about uniform for rows like those of :meth:`fit`,
-        near 1 for rows unlike all of them.
+        It is the fraction of the training samples that are nearer to their nearest neighbors, in
+        the embedding space, than the row is to its nearest neighbors: about uniform for rows like
+        those of :meth:`fit`, near 1 for rows unlike all of them.
 
         Parameters
         ----------
@@ -570,14 +569,14 @@ class BaseNeighborEstimator(
         >>> float(model.novelty(X[[80]] + 10)[0])
         1.0
         """
-        return self._answer(Model.novelty, X)
+        return self._call(Model.novelty, X)
 
     def append(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add training samples to the neighbors, without training.
 
-        Predictions are, up to rounding, those of a bank that held the rows from the start.
-        Rows that equal one of the bank, or each other, in X and y are merged, as in :meth:`fit`:
-        their weights add up. The network, its scaling and its
+        Predictions are, up to rounding, as if the rows had been neighbors from the start.
+        Rows that equal a training sample, or each other, in X and y count as one, as in
+        :meth:`fit`: their weights add up. The networks, their scaling and their
         masks stay as :meth:`fit` left them; the range of the targets, which bounds predictions,
         follows the neighbors.
 
@@ -588,7 +587,7 @@ class BaseNeighborEstimator(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights as neighbors. A row of weight 0 is numbered, but is none.
+            Weights as neighbors. A row of weight 0 is numbered, but is no neighbor.
 
         Returns
         -------
@@ -606,7 +605,7 @@ class BaseNeighborEstimator(
 
         Notes
         -----
-        Only the new rows are embedded; the arrays of the bank are copied. Threads may
+        Only the new rows are embedded; the other arrays are copied. Threads may
         append and forget at once: they take turns.
 
         Examples
@@ -619,7 +618,7 @@ class BaseNeighborEstimator(
         array([[99]])
         """
         with _changing:
-            model, queries, search = self._ask(X)
+            model, queries, search = self._read_queries(X)
             y = model.task.check_more(y, len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
             with batches_at_most(self.n_jobs):
@@ -629,11 +628,10 @@ class BaseNeighborEstimator(
     def forget(self, indices: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> Self:
         """Remove rows from the neighbors, without training.
 
-        Predictions are, up to rounding, those of a bank that never held the rows: the nearest
-        of those left take their places. The network's weights, its scaling, its masks and the
-        blended model still are what the rows made of them: nothing but the
-        neighbors, and the range of targets that bounds predictions, forgets. To remove all
-        traces, fit again.
+        Predictions are, up to rounding, as if the rows had never been neighbors: the nearest
+        of those left take their places. The weights of the networks, their scaling, their masks
+        and the blended model stay as the rows have made them; only the neighbors, and the range
+        of the targets that bounds predictions, change. To remove all traces, fit again.
 
         Parameters
         ----------
@@ -660,7 +658,7 @@ class BaseNeighborEstimator(
 
         Notes
         -----
-        Nothing is embedded again; the arrays of the bank are copied.
+        Nothing is embedded again; the arrays are copied.
 
         Examples
         --------
@@ -713,7 +711,7 @@ class BaseNeighborEstimator(
         >>> model.prepare(X[80:]).shape
         torch.Size([20, 10])
         """
-        model, queries, _ = self._ask(X)
+        model, queries, _ = self._read_queries(X)
         prepared = model.prepare(queries.matrix)
         return prepared.clone() if model.encoder is None else prepared
 
@@ -749,7 +747,7 @@ class BaseNeighborEstimator(
 
     @property
     def blend_(self) -> Any:
-        """The blended model, fitted to all rows; None without, or if its share is 0.
+        """The blended model, fitted to all rows; None without one, or if its weight is 0.
 
         Returns
         -------
@@ -829,11 +827,11 @@ class BaseNeighborEstimator(
             self._model = unpack_model(plain, self.plan_, self._make_head)
 
     def __dask_tokenize__(self):
-        """Of a dataclass Dask would see the fields alone, and take one fit for another."""
+        """Tell fits apart: of a dataclass Dask would see the fields alone."""
         return type(self).__qualname__, self.__getstate__()
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Get what is requested of what :meth:`fit` is given, by the estimator and its `blend`.
+        """Get the metadata routing of the estimator and its `blend`.
 
         Returns
         -------

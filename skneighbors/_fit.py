@@ -37,25 +37,25 @@ from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 # Of the time left, for the blended model.
-_SECOND_SHARE = 1 / 2
-_CUT = 0.75  # share of what was planned from which on nothing is said
+_BLEND_FRACTION = 1 / 2
+_SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
 
 class Fit(NamedTuple):
-    """What comes of a fit: what answers, what was planned, what happened in training."""
+    """Result of a fit: the model, the plan, and what happened in training."""
 
     model: Model
     plan: Plan
     history: object
-    cut: str | None = None  # a warning: what `max_time` had no time for
+    shortened: str | None = None  # a warning: what `max_time` had no time for
 
     def warn(self, stacklevel):
-        """Warn of what an estimator's user should know of it."""
+        """Warn the user of what went otherwise than planned."""
         history = self.history
-        for told in (history.fault, self.cut):
-            if told is not None:
-                warnings.warn(told, ConvergenceWarning, stacklevel=stacklevel)
+        for message in (history.fault, self.shortened):
+            if message is not None:
+                warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
         if history.interrupted:
             interrupts.remember()
             warnings.warn(
@@ -65,7 +65,7 @@ class Fit(NamedTuple):
             )
 
     def attributes(self):
-        """Attributes that an estimator is left with."""
+        """Attributes of the fitted estimator."""
         model, bank = self.model, self.model.bank
         return self.history.curves(self.plan.n_validation > 0) | dict(
             _model=model,
@@ -112,7 +112,7 @@ class FitInput:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What comes before the networks: rows in float64, and a blended model, not yet weighed."""
+    """What is made before the networks: rows in float64, and a blended model without a weight."""
 
     rows: LabeledRows
     split: EnsembleSplit
@@ -142,8 +142,8 @@ def fit_model(given):
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
-        own = not isinstance(plan.params["blend"], str)
-        with given.clock.stopped() if own else nullcontext():
+        is_given = not isinstance(plan.params["blend"], str)
+        with given.clock.stopped() if is_given else nullcontext():
             blend = fit_blended(
                 plan, samples, given.metadata, task, split, random_state, given.n_threads
             )
@@ -176,13 +176,13 @@ def fit_model(given):
     if history.out_of_time:
         n_epochs = len(history.losses)
         plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})
-    cut = _describe_cut(plan, wanted, history, params["max_time"])
-    return fit._replace(plan=plan, cut=cut)
+    shortened = _describe_shortened(plan, wanted, history, params["max_time"])
+    return fit._replace(plan=plan, shortened=shortened)
 
 
 def _fit_trees_to_time(plan, given, task):
     """Plan as many iterations of boosted trees as there is time for."""
-    seconds = _SECOND_SHARE * given.clock.left()
+    seconds = _BLEND_FRACTION * given.clock.left()
     n_iter = count_affordable(
         plan.recipe.boosting_iter, given.samples, task, seconds, given.n_threads
     )
@@ -191,10 +191,10 @@ def _fit_trees_to_time(plan, given, task):
 
 
 def _finish(samples, parts, network, plan, history):
-    """Weigh trained networks and the blended model, and make of them what predicts."""
+    """Weigh the trained networks and the blended model, and make the model of them."""
     blend = parts.blend
     if plan.blended:
-        blend = blend.weigh(history.best_before_refit.held_out)
+        blend = blend.weigh(history.best_before_refit.validation)
     bank, validation = _make_bank(network, history, parts, plan, blend), None
     if plan.n_validation:
         validation = _validate(bank, parts, history, blend.validation, plan)
@@ -207,23 +207,23 @@ def _finish(samples, parts, network, plan, history):
         matrix=samples.matrix[samples.rows if samples.reader is not None else []],
         reader=samples.reader,
         encoder=parts.encoder,
-        second=blend.model,
+        blended_model=blend.model,
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
 
 
 def _plan(params, tables, samples, task_class, random_state):
-    """Make a plan, and say which rows each member holds out."""
+    """Make a plan and the split into training and validation rows of each member."""
     n_rows, validation = len(samples.rows), samples.validation
     in_time = samples.time is not None
     make = partial(make_plan, tables=tables, n_samples=n_rows)
     if validation is not None:
         n_given = len(validation.y)
         make = partial(make, n_given=n_given)
-        is_held_out = np.arange(n_rows + n_given) >= n_rows
+        is_validation = np.arange(n_rows + n_given) >= n_rows
         plan = make(params)
-        return plan, EnsembleSplit.hold_out(is_held_out, len(plan.trends))
+        return plan, EnsembleSplit.hold_out(is_validation, len(plan.trends))
     make = partial(make, in_time=in_time)
     plan = make(params)
     n_members = len(plan.trends)
@@ -246,28 +246,31 @@ def _plan(params, tables, samples, task_class, random_state):
     return make(params, drawn=tuple(rows.shape[1] for rows in split)), split
 
 
-def _describe_cut(plan, wanted, history, max_time):
-    """Say what there was no time for, if it was a quarter or more; else None."""
+def _describe_shortened(plan, wanted, history, max_time):
+    """Describe what there was no time for, if it was a quarter or more; else None."""
     n_epochs, all_epochs = plan.max_iter, wanted.max_iter
     n_trees, all_trees = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
-    cut = [
-        (n_epochs <= _CUT * all_epochs, f"{n_epochs} epochs instead of {all_epochs}"),
-        (n_trees <= _CUT * all_trees, f"{n_trees} iterations of trees instead of {all_trees}"),
+    missing = [
+        (n_epochs <= _SHORTENED * all_epochs, f"{n_epochs} epochs instead of {all_epochs}"),
+        (
+            n_trees <= _SHORTENED * all_trees,
+            f"{n_trees} iterations of trees instead of {all_trees}",
+        ),
         (history.refit_out_of_time, "no training on validation rows"),
     ]
-    cut = [what for is_so, what in cut if is_so]
-    return f"max_time={max_time} left time for {', '.join(cut)}." if cut else None
+    missing = [what for is_so, what in missing if is_so]
+    return f"max_time={max_time} left time for {', '.join(missing)}." if missing else None
 
 
 def _scale(samples, task_class):
-    """Make an encoder, a target, and of the rows what they make: X, y, weight, group.
+    """Make an encoder and a task, and encode the rows: X, y, weight, group.
 
-    Those given for validation come last.
+    Rows of a given validation set come last.
     """
     rows, validation, encoder = samples.rows, samples.validation, None
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
     if samples.reader is not None:
-        encoder = FeatureEncoder.fit(X, weight, samples.reader.n_levels)
+        encoder = FeatureEncoder.fit(X, weight, samples.reader.n_categories)
     task = task_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
         if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:
@@ -286,9 +289,9 @@ def _make_initial_network(parts, plan, given):
     if make is not None:
         extractors = [make_feature_extractor(make) for _ in plan.trends]
         X = parts.rows.X[:2].float().cpu()
-        n_features, *_ = [check_feature_extractor(own, X) for own in extractors]
+        n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
         # A callable may return one and the same module each time.
-        extractors = [copy.deepcopy(own) for own in extractors]
+        extractors = [copy.deepcopy(extractor) for extractor in extractors]
     n_values = parts.task.n_values
     return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
 
@@ -310,10 +313,10 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     -------
     network : NeighborNetwork
     """
-    recipe, numerical_embedding, n_plain, n_levels = plan.recipe, None, 0, ()
+    recipe, numerical_embedding, n_plain, n_categories = plan.recipe, None, 0, ()
     if encoder is not None:
         n_features, n_plain = len(encoder.numbers), encoder.n_plain
-        n_levels = encoder.n_levels[encoder.coded].tolist()
+        n_categories = encoder.n_categories[encoder.coded].tolist()
         numerical_embedding = recipe.numerical_embedding
     embedders = [
         MLPEmbedder(
@@ -325,22 +328,22 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
             batch_norm=recipe.batch_norm,
             dropout=recipe.dropout,
             n_plain=n_plain,
-            n_levels=n_levels,
+            n_levels=n_categories,
         )
         for _ in plan.trends
     ]
     # Members that run as one have the same parameters, used or not.
     trend = "linear" if "linear" in plan.trends else None
     heads = [make_head(plan, n_targets, trend) for _ in plan.trends]
-    for head, own_trend in zip(heads, plan.trends, strict=True):
-        if own_trend is None:
+    for head, kind in zip(heads, plan.trends, strict=True):
+        if kind is None:
             head.turn_off_trend()
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
 def _make_bank(network, history, parts, plan, blend):
-    """Neighbors for the networks, which weigh by their kinds' validation errors."""
-    weights = inverse_error_weights(history.best_before_refit.held_out, plan.trends)
+    """Make the bank; networks are weighted by the validation errors of their kinds."""
+    weights = inverse_error_weights(history.best_before_refit.validation, plan.trends)
     rows = parts.rows.select(slice(plan.n_samples))
     tensors = (part.to(rows.X.device) for part in (weights, blend.in_sample, blend.out_of_fold))
     bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
@@ -355,12 +358,12 @@ def _make_bank(network, history, parts, plan, blend):
 
 
 def _validate(bank, parts, history, blended, plan):
-    """Find what was not trained on; `blended` (m, n, k) is what the blended model predicts."""
+    """Make the validation rows or set; `blended` (m, n, k) are predictions of the blended model."""
     weight = bank.blend_weight
     if len(parts.rows) > len(bank):  # given for validation, and never trained on
         given = parts.rows.select(slice(len(bank), None)).to(CPU)
         sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
-        # A sample that stands twice is no more to judge by than one that weighs 2.
+        # A sample that stands twice counts as one that weighs 2.
         arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
         rows, sample_weight, _ = merge_rows(*arrays)
         blended = blended[0] if weight else torch.zeros_like(given.y)
@@ -369,7 +372,7 @@ def _validate(bank, parts, history, blended, plan):
         return ValidationSet(
             z, given.y[rows], blended[rows], torch.from_numpy(sample_weight), place
         )
-    y, y_hat, _, _ = history.best_before_refit.held_out
+    y, y_hat, _, _ = history.best_before_refit.validation
     if weight:
         y_hat = (1 - weight) * y_hat + weight * blended.to(y_hat.device)
     rows = parts.split.validation.to(y.device)

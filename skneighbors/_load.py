@@ -22,14 +22,14 @@ _PARTS = {"estimator", "params", "attributes", "settings", "model"}
 def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepKNNRegressor:
     """Read an estimator from a file that its ``save`` has written.
 
-    A file is data: nothing in it is run, whoever wrote it. It predicts as the estimator did, the
-    same bits on the same machine.
+    A file is data: nothing in it is run, whoever wrote it. Predictions are bitwise those of the
+    estimator that was saved, on the same machine.
 
     Parameters
     ----------
     path : str or Path
     device : str, default=None
-        The estimator's parameter `device`, if it shall be another.
+        Value for the estimator's parameter `device`; None: the one that was saved.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         if set(tree) != _PARTS:
             raise ModelFileError(f"{path} holds other parts than a model: {sorted(tree)}")
         kind = _ESTIMATORS[tree["estimator"]]
-        own, others = {}, {}
+        packed, others = {}, {}
         for name, array in arrays.items():
-            (others if name.startswith("estimator.") else own)[name] = array
+            (others if name.startswith("estimator.") else packed)[name] = array
         parts = {"tuple": [tree[name] for name in ("params", "attributes", "settings")]}
         params, attributes, settings = from_plain(Plain(parts, others))
         if device is not None:
@@ -81,6 +81,8 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
         for name in attributes:
             check_attribute(kind, name)
         vars(estimator).update(attributes)
-        model = unpack_model(Plain(tree["model"], own), plan, estimator._make_head, is_foreign=True)
+        model = unpack_model(
+            Plain(tree["model"], packed), plan, estimator._make_head, is_foreign=True
+        )
     estimator._model = model
     return estimator

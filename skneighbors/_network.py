@@ -42,8 +42,8 @@ class NeighborNetwork(nn.Module):
         """Take over the weights of the parts that :meth:`split` returned."""
         for i, part in enumerate(parts):
             tensors = zip(self.state_dict().values(), part.state_dict().values(), strict=True)
-            for whole, own in tensors:
-                whole[i : i + 1] = own
+            for whole, part in tensors:
+                whole[i : i + 1] = part
 
     def embed(self, X, sample_weight=None):
         """Embed rows.
@@ -59,9 +59,9 @@ class NeighborNetwork(nn.Module):
         z : Tensor of shape (m, b, d)
         """
         if self.feature_extractors is not None:
-            own = X.expand(len(self.feature_extractors), *X.shape[1:])
+            rows = X.expand(len(self.feature_extractors), *X.shape[1:])
             # Copies: it may write in place, where other members or the caller would read.
-            parts = zip(self.feature_extractors, own, strict=True)
+            parts = zip(self.feature_extractors, rows, strict=True)
             X = torch.stack([extract(x.clone()) for extract, x in parts])
         return self.embedder(X, sample_weight)
 
@@ -78,7 +78,7 @@ class NeighborNetwork(nn.Module):
         X : Tensor of shape (m, N, ...)
         y : Tensor of shape (m, N, k)
         n_queries : int
-            Number b of rows to predict; each is left out of its own neighbors,
+            Number b of rows to predict; none is a neighbor of itself,
             whatever its weight.
         sample_weight : Tensor of shape (m, N), default=None
         context_weight : Tensor of shape (m, b, N) or (b, N), default=None
@@ -98,8 +98,8 @@ class NeighborNetwork(nn.Module):
             others = group[:, :n_queries, None] != group[:, None]
             weight = others.to(z.dtype) if weight is None else weight * others
         if sample_weight is not None or group is not None:
-            # Equal rows were merged into one: left out with all of its weight, lest it
-            # learn to look its own target up in the rest.
+            # A row stands for all that equal it: left out with all of its weight, lest it
+            # learn to look its target up in the rest.
             weight = weight.expand(*z.shape[:-2], n_queries, z.shape[-2]).clone()
             weight[..., :n_queries].diagonal(dim1=-2, dim2=-1).fill_(1.0)
         index = torch.arange(n_queries, device=z.device)
@@ -220,8 +220,8 @@ def embed_in_batches(network, X):
 def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n_heads=1):
     """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once.
 
-    Each member by its own `n_neighbors` nearest, or all. The leading dimensions are those of a
-    head that stands for `n_heads`.
+    Each member predicts by the `n_neighbors` nearest by its embedding, or all. The leading
+    dimensions are those of a head that stands for `n_heads`.
     """
 
     def attend(batch):

@@ -1,4 +1,4 @@
-"""What a fit will do: parameters, table and data resolved, once, into a plan without "auto"."""
+"""The plan of a fit: what every "auto" becomes, by the parameters, a table and the data."""
 
 import math
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from ._utils.blocks import count_batches
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a fit does. A field is a parameter of the estimator, or says what follows from them.
+    """Plan of a fit. A field is a parameter of the estimator, or follows from the parameters.
 
     Attributes
     ----------
@@ -24,39 +24,40 @@ class Plan:
     n_samples : int
         Unique samples given to :meth:`fit`: rows equal in X and y count as one.
     n_validation : int
-        How many of them each network holds out.
+        How many of them are validation rows of each network.
     max_validation : int
-        The largest such number by default; also where the last samples are held out, of which
-        each network then judges by so many.
+        The largest such number by default; also if the last samples are held out: then each
+        network takes so many of them as validation rows.
     trends : tuple
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     blended : bool
-        Whether a blended model is blended in, by a weight that the validation rows choose.
+        Whether there is a blended model, with a weight chosen on the validation rows.
     calibrations : tuple of float
-        What temperatures may be divided by in prediction, among which the validation rows
-        choose, the one to prefer first; none if they do not.
+        What temperatures may be divided by in prediction, to be chosen on the validation rows,
+        the one to prefer first; empty if nothing is to be chosen.
     calibrate_when_validated : bool
-        Whether the best of three, the present one and its neighbors, is used whenever samples
-        held out are predicted; the one that is kept is chosen in the end, among all.
+        Whether the best of three, the present one and its neighbors, is used in each validation;
+        the one that is kept is chosen in the end, among all.
     predictions_per_sample : float
         How often an epoch predicts a row, on average: more than once where near rows are
         predicted, too.
-    review : bool
-        Whether training stops at the end of the learning rate's last cycle but one if it has
-        harmed: if the validation error exceeds its best by `harm_in_standard_errors`. And at
-        those of the second and later ones, if R2 is below `early_review_below_r2`.
+    check_overfitting : bool
+        Whether there are early-stopping checks: training stops at the end of the learning rate's
+        last cycle but one after overfitting, if the validation error exceeds its best by
+        `overfitting_in_standard_errors`; and at those of the second and later cycles, if R2 is
+        below `early_check_below_r2`.
     join_last_cycle : bool
-        Whether, where it has not, validation rows are trained on in the last cycle.
+        Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
-        Whether, where it has, networks are trained again on all samples, for as many steps as
-        were best.
+        Whether, after overfitting, networks are trained from scratch on all samples, for as many
+        steps as were best.
     always_refits : bool
-        Whether they are in any case, as where the last samples are held out.
+        Whether they are in any case, as if the last samples are held out.
     parallel : bool
-        Whether, on a CPU, each network is trained in a thread of its own.
+        Whether, on a CPU, each network is trained in a separate thread.
     n_cycles : int
         How many cycles the learning rate has, each twice as long as the one before: of many the
-        first are short, so that a training that soon harms, as of noisy targets, is found out soon.
+        first are short, so that early overfitting, as on noisy targets, is found early.
     """
 
     params: dict
@@ -75,9 +76,9 @@ class Plan:
     max_iter: int
     learning_rate_init: float
     weight_decay: float
-    review: bool
-    early_review_below_r2: float
-    harm_in_standard_errors: float
+    check_overfitting: bool
+    early_check_below_r2: float
+    overfitting_in_standard_errors: float
     join_last_cycle: bool
     refits: bool
     always_refits: bool
@@ -86,24 +87,24 @@ class Plan:
 
     @property
     def max_epochs(self):
-        """How many epochs there are at most, those of a refit included.
+        """Largest number of epochs, those of a refit included.
 
-        What a review ends, it ends before the half: with its repetition within `max_iter`.
+        A training that is stopped by a check ends before the half: the refit is within `max_iter`.
         """
         return self.max_iter * (2 if self.always_refits else 1)
 
 
 # Names in the table that are neither a field of a recipe nor of a plan.
-_ASKED = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
-_ASKED |= {"n_estimators", "calibration_powers", "validation_fraction"}
-_NAMES = _ASKED | {own.name for kind in (Recipe, Plan) for own in fields(kind)}
+_NOT_FIELDS = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
+_NOT_FIELDS |= {"n_estimators", "calibration_powers", "validation_fraction"}
+_NAMES = _NOT_FIELDS | {field.name for kind in (Recipe, Plan) for field in fields(kind)}
 
 
 def _from(n_samples, **values):
     """Line of the table: what "auto" becomes from so many unique samples on."""
     unknown = values.keys() - _NAMES
     if unknown:
-        raise TypeError(f"The table names {unknown}, of which a plan knows nothing.")
+        raise TypeError(f"The table names {unknown}, which are unknown to a plan.")
     return n_samples, values
 
 
@@ -118,16 +119,16 @@ TABLE = [
         context_neighbors=None,
         context_size=256,
         dropout=0.0,
-        early_review_below_r2=0.85,
+        early_check_below_r2=0.85,
         early_stopping=False,
         embedding_dim=64,
         ema_decay=0.99,
         eps=1e-6,
-        harm_in_standard_errors=1.0,
+        overfitting_in_standard_errors=1.0,
         hidden_layer_sizes=(256, 256),
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
-        max_validation=1024,  # more would cost time and tell little more
+        max_validation=1024,  # more would cost time and change little
         min_epochs=68,
         min_steps=230,
         n_cycles=6,
@@ -150,14 +151,14 @@ TABLE = [
     _from(2000, context_neighbors=4),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
-# What is otherwise for SoftStep k-NN.
+# Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
     _from(0, context_neighbors=None, min_epochs=128, min_steps=350, n_cycles=4),
     _from(500, min_steps=1500),
     _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
-# On the linear scale of ranks `eps` is about the smallest share of the neighbors that can count.
+# On the linear scale of ranks `eps` is about the smallest fraction of the neighbors that can count.
 TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
 
 
@@ -183,11 +184,11 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     n_samples : int
         Unique samples of positive weight.
     n_given : int, default=None
-        Number of further samples given for validation, which are never trained on.
+        Number of samples of a given validation set, which are never trained on.
     in_time : bool, default=False
         Whether the last samples are held out.
     drawn : tuple of int, default=None
-        Numbers of samples that a member trains on and holds out, where they are known.
+        Numbers of training and validation rows of a member, if they are known.
 
     Returns
     -------
@@ -196,17 +197,17 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     Raises
     ------
     ValueError
-        If no rows are to be held out although they are needed.
+        If there are to be no validation rows although they are needed.
     """
     auto = values_for(n_samples, tables)
     recipe = Recipe() if params["recipe"] is None else params["recipe"]
     given = params | recipe.get_params(deep=False)
-    early_stopping, n_asked = _count_validation(given, n_samples, auto, n_given, in_time)
-    n_train, n_validation = drawn or (n_samples - n_asked, n_asked)
+    early_stopping, n_wanted = _count_validation(given, n_samples, auto, n_given, in_time)
+    n_train, n_validation = drawn or (n_samples - n_wanted, n_wanted)
     known = {name: _or(value, auto.get(name, value)) for name, value in given.items()}
     known["early_stopping"] = early_stopping
-    if n_given is None and n_asked:
-        known["validation_fraction"] = n_asked / n_samples
+    if n_given is None and n_wanted:
+        known["validation_fraction"] = n_wanted / n_samples
     temperature = auto["temperature"] if n_validation else "learned"
     known["temperature"] = _or(given["temperature"], temperature)
     known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
@@ -222,7 +223,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
         calibrations=tuple(2 ** (power / 2) for power in powers),
     )
     values = auto | known
-    return Plan(**{own.name: values[own.name] for own in fields(Plan)})
+    return Plan(**{field.name: values[field.name] for field in fields(Plan)})
 
 
 def _or(value, auto):
@@ -234,7 +235,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
     """Trend of each member, and the blended model."""
     kinds, blend = (given["trend"],), given["blend"]
     if given["trend"] == "auto":
-        # Without validation rows nothing tells how kinds should weigh.
+        # Without validation rows the weights of kinds cannot be chosen.
         kinds = auto["trends"] if n_validation else ("linear",)
     trends = tuple(islice(cycle(kinds), n_estimators))
     if isinstance(blend, str) and blend == "auto":
@@ -249,10 +250,10 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
 
 
 def _count_validation(given, n_samples, auto, n_given, in_time):
-    """Whether samples are held out, and how many by each network."""
+    """Whether there are validation rows, and how many for each network."""
     early_stopping, needed = given["early_stopping"], None
     if _or(given["blend"], None) is not None:
-        needed = f"blend={given['blend']!r}: validation rows choose its share"
+        needed = f"blend={given['blend']!r}: validation rows choose its weight"
     if given["temperature"] in CALIBRATED:
         needed = f"temperature={given['temperature']!r}: validation rows choose it"
     if n_given is not None:
@@ -292,18 +293,18 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
-    review = (
+    check_overfitting = (
         n_validation > 0
         and known["learning_rate_schedule"] == "cycles"
         and known["n_iter_no_change"] is None
         and max_iter * n_batches * n_predictions >= auto["min_steps"]
     )
-    ends_on_all = review and n_train < n_samples  # samples of X_val are for nothing else
+    ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
-        review=review,
+        check_overfitting=check_overfitting,
         join_last_cycle=ends_on_all and known["refit"] and not in_time,
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,

@@ -24,9 +24,9 @@ class Recipe(BaseEstimator):
     """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
 
     For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
-    A search varies its fields as ``recipe__ema_decay`` and the like. What each ``"auto"``
-    came to stands in the fitted estimator's ``plan_.recipe``; the table, with the number of
-    unique samples from which each line holds, in the :ref:`User Guide <recipe>`.
+    A search varies its fields as ``recipe__ema_decay`` and the like. A fitted estimator's
+    ``plan_.recipe`` has the value of each ``"auto"``; the :ref:`User Guide <recipe>` has the
+    table, with the number of unique samples from which each line applies.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Recipe(BaseEstimator):
         Width of each member's embedding.
 
     dropout : float or "auto", default="auto"
-        Share of the hidden units dropped in training, in [0, 1).
+        Fraction of the hidden units dropped in training, in [0, 1).
 
     temperature : {"learned", "calibrated", "both"}, float or "auto", default="auto"
         Of NONA's softmax: the lower, the more the nearest neighbors count. ``"learned"``:
@@ -54,11 +54,11 @@ class Recipe(BaseEstimator):
         square root of 2 from 1/8 to 2 the one nearest to 1 that predicts a network's rows as
         well as the best does, up to a standard error. ``"both"``: learned, then multiplied by
         such a power for prediction. A number: fixed, in training and prediction. ``"auto"``:
-        "both" if rows are held out, else "learned".
-        SoftStep k-NN has it in prediction alone: what divides how fast its mask falls with
-        the rank, 1 if it is not calibrated or given. There ``"learned"`` and ``"both"`` say
-        that the soft rank's strength in training is learned, from 1, which is else fixed.
-        The estimators' `temperature_` is what came of it.
+        "both" if there are validation rows, else "learned".
+        SoftStep k-NN has a temperature in prediction alone: it divides how fast the mask falls
+        with the rank, and is 1 if it is neither calibrated nor given. With ``"learned"`` and
+        ``"both"`` the strength of its soft rank in training is learned, from 1; otherwise that
+        is fixed. The estimators' `temperature_` is the result.
 
     eps : float or "auto", default="auto"
         How close to 0 and 1 the masks' parameters may come, below 0.5; see
@@ -99,9 +99,9 @@ class Recipe(BaseEstimator):
         is 15 / `boosting_iter`, at most 0.5.
 
     refit : bool or "auto", default="auto"
-        Whether rows that `early_stopping` holds out are trained on in the end: in the last
-        cycle of the learning rate, or, where training on has harmed, by networks trained
-        from scratch. (Rows given as `X_val` never are.) Only where a training is reviewed: with
+        Whether validation rows are trained on in the end: in the last cycle of the learning
+        rate, or, after overfitting, by networks trained from scratch. (Rows given as `X_val`
+        never are.) Only for a training with early-stopping checks: with
         ``learning_rate_schedule="cycles"``, without `n_iter_no_change`, and of at least `min_steps`
         steps (see the table). With `time`, networks are trained again in any case, unless
         this is False.
@@ -138,7 +138,9 @@ class Recipe(BaseEstimator):
     refit: bool | str = _setting("boolean")
 
 
-Recipe._parameter_constraints = {own.name: own.metadata["allowed"] for own in fields(Recipe)}
+Recipe._parameter_constraints = {
+    setting.name: setting.metadata["allowed"] for setting in fields(Recipe)
+}
 
 
 # The setting of the papers: ``NONARegressor(**PAPER)``.
@@ -184,8 +186,8 @@ def check_params(params):
     params = {name: _plain(value) for name, value in params.items()}
     if params["recipe"] is not None:
         check_params_of(params["recipe"], params["recipe"].get_params())
-        own = params["recipe"].get_params(deep=False)
-        params["recipe"] = Recipe(**{name: _plain(value) for name, value in own.items()})
+        settings = params["recipe"].get_params(deep=False)
+        params["recipe"] = Recipe(**{name: _plain(value) for name, value in settings.items()})
     sizes = params["hidden_layer_sizes"]
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
@@ -198,5 +200,5 @@ def check_params(params):
 
 
 def _plain(value):
-    """Python's own number for one of NumPy, whose sums and products may overflow."""
+    """Convert NumPy's numbers to Python's, whose sums and products do not overflow."""
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""What the regressors share: predictions of numbers, and how far off they may be."""
+"""Base of the regressors: predictions of numbers, quantiles, intervals and label errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. A row of the training set has itself as a neighbor here.
+            Features. A row of the training set is a neighbor of itself here.
         return_std : bool, default=False
             Whether to return standard deviations, too.
 
@@ -84,7 +84,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         >>> y_hat.shape, std.shape
         ((20,), (20,))
         """
-        model, queries, search = self._ask(X)
+        model, queries, search = self._read_queries(X)
         with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             if not return_std:
                 return model.predict(queries, search)
@@ -137,9 +137,9 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         """Predict quantiles of the targets of X.
 
         A prediction's distribution is that of its neighbors' residuals around it, weighted as
-        they are in the prediction: each neighbor is predicted without itself. Rows that
-        :meth:`fit` held out set its scale, but unlike :meth:`predict_interval` it is not
-        calibrated to hold its share of them. Where none were held out, as by default of fewer
+        they are in the prediction: each neighbor is predicted without itself. The validation rows
+        of :meth:`fit` set its scale, but unlike that of :meth:`predict_interval` its coverage is
+        not calibrated. Without validation rows, as by default with fewer
         than 30 unique rows, it is much too narrow. See :ref:`How sure <how_sure>`.
 
         Parameters
@@ -152,7 +152,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Returns
         -------
         y : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
-            Quantiles, in the order asked for, which never cross. There is no last axis if
+            Quantiles, in the order of `quantiles`; they never cross. There is no last axis if
             there is a single one.
 
         Raises
@@ -183,27 +183,27 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         True
         """
         levels = check_quantiles(quantiles)
-        model, queries, search = self._ask(X)
+        model, queries, search = self._read_queries(X)
         with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             y = model.predict_quantiles(queries, search, levels)
         warn_unless_validated(model)
         return y[..., 0] if len(levels) == 1 else y
 
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
-        """Predict intervals that hold the targets of X with some confidence.
+        """Predict intervals that cover the targets of X with some confidence.
 
-        Split-conformal: as wide, relative to the spread of the neighbors' residuals, as the
-        rows ask for that :meth:`fit` held out; with `groups`, so wide that they hold rows of new
-        groups. Where it held none out, as by default of fewer than 30 unique rows, they are
-        much too narrow; where it held out too few for the confidence, ends are infinite. See
-        :ref:`How sure <how_sure>` for when there is a guarantee.
+        Intervals are split-conformal: their width, relative to the spread of the neighbors'
+        residuals, is calibrated on the validation rows of :meth:`fit`; with `groups`, for the
+        coverage of rows of new groups. Without validation rows, as by default with fewer than 30
+        unique rows, they are much too narrow; with too few for the confidence, the ends are
+        infinite. See :ref:`How sure <how_sure>` for when there is a guarantee.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
         confidence_level : float, default=0.9
-            Share of the targets that intervals shall hold, between 0 and 1.
+            Coverage: fraction of the targets that intervals should contain, between 0 and 1.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         """
         caller, allowed = f"{type(self).__name__}.predict_interval", [reals(0, 1, "neither")]
         check_argument(caller, "confidence_level", confidence_level, allowed)
-        model, queries, search = self._ask(X)
+        model, queries, search = self._read_queries(X)
         with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             interval = model.predict_interval(queries, search, float(confidence_level))
         warn_unless_validated(model)
@@ -243,7 +243,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         return interval
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
-        """Find the training samples whose targets look wrong.
+        """Find label errors: the training samples whose targets look wrong.
 
         Each row is predicted by its neighbors without itself: with all its weight, and with
         its group, if :meth:`fit` was given `groups`. Those rows come first whose targets differ
@@ -280,10 +280,9 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
 
         Notes
         -----
-        Rows that are forgotten are not judged and judge none; those appended do both. A row of
-        :meth:`fit` is no neighbor of its own, and boosted trees predict it by a bag that it is
-        not in; the networks, and a `blend` of the user's, have seen it and may have learned a
-        part of its error.
+        Forgotten rows take no part; appended rows do. A row of :meth:`fit` is no neighbor of
+        itself, and boosted trees predict it out of fold; the networks, and a `blend` of the
+        user's, were fitted to it and may have learned a part of its error.
 
         Examples
         --------

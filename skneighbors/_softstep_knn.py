@@ -23,9 +23,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     The mask ``rank <= k`` of k-nearest neighbors becomes SoftStep, a learned
     function of the neighbor's rank by similarity of embeddings that says how
-    much a neighbor counts. Each query may have its own. The embedding is a
+    much a neighbor counts. It may differ from query to query. The embedding is a
     multilayer perceptron; in training ranks are soft, so that everything is
-    trained end to end, and a row is left out of its own neighbors.
+    trained end to end, and no row is a neighbor of itself.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
@@ -35,8 +35,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Number of training samples that a prediction rests on: those nearest in the embedding
         space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
         are equal in X and y count as one, whatever their weight. While a network is trained,
-        its own nearest rows validate it. None: all rows, as in the papers. May be changed after
-        :meth:`fit` by ``set_params``. Each query learns a *k* of its own among them.
+        the rows nearest by its embedding validate it. None: all rows, as in the papers. May be
+        changed after :meth:`fit` by ``set_params``. The mask learns a *k* for each query among
+        them.
 
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
@@ -46,8 +47,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         fades them. See :class:`skneighbors.nn.SoftStep`.
 
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
-        Whether every query has its own mask, a function of its embedding, or
-        all share one.
+        Whether the mask is a function of the query's embedding, or the same for all queries.
 
     trend : {"auto", "linear"} or None, default="linear"
         What the neighbors correct, learned with the rest.
@@ -59,16 +59,16 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"}, regressor or None, default=None
-        Blended model, which is averaged with the networks by the `blend_weight_` that rows held
-        out choose. A neighbor's target is raised by what it gives more for the query, too.
+        Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
+        the validation rows. A neighbor's target is raised by what it gives more for the query, too.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          told of categories also by means of the targets; see :ref:`boosted_trees`.
+          with categories also encoded by means of the targets; see :ref:`boosted_trees`.
         - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
           too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
-        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if rows are held out and there
-          is no `feature_extractor`; else None.
+        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
+          no `feature_extractor`; else None.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
@@ -94,12 +94,12 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone. None: none. A category that is missing, or not seen in :meth:`fit`, is one
-        of its own. Not used with a `feature_extractor`.
+        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
+        more category. Not used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
-        Number of networks trained side by side, each with initial weights,
-        batches and validation rows of its own. Predictions are their mean, weighted by
+        Number of networks trained side by side, each with other initial weights,
+        batches and validation rows. Predictions are their mean, weighted by
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
@@ -109,9 +109,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
-        is time for, passed through faster; part of an epoch, if need be. It warns of what was
-        cut by a quarter or more. `plan_` says how many epochs there were. The time of a
-        blended model of your own does not count.
+        is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
+        shortened by a quarter or more. `plan_` says how many epochs there were. The time of a
+        regressor given as `blend` does not count.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -124,15 +124,15 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Weight decay of AdamW.
 
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out of the training, to stop by and to keep the weights of the
-        epoch that predicts them best; otherwise those of the epoch of lowest training
-        loss are kept. Validation rows are neighbors all the same once the training is
-        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. Of fewer
-        than three unique rows none are held out.
+        Whether to set validation rows aside. They decide when training stops, and the weights of
+        the epoch that predicts them best are kept; otherwise those of the epoch of lowest training
+        loss. Validation rows are neighbors all the same once the training is
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. With fewer
+        than three unique rows there are none.
 
     validation_fraction : float or "auto", default="auto"
         Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
-        `time` it is 0.2 of those with a time, and each network judges by at most 1,024 of them.
+        `time` it is 0.2 of those with a time, and each network uses at most 1,024 of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -145,9 +145,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
 
     n_jobs : int or None, default=None
-        Limit of the threads of torch and of OpenMP, in a fit and in any answer; -1 is as many as
-        there are cores, -2 one fewer. None, or more than these two are set to: as many as
-        they are. It changes no bit. May be changed after :meth:`fit`. See :ref:`threads`.
+        Limit of the threads of torch and of OpenMP, in a fit and in any later call; -1 is as many
+        as there are cores, -2 one fewer. None, or more than these two are set to: as many as they
+        are set to. Results do not depend on it. May be changed after :meth:`fit`. See
+        :ref:`threads`.
 
     device : str, default="auto"
         ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
@@ -165,16 +166,16 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     Attributes
     ----------
     plan_ : object
-        What every ``"auto"`` became, and what was given, by name: as `plan_.max_iter` and
-        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same again.
+        All parameters by name, those of ``"auto"`` resolved: such as `plan_.max_iter` and
+        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same model again.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardized
-        targets over rows and networks, each row left out of its own neighbors.
+        targets over rows and networks; no row is a neighbor of itself.
 
     validation_scores_ : list of float or None
         R2 on the validation rows, the mean over the networks, after each epoch that
-        was validated, as long as rows are held out. None without any.
+        was validated, as long as they are not trained on. None without any.
 
     validation_iters_ : list of int or None
         Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or

@@ -24,7 +24,7 @@ from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting
 from skneighbors._blend.weight import weight_of_blended
 from skneighbors._task import Regression
-from skneighbors._training.validation import HeldOut
+from skneighbors._training.validation import ValidationResult
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
 
@@ -40,7 +40,7 @@ def data():
 
 def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
-    fitted, queries, search = model._ask(X)
+    fitted, queries, search = model._read_queries(X)
     bank, z, blended = fitted.embed(queries, search)
     bank = replace(bank, blend_weight=0.0)
     values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
@@ -51,7 +51,7 @@ def networks_alone(model, X):
 
 
 def held_out_of(y, y_hat, weight):
-    return HeldOut(y, y_hat, Regression.losses(y_hat, y), weight)
+    return ValidationResult(y, y_hat, Regression.losses(y_hat, y), weight)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -237,7 +237,7 @@ def test_more_categories_than_boosting_takes():
     y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
     X = pd.DataFrame({"level": [f"level {i}" for i in level]})
     model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
-    own = model.blend_.predict(model._ask(X)[1].matrix).ravel()
+    own = model.blend_.predict(model._read_queries(X)[1].matrix).ravel()
     assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
 
 

@@ -139,7 +139,7 @@ def test_rows_are_those_that_kneighbors_names(model):
 
 def baselines_of(model, X):
     """Each network's trend and the blended model in their shares, (m, n, n_targets)."""
-    fitted, queries, search = model._ask(X)
+    fitted, queries, search = model._read_queries(X)
     bank, z = fitted.transform(queries, search)
     head, share, target, z = (
         bank.network.head,

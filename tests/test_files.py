@@ -283,15 +283,17 @@ EDITS = {
         "subprocess.Popen",
     ),
     "field": (
-        lambda tree: tree["content"]["model"]["fields"].pop("second"),
-        "Model has other fields: .*second",
+        lambda tree: tree["content"]["model"]["fields"].pop("blended_model"),
+        "Model has other fields: .*blended_model",
     ),
     "parameter": (
         lambda tree: tree["content"]["params"]["dict"].update(batch_size=-1),
         "batch_size",
     ),
     "weight": (
-        lambda tree: tree["content"]["model"]["fields"]["second"]["fields"].update(weight=7.0),
+        lambda tree: tree["content"]["model"]["fields"]["blended_model"]["fields"].update(
+            weight=7.0
+        ),
         "weight of the blended model",
     ),
     "widths": (
@@ -326,10 +328,10 @@ def test_tensors_that_were_edited(good, tmp_path):
         "model.numbering.row_of": lambda a: a + 10**6,
         "model.validation.rows": lambda a: a + 10**6,
         "model.encoder.coded": lambda a: a + 100,
-        "model.second.regressor.bags.0.0.trees.value": lambda a: a * np.nan,
-        "model.second.regressor.bags.0.0.trees.feature": lambda a: a + 100,
-        "model.second.regressor.bags.0.0.trees.right_leaves": lambda a: ~a,
-        "model.second.regressor.bags.0.0.trees.category_split": lambda a: a + 10**6,
+        "model.blended_model.regressor.bags.0.0.trees.value": lambda a: a * np.nan,
+        "model.blended_model.regressor.bags.0.0.trees.feature": lambda a: a + 100,
+        "model.blended_model.regressor.bags.0.0.trees.right_leaves": lambda a: ~a,
+        "model.blended_model.regressor.bags.0.0.trees.category_split": lambda a: a + 10**6,
         "model.matrix": lambda a: a.astype(np.float32),
         "network.embedder.layers.0.linear.weight": lambda a: a[:, :, :-1],
     }
@@ -339,13 +341,13 @@ def test_tensors_that_were_edited(good, tmp_path):
         with pytest.raises(ModelFileError, match=name.split(".")[-1]):
             load(tmp_path / "edited")
     for name, change in {"codes": lambda a: a + 300, "n_categories": lambda a: a + 1}.items():
-        own = f"model.second.regressor.bags.0.0.encoder.{name}"
+        own = f"model.blended_model.regressor.bags.0.0.encoder.{name}"
         write(tmp_path / "edited", metadata["skneighbors"], arrays | {own: change(arrays[own])})
         with pytest.raises(ModelFileError, match="encoder"):
             load(tmp_path / "edited")
     as_tensor = metadata["skneighbors"].replace(
-        '{"array":"model.second.regressor.bags.0.0.trees.feature"}',
-        '{"tensor":"model.second.regressor.bags.0.0.trees.feature"}',
+        '{"array":"model.blended_model.regressor.bags.0.0.trees.feature"}',
+        '{"tensor":"model.blended_model.regressor.bags.0.0.trees.feature"}',
     )
     assert as_tensor != metadata["skneighbors"]
     write(tmp_path / "edited", as_tensor, arrays)

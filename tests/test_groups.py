@@ -290,7 +290,7 @@ def test_groups_that_are_none(groups, message):
 
 
 def test_groups_work_with_near_rows_and_a_blend_and_harm(episodes, auto):
-    auto(harm_in_standard_errors=-1e9, min_steps=3)
+    auto(overfitting_in_standard_errors=-1e9, min_steps=3)
     X, y, groups = episodes
     recipe = Recipe(context_size=32, context_neighbors=2)
     for blend in ("boosting", Ridge()):

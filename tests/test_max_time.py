@@ -88,7 +88,7 @@ IN_ORDER = {"time": np.arange(len(X))}
 @pytest.fixture
 def overfits(auto, monkeypatch):
     """Let the early-stopping check find overfitting as soon as it is due."""
-    auto(len(X), min_steps=0, early_review_below_r2=2.0)
+    auto(len(X), min_steps=0, early_check_below_r2=2.0)
     monkeypatch.setattr(stopping, "significantly_worse", lambda *args: True)
 
 

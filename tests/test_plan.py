@@ -84,7 +84,7 @@ EXPECTED = {
     "parallel": {999: False, 1000: True},
     "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
     "join_last_cycle": {29: False, 30: True, 10**6: True},
-    "review": {29: False, 30: True, 10**6: True},
+    "check_overfitting": {29: False, 30: True, 10**6: True},
     "refits": {29: False, 30: True, 10**6: True},
     "refit": {0: True, 10**6: True},
     "temperature": {29: "learned", 30: "both", 10**6: "both"},
@@ -155,13 +155,13 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
 )
 def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
     plan = plan_for(estimator_class(**params, recipe=Recipe(**fields)), 300)
-    assert plan.review == plan.refits == plan.join_last_cycle == stops
+    assert plan.check_overfitting == plan.refits == plan.join_last_cycle == stops
 
 
 @pytest.mark.parametrize("refit", [False, True])
 def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
     plan = plan_for(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
-    assert plan.review
+    assert plan.check_overfitting
     assert plan.recipe.refit == refit
     assert plan.refits == plan.join_last_cycle == refit
 
@@ -238,7 +238,7 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
     quick = {"max_iter": 20} if params is PAPER else {"batch_size": 128}
     model = estimator_class(**params | quick, random_state=0)
     model.fit(X[:n_samples], y[:n_samples], **arguments)
-    assert model.plan_.review == (case not in ("few rows", "the papers"))
+    assert model.plan_.check_overfitting == (case not in ("few rows", "the papers"))
     check_nothing_is_auto(model.plan_)
     assert model.plan_.params.keys() == model.get_params(deep=False).keys()
     again = type(model)(**model.plan_.params)

@@ -67,7 +67,7 @@ class ToyClassifier(ClassifierMixin, BaseNeighborEstimator):
         vars(self).update(given.get_params(deep=False))
 
     def predict_proba(self, X):
-        return self._answer(Model.predict, X)
+        return self._call(Model.predict, X)
 
     def predict(self, X):
         return self.predict_proba(X).argmax(1)

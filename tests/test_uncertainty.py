@@ -162,7 +162,7 @@ class Oracle:
 
     @staticmethod
     def embed(model, X):
-        fitted, queries, search = model._ask(X)
+        fitted, queries, search = model._read_queries(X)
         return fitted.transform(queries, search)[1]
 
     @staticmethod
@@ -533,7 +533,7 @@ def rebuilt(model, X, y, weight, held_out):
         None,
         CPU,
     )
-    old, blended = fitted.bank, fitted.second.predict(X[samples], matrix, fitted.task)
+    old, blended = fitted.bank, fitted.blended_model.predict(X[samples], matrix, fitted.task)
     left_out = blended.copy()
     for row, own in zip(fitted.samples, old.rows.blended_out_of_fold.numpy(), strict=True):
         left_out[samples == row] = own

@@ -9,12 +9,12 @@ from .._utils.arrays import check_arrays
 from .._utils.device import CPU
 
 _VALIDATION = ValidationRows, ValidationSet, type(None)
-# Rows that must be predicted by finite numbers.
-_N_ANSWERS = 256
+# Rows whose predictions must be finite.
+_N_PREDICTED = 256
 
 
 def check_model(model, plan):
-    """Check what a :class:`Model` holds, but its networks.
+    """Check all of a :class:`Model` but its networks.
 
     Raises
     ------
@@ -57,17 +57,17 @@ def _check_reader(reader, encoder):
         raise ValueError("reader has other numbers of columns")
     for codes in reader.codes:
         if codes is not None and list(codes.values()) != list(range(len(codes))):
-            raise ValueError("reader.codes does not number its levels")
-    for name in ("numbers", "gaps", "one_hot", "coded"):
+            raise ValueError("reader.codes does not number its categories")
+    for name in ("numbers", "missing", "one_hot", "coded"):
         if (np.diff(getattr(encoder, name)) <= 0).any():
             raise ValueError(f"encoder.{name} names a column twice")
-    levels = [0 if reader.codes[j] is None else len(reader.codes[j]) for j in reader.order]
-    if levels != encoder.n_levels.tolist():
-        raise ValueError("reader.codes does not fit encoder.n_levels")
+    n_categories = [0 if reader.codes[j] is None else len(reader.codes[j]) for j in reader.order]
+    if n_categories != encoder.n_categories.tolist():
+        raise ValueError("reader.codes does not fit encoder.n_categories")
 
 
 def _check_blended(model, sizes):
-    blended = model.second
+    blended = model.blended_model
     if not 0 <= blended.weight <= 1 or blended.weight != model.bank.blend_weight:
         raise ValueError("the weight of the blended model is out of range")
     if isinstance(blended, NoBlendedModel):
@@ -77,18 +77,21 @@ def _check_blended(model, sizes):
     bags = blended.regressor.bags
     if len(bags) != sizes["k"] or not all(bags):
         raise ValueError("the blended model has other targets")
-    for i, bag in enumerate(bag for own in bags for bag in own):
-        _check_bag(bag, f"bags.{i}.", model.encoder.n_levels)
+    for i, bag in enumerate(bag for of_target in bags for bag in of_target):
+        _check_bag(bag, f"bags.{i}.", model.encoder.n_categories)
 
 
 def _check_bag(bag, name, n_categories):
     """Check that all places named are within what there is."""
-    kinds = [type(own) for own in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
+    kinds = [type(part) for part in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
     if kinds != [Bag, Trees, CategoryEncoder]:
         raise ValueError(f"{name} is none")
     trees, encoder = bag.trees, bag.encoder
-    parts = [own for part in (trees, encoder) for own in vars(part).values()]
-    if any(isinstance(own, torch.Tensor) for own in parts) or type(trees.baseline) is not float:
+    values = [value for part in (trees, encoder) for value in vars(part).values()]
+    if (
+        any(isinstance(value, torch.Tensor) for value in values)
+        or type(trees.baseline) is not float
+    ):
         raise ValueError(f"{name}trees holds what is no array")
     columns = n_categories[n_categories > 0]
     sizes = {"p": len(n_categories), "c": int((columns + 1).sum()), "w": 8}
@@ -107,9 +110,9 @@ def _check_bag(bag, name, n_categories):
         raise ValueError(f"{name}trees.category_split names columns of numbers")
 
 
-def check_answers(model):
-    """Check that a model predicts some of its own rows by finite numbers."""
-    matrix, bank = model.matrix[:_N_ANSWERS], model.bank
+def check_predictions(model):
+    """Check that a model predicts finite numbers for some of its rows."""
+    matrix, bank = model.matrix[:_N_PREDICTED], model.bank
     z, blended = bank.embed(model.prepare(matrix)), model.blend(None, matrix, CPU)
     if not bank.predict(z, blended, 1).isfinite().all():
         raise ValueError("its predictions are not finite")

@@ -78,7 +78,7 @@ def write_file(place, tree, arrays):
     """Write a file beside its place, and put it there once it is whole.
 
     The same content makes the same bytes. A new file gets the mode that the process gives its
-    files, another keeps its own.
+    files; a file that is replaced keeps its mode.
 
     Parameters
     ----------

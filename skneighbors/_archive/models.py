@@ -12,7 +12,7 @@ from .._utils.device import CPU
 from .._utils.random import BorrowedGenerators
 from .._utils.sklearn_private import SETTINGS, settings_of
 from .._utils.threads import torch_threads
-from .checks import check_answers, check_model, check_widths
+from .checks import check_model, check_predictions, check_widths
 from .container import find_place, write_file
 from .values import Plain, from_plain, to_plain
 
@@ -68,7 +68,7 @@ def unpack_model(plain, plan, make_head, is_foreign=False):
     network.eval().requires_grad_(False)
     model = replace(model, bank=replace(model.bank, network=network))
     if is_foreign:
-        check_answers(model)
+        check_predictions(model)
     return model
 
 
@@ -108,9 +108,9 @@ def _refuse_objects(objects, reader):
 
 
 def _describe(path, reader):
-    """Say what stands at a path of a whole, and what to do about it."""
-    room, *parts = path.split(".")
-    match [room, *parts]:
+    """Describe what stands at a path, and what to do about it."""
+    whole, *parts = path.split(".")
+    match [whole, *parts]:
         case ["estimator", "params", name, *_]:
             return f"the parameter {name!r}", "fit without it"
         case ["estimator", "attributes", name, *_]:
@@ -122,11 +122,11 @@ def _describe(path, reader):
             return "the name of a column of X", "give it another before you fit"
         case ["model", "numbering", *_]:
             return "a label in the index of X", "give X another index before you fit"
-    return f"the model's {parts[0] if parts else room!r}", "fit without it"
+    return f"the model's {parts[0] if parts else whole!r}", "fit without it"
 
 
 def _advise(values, instead):
-    """Say what holds values that a file does not."""
+    """Advise how to save values that a file cannot hold."""
     try:
         pickle.dumps(values)
     except Exception as error:

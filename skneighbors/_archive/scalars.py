@@ -66,7 +66,7 @@ _KINDS = {
     "time": (_of(time), time.isoformat, time.fromisoformat),
     "timedelta": (
         _of(timedelta),
-        lambda own: [own.days, own.seconds, own.microseconds],
+        lambda value: [value.days, value.seconds, value.microseconds],
         lambda parts: timedelta(*parts),
     ),
     "uuid": (_of(UUID), str, UUID),
@@ -74,17 +74,17 @@ _KINDS = {
     "Interval": (_of_pandas("Interval"), _write_interval, _read_interval),
     "Period": (
         _of_pandas("Period"),
-        lambda own: [own.ordinal, own.freqstr],
+        lambda value: [value.ordinal, value.freqstr],
         lambda parts: _pandas().Period(ordinal=parts[0], freq=parts[1]),
     ),
     "Timedelta": (
         _of_pandas("Timedelta"),
-        lambda own: own.isoformat(),
+        lambda value: value.isoformat(),
         lambda text: _pandas().Timedelta(text),
     ),
     "Timestamp": (
         _of_pandas("Timestamp"),
-        lambda own: own.isoformat(),
+        lambda value: value.isoformat(),
         lambda text: _pandas().Timestamp(text),
     ),
 }

@@ -73,7 +73,7 @@ def to_plain(value, path):
     ----------
     value : object
     path : str
-        Where in a whole it stands.
+        Name for the value, from which those of its arrays are made.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def _write(value, path, plain):
         plain.arrays[path] = _in_order(value.cpu().numpy())
         return {"tensor": path}
     if KINDS.get(kind.__name__) is kind:
-        parts = {own.name: getattr(value, own.name) for own in _kept(value)}
+        parts = {part.name: getattr(value, part.name) for part in _kept(value)}
         return {"type": kind.__name__, "fields": _write_parts(parts, path, plain)}
-    if kind is dict and _are_levels(value):
-        return {"levels": _write_labels(sorted(value, key=value.get), path, plain)}
+    if kind is dict and _are_categories(value):
+        return {"categories": _write_labels(sorted(value, key=value.get), path, plain)}
     if kind is dict and all(type(key) is str for key in value):
         return {"dict": _write_parts(value, path, plain)}
     node = write_scalar(value)
@@ -137,7 +137,7 @@ def _write_array(array, path, plain):
     return {"labels": _write_labels(labels, path, plain)}
 
 
-def _are_levels(value):
+def _are_categories(value):
     """Whether a dict numbers its keys from 0."""
     codes = list(value.values())
     return bool(codes) and set(map(type, codes)) == {int} and set(codes) == set(range(len(codes)))
@@ -188,7 +188,7 @@ def _read(node, objects, left):
     if tag == "tensor":
         return torch.from_numpy(array if array.flags.writeable else array.copy())
     labels = [_read(label, objects, left) for label in json.loads(array.tobytes().decode())]
-    if tag == "levels":
+    if tag == "categories":
         return {label: code for code, label in enumerate(labels)}
     if tag == "labels":
         return np.fromiter(labels, dtype=object, count=len(labels))
@@ -198,7 +198,7 @@ def _read(node, objects, left):
 def _read_kind(node, objects, left):
     kind = KINDS[node["type"]]
     parts = {key: _read(part, objects, left) for key, part in node["fields"].items()}
-    other = set(parts) ^ {own.name for own in _kept(kind)}
+    other = set(parts) ^ {part.name for part in _kept(kind)}
     if kind in (Recipe, Plan):  # what an earlier version could not set has its default
         other &= set(parts)
     if other:

@@ -13,7 +13,7 @@ from .._utils.sklearn_private import take_samples
 from .._utils.threads import one_openmp_thread
 from .weight import weight_of_blended
 
-# So many are predicted faster by one thread, if other work has the cores.
+# Up to so many rows one thread is faster, if other work has the cores.
 _FEW_ROWS = 10_000
 
 
@@ -65,7 +65,7 @@ class BlendedBoosting(BlendedRegressor):
 
 @dataclass(frozen=True, eq=False)
 class NoBlendedModel:
-    """None: it predicts 0, with weight 0."""
+    """No blended model: predictions of 0, with weight 0."""
 
     regressor = None
     weight = 0.0
@@ -109,7 +109,7 @@ class BlendFit(NamedTuple):
 
 
 def no_blend(y):
-    """None, for targets of this shape (n_rows, n_targets)."""
+    """No blended model, for targets of this shape (n_rows, n_targets)."""
     return BlendFit(NoBlendedModel(), *[torch.zeros_like(y)] * 3)
 
 

@@ -15,7 +15,7 @@ from .target_means import CategoryEncoder, draw_folds
 from .trees import Trees
 
 _N_BAGS = 5
-# Iterations by which to tell what one takes.
+# Iterations by which the time of one is measured.
 _N_TRIED = 10
 # Learning rate times iterations; and the highest rate, where these are few.
 _LEARNT, _HIGHEST_RATE = 15.0, 0.5
@@ -100,7 +100,7 @@ class BaggedBoosting:
 
     @classmethod
     def fit(cls, data, n_iter, random_state, n_threads=1):
-        """Fit, and predict each row out of fold: by the bag that was not fitted to it.
+        """Fit, and make out-of-fold predictions: each row by the bag not fitted to it.
 
         Parameters
         ----------

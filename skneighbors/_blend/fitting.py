@@ -1,4 +1,4 @@
-"""The blended model fitted, and what it predicts of rows that it was not fitted to."""
+"""Fit the blended model, and predict rows that it was not fitted to."""
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from .given import name_origin, tags_of
 
 
 class OnePerTarget(MultiOutputRegressor):
-    """Clones of a regressor, one for each target; their `fit` is handed whatever this one is."""
+    """Clones of a regressor, one for each target, fitted with the same metadata."""
 
     def fit(self, X, y, **metadata):
         """Fit.
@@ -53,7 +53,7 @@ class OnePerTarget(MultiOutputRegressor):
 def _boosting_data(samples, task):
     groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
     y = task.transform(samples.y[samples.rows])
-    X, n_categories = samples.matrix[samples.rows], samples.reader.n_levels
+    X, n_categories = samples.matrix[samples.rows], samples.reader.n_categories
     return BoostingData(X, y, samples.weight, groups, n_categories)
 
 
@@ -73,7 +73,7 @@ def fit_blended(plan, samples, metadata, task, split, random_state, n_threads):
     plan : Plan
     samples : TrainingSamples
     metadata : Metadata
-        What an estimator is handed, beside X and y.
+        What the user's regressor is given beside X and y.
     task : Task
     split : EnsembleSplit
     random_state : RandomState
@@ -86,7 +86,7 @@ def fit_blended(plan, samples, metadata, task, split, random_state, n_threads):
     Raises
     ------
     ValueError
-        If it predicts what are no numbers, or not as many as asked for. What an estimator
+        If its predictions are no numbers, or of another shape. What the user's regressor
         raises itself is raised with a note.
     """
     blend = plan.params["blend"]
@@ -161,7 +161,7 @@ class Fitter:
         What the regressor takes.
     y : ndarray of shape (n_samples, n_targets)
     metadata : Metadata
-        What else it is handed.
+        What else it is given.
     row_of : int ndarray of shape (n_samples,)
         Rows that a split is of; -1 for samples without weight.
     """

@@ -128,7 +128,7 @@ def metadata_for_blend(estimator, samples, groups, time):
             "sample_weight_val": None if (validation.weight == 1).all() else validation.weight,
         }
     given = {name for name, values in {**by_sample, **others}.items() if values is not None}
-    names = _route(estimator, given) if given else {}  # what routes nothing need not know how
+    names = _route(estimator, given) if given else {}
     if "sample_weight" in given and not _takes_weights(blend, names):
         how = _HOW
         if routing_is_enabled():
@@ -183,8 +183,8 @@ def _innermost(regressor):
 def _names_weights(regressor):
     routing = get_routing_for_object(regressor)
     if isinstance(routing, MetadataRouter):
-        return True  # it makes those that it needs, or is of our kind
-    # An alias asks for what `fit` is not given.
+        return True  # it makes the weights that it needs, or is one of ours
+    # An alias requests what `fit` is not given.
     return any(
         alias == "sample_weight" or (name == "sample_weight" and not isinstance(alias, str))
         for name, alias in routing.fit.requests.items()
@@ -215,7 +215,7 @@ def name_origin(error, blend, samples, metadata):
             f"blend must take sample_weight in fit; {name} raised: {first_line}\n{_HOW}"
         )
     note = f"blend={name} failed on X and y as given."
-    if np.isnan(samples.matrix).any() or (samples.reader and samples.reader.n_levels.any()):
+    if np.isnan(samples.matrix).any() or (samples.reader and samples.reader.n_categories.any()):
         note += (
             " What it does not take, such as text or missing values, must be encoded in a pipeline."
         )

@@ -12,7 +12,7 @@ from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
 _MAX_EDGES = 255
-# Rows by which is seen whether trees were read as they are meant.
+# Rows by which the trees read are compared with scikit-learn's.
 _N_CHECKED = 64
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._columns import number_groups
 from .._utils.arrays import array_field
 
-# How many categories of a column histogram boosting can tell apart.
+# How many categories of a column histogram boosting can distinguish.
 _MAX_CODES = 254
 # Rows of the overall mean that a category's mean counts besides its rows.
 _N_PRIOR = 10
@@ -33,10 +33,10 @@ def draw_folds(groups, n_folds, random_state):
 
 @dataclass(frozen=True, eq=False)
 class CategoryEncoder:
-    """Makes of each column of categories three: codes, means of a target, and counts.
+    """Encoder of each column of categories as three: codes, means of a target, and counts.
 
-    Means are shrunk towards that of all rows, and those of training rows are of other rows: of
-    folds that a row is not in. Counts are logarithms of 1 + the categories' weight. Missing and
+    Means are shrunk towards that of all rows, and those of training rows are out of fold.
+    Counts are logarithms of 1 + the categories' weight. Missing and
     unknown categories are one category.
 
     Attributes
@@ -46,7 +46,7 @@ class CategoryEncoder:
     codes, means, counts : ndarray of shape (sum of n_categories + 1,)
         Of the categories of all columns, missing ones last in each. A code is NaN for missing
         ones, and for all but those of the 254 largest weights. Of categories of the same weight
-        all or none have one: the reader numbers these by their targets, which a choice would tell.
+        all or none have one: the reader numbers these by their targets, which a choice would leak.
     """
 
     n_categories: np.ndarray = array_field("int64", "p", low=0)
@@ -126,7 +126,7 @@ def _find_categories(X, n_categories):
 
 
 def _number_heaviest(totals):
-    """Codes of categories that boosting can tell apart, NaN for others; missing ones are last."""
+    """Codes of categories that boosting can distinguish, NaN for others; missing ones are last."""
     kept = totals > 0
     kept[-1] = False
     if kept.sum() > _MAX_CODES:

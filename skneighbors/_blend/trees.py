@@ -129,7 +129,7 @@ class Trees:
         return y
 
     def _add_up(self, left):
-        """Add values of the leaves that rows reach by answers of shape (all splits, n)."""
+        """Add values of the leaves that rows reach if they go `left` (all splits, n)."""
         masks = np.multiply(left.view(np.uint8), self.right_leaves.reshape(-1, 1), dtype=np.uint32)
         out = np.bitwise_or.reduce(masks.reshape(*self.feature.shape, -1), axis=0)
         # The lowest bit that is not set; its exponent in floating point is its place.

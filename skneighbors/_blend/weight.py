@@ -12,7 +12,7 @@ def weight_of_blended(validation, blended):
 
     Parameters
     ----------
-    validation : HeldOut
+    validation : ValidationResult
     blended : Tensor of shape (m, n, k)
         What the blended model predicts of these rows.
 

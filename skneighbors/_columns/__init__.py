@@ -6,13 +6,13 @@
        |  table     columns of a DataFrame, an array or lists
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
-       |  reader    all of them as one matrix: gaps NaN, levels codes, times days
+       |  reader    all of them as one matrix: missing values NaN, categories codes, times days
        |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column
-       |  merging   samples that agree in X and y become one, with the sum of their weights
-       |  doubts    what was hardly meant as it is read
+       |  merging   unique samples: those that agree in X and y become one, with their total weight
+       |  doubts    columns of text that were hardly meant as categories
        |  samples   what the steps so far have made of it
-       |  encoding  numbers scaled, missing values flagged, levels one-hot or left as codes
+       |  encoding  numbers scaled, missing values flagged, categories one-hot or left as codes
        |  splits    which samples each member of the ensemble holds out
        v  tensors   the one crossing into torch
     LabeledRows, EnsembleSplit

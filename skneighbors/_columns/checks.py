@@ -29,6 +29,11 @@ _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
     "TargetEncoder in a ColumnTransformer"
 )
+_CLASSES = (
+    "y must be numeric. A NONARegressor predicts numbers, and there is no classifier: for classes, "
+    "use one of scikit-learn, such as sklearn.ensemble.HistGradientBoostingClassifier. If these "
+    "are numbers written as text, convert to float"
+)
 _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
 
@@ -39,7 +44,7 @@ def check_training_data(estimator, X, y, sample_weight):
     Parameters
     ----------
     estimator : BaseEstimator
-        Is told the number and the names of the features.
+        Gets the number and the names of the features.
     X : array-like of shape (n_samples, n_features), or more dimensions for a feature extractor
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
@@ -49,7 +54,7 @@ def check_training_data(estimator, X, y, sample_weight):
     reader : TableReader or None
         None if a feature extractor reads X.
     X, y, sample_weight : float64 ndarrays
-        `y` has the dimensions it came with. Gaps in X are NaN.
+        `y` has the dimensions it came with. Missing values in X are NaN.
 
     Raises
     ------
@@ -69,7 +74,7 @@ def check_training_data(estimator, X, y, sample_weight):
 
 
 def _read(estimator, X):
-    """Read X, and tell the estimator of its features; the reader and the matrix."""
+    """Read X, to the reader and the matrix, and give the estimator its features' names."""
     reader, matrix = None, X
     if estimator.feature_extractor is not None:
         refuse_what_is_no_number(X, "X")
@@ -94,7 +99,7 @@ def _read(estimator, X):
 
 
 def check_features(estimator, X, reader, shape):
-    """Check X given to a fitted estimator; `shape` is that of a row of what is returned."""
+    """Check X given to a fitted estimator, to rows of a shape."""
     table = None if reader is None else Table.of(X)
     if reader is None:
         refuse_what_is_no_number(X, "X")
@@ -151,15 +156,16 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
         )
     if len(read) == len(y) and not is_whole:
         raise ValueError(
-            f"X_val has as many rows as X, {len(y)}, as where a search has cut both. Put it and "
-            "what belongs to it into tuples, which no search cuts: X_val=(X_val,), y_val=(y_val,)."
+            f"X_val has as many rows as X, {len(y)}, as where a search has split both. Put it and "
+            "what belongs to it into tuples, which no search splits: X_val=(X_val,), "
+            "y_val=(y_val,)."
         )
     kept = np.flatnonzero(weight > 0)
     return take_samples(*indexable(X_val), kept), read[kept], y_val[kept], weight[kept]
 
 
 def _out_of_tuples(*validation):
-    """Take what is given for validation out of tuples of one, which no search cuts."""
+    """Take what is given for validation out of tuples of one, which no search splits."""
     given = [part for part in validation if part is not None]
     is_wrapped = [isinstance(part, tuple) and len(part) == 1 for part in given]
     if not is_wrapped[0]:
@@ -167,7 +173,7 @@ def _out_of_tuples(*validation):
     if not all(is_wrapped):
         raise ValueError(
             "Where X_val is in a tuple of one, so must be y_val and sample_weight_val, lest a "
-            "search cuts them: X_val=(X_val,), y_val=(y_val,)."
+            "search splits them: X_val=(X_val,), y_val=(y_val,)."
         )
     return tuple(part if part is None else part[0] for part in validation)
 
@@ -194,7 +200,7 @@ def _shortening():
 
 
 def refuse_what_is_no_number(data, name):
-    """Raise ValueError for text, times or gaps, which NumPy would turn into numbers silently."""
+    """Raise ValueError for text, times or missing values, which NumPy would convert silently."""
     refuse_lazy(data, name)
     if np.ma.is_masked(data) or has_masked_parts(data):
         raise ValueError(f"{name} contains masked values; every value must be a number.")
@@ -227,7 +233,7 @@ def _refuse_values(values, name):
     text = other if isinstance(other, bytes) else sorts.get(TEXT)
     if text is not None:
         text = text if isinstance(text, bytes) else str(text)
-        advice = _ENCODE if name.endswith("X") else "convert it to numbers"
+        advice = _ENCODE if name.endswith("X") else _CLASSES
         raise ValueError(f"{name} holds text, such as {show(text)}: {advice}.")
     if sorts.keys() & {TIMES, DURATIONS, CLOCK_TIMES}:
         raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")

@@ -1,4 +1,4 @@
-"""A column of a user's table: what it holds, as numbers, days or levels."""
+"""A column of a user's table: what it holds, as numbers, days or categories."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +13,8 @@ from .values import (
     OTHERS,
     TEXT,
     TIMES,
+    as_categories,
     as_exact,
-    as_levels,
     days,
     days_of_objects,
     is_missing,
@@ -107,7 +107,7 @@ class Column:
         return show(self.sorts.get(TEXT, next(iter(self.sorts.values()))))
 
     def numbers(self):
-        """Read numbers (n_samples,), an array or a list; gaps are NaN."""
+        """Read numbers (n_samples,), an array or a list; missing values are NaN."""
         if self.declared:
             array = self._as_array()
             if array.dtype.kind in "iuf":
@@ -133,7 +133,7 @@ class Column:
         return native.to_numpy() if isinstance(dtype, np.dtype) else self.data.to_numpy()
 
     def days(self):
-        """Read times as days since 1970, UTC, and durations as days; gaps are NaN.
+        """Read times as days since 1970, UTC, and durations as days; missing values are NaN.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Column:
     def ranks(self):
         """Rank numbers, times or durations (n_samples,), equal ones alike; NaN where missing.
 
-        Values are told apart that float64 does not: large integers, nanoseconds.
+        Values are distinguished that float64 does not: large integers, nanoseconds.
         """
         ranks, array = np.full(len(self.data), np.nan), self._as_exact_array()
         if array is None:
@@ -176,17 +176,19 @@ class Column:
         """Whether it is of a dtype of integers, which become floats where some are missing."""
         return not isinstance(self.data, np.ndarray) and self.data.dtype.is_integer()
 
-    def levels(self):
-        """Read levels, as a list; None for gaps. Those of a dtype of categories may be anything.
+    def categories(self):
+        """Read categories, as a list; None for missing values.
+
+        Those of a dtype of categories may be anything.
 
         Raises
         ------
         ValueError
-            If it holds what is no level.
+            If a value can be no category.
         """
         self.check()
         try:
-            return as_levels(self.values)
+            return as_categories(self.values)
         except TypeError as error:
             value = self.sorts[OTHERS]
             raise ValueError(

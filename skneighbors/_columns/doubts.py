@@ -7,10 +7,10 @@ import numpy as np
 from .column import CATEGORIES
 from .values import show
 
-# From so many levels on, and in so large a share of the rows, levels are names of rows.
-_LEAST_LEVELS, _SHARE_OF_ROWS = 20, 0.9
-# How text says that there is no number.
-_GAPS = {"", "-", "--", ".", "?", "na", "n/a", "#n/a", "nan", "<na>", "nat", "none", "null"}
+# From so many categories on, and for so large a fraction of the rows, categories name rows.
+_LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
+# Text that stands for a missing value.
+_SAY_MISSING = {"", "-", "--", ".", "?", "na", "n/a", "#n/a", "nan", "<na>", "nat", "none", "null"}
 _DIGITS = r"\d{1,3}([,.' ]\d{3})+([.,]\d+)?|\d+([.,]\d*)?|[.,]\d+"
 _NUMBER = re.compile(rf"[-+]?([$€£] ?)?({_DIGITS})([eE][-+]?\d+)?( ?[%€$£])?")
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?( ?(Z|[-+]\d{2}:?\d{2}|UTC|GMT))?"
@@ -29,11 +29,11 @@ _DATE = re.compile(rf"({_DAY})([T ,]+{_CLOCK})?|{_CLOCK}", re.IGNORECASE)
 
 
 class ColumnWarning(UserWarning):
-    """Warning of a column that is read as categories, and was hardly meant so.
+    """Warning of columns of text that are read as categories, but were hardly meant so.
 
     A fit raises it once, for all columns of text that hold numbers or dates throughout, or
-    nearly as many levels as rows. `categorical_features`, or a dtype of categories, says that they
-    are meant so.
+    nearly as many categories as rows. If they are meant as categories, name them in
+    `categorical_features`, or give them a dtype of categories.
 
     See Also
     --------
@@ -86,15 +86,15 @@ def find_doubts(table, reader, matrix, categorical_features):
     )
 
 
-def _doubt_of(levels, n_rows):
-    """Say what text levels hold instead of categories; None if it may be categories."""
-    texts = [level.strip() for level in levels if isinstance(level, str)]
-    values = [text for text in texts if text.lower() not in _GAPS]
-    if not values or len(texts) < len(levels):
+def _doubt_of(categories, n_rows):
+    """Describe what text holds instead of categories; None if it may be categories."""
+    texts = [category.strip() for category in categories if isinstance(category, str)]
+    values = [text for text in texts if text.lower() not in _SAY_MISSING]
+    if not values or len(texts) < len(categories):
         return None
     for pattern, what in ((_NUMBER, "numbers"), (_DATE, "dates or times")):
         if all(map(pattern.fullmatch, values)):
             return f"{what} as text, such as {show(values[0])}"
-    if len(levels) >= _LEAST_LEVELS and len(levels) > _SHARE_OF_ROWS * n_rows:
-        return f"{len(levels)} levels in {n_rows} rows, such as {show(values[0])}"
+    if len(categories) >= _LEAST_CATEGORIES and len(categories) > _FRACTION_OF_ROWS * n_rows:
+        return f"{len(categories)} categories in {n_rows} rows, such as {show(values[0])}"
     return None

@@ -1,4 +1,4 @@
-"""Features for the network: scaled numbers, gaps that are told, levels one-hot or as codes."""
+"""Features for the network: scaled numbers, flagged missing values, categories one-hot or codes."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .._utils.arrays import array_field
 _CLIP = 3.0
 # So far out a scaled input may as well be anywhere, if only it is finite.
 _FAR = 1e300
-# Columns of no more levels are one-hot; those of more learn an embedding of each level.
+# Columns of no more categories are one-hot; those of more learn an embedding of each category.
 _MAX_ONE_HOT = 8
 
 
@@ -25,43 +25,43 @@ class FeatureEncoder:
 
     Attributes
     ----------
-    numbers, gaps, one_hot, coded : int ndarray
-        Columns of X that are scaled, whose gaps are told, that become one-hot and that
-        become codes; the latter two hold categories.
-    n_levels : int ndarray
-        Number of levels of each column of X, 0 for numbers.
+    numbers, missing, one_hot, coded : int ndarray
+        Columns of X that are scaled, whose missing values are flagged, that become one-hot and
+        that become codes; the latter two hold categories.
+    n_categories : int ndarray
+        Number of categories of each column of X, 0 for numbers.
     center, scale : ndarray
         Of the `numbers`.
     """
 
     numbers: np.ndarray = array_field("int64", "a", low=0, below="p")
-    gaps: np.ndarray = array_field("int64", "b", low=0, below="p")
+    missing: np.ndarray = array_field("int64", "b", low=0, below="p")
     one_hot: np.ndarray = array_field("int64", "c", low=0, below="p")
     coded: np.ndarray = array_field("int64", "e", low=0, below="p")
-    n_levels: np.ndarray = array_field("int64", "p", low=0)
+    n_categories: np.ndarray = array_field("int64", "p", low=0)
     center: np.ndarray = array_field("float64", "a")
     scale: np.ndarray = array_field("float64", "a", allows="inf")
 
     @classmethod
-    def fit(cls, X, sample_weight, n_levels):
+    def fit(cls, X, sample_weight, n_categories):
         """Make an encoder of columns (n_samples, n_features), which have values, weighted."""
-        has_gaps = np.isnan(X).any(axis=0)
-        numbers = np.flatnonzero(n_levels == 0)
-        center, scale = _fit_scale(X[:, numbers], sample_weight, has_gaps[numbers])
+        has_missing = np.isnan(X).any(axis=0)
+        numbers = np.flatnonzero(n_categories == 0)
+        center, scale = _fit_scale(X[:, numbers], sample_weight, has_missing[numbers])
         return cls(
             numbers=numbers,
-            gaps=np.flatnonzero((n_levels == 0) & has_gaps),
-            one_hot=np.flatnonzero((n_levels > 0) & (n_levels <= _MAX_ONE_HOT)),
-            coded=np.flatnonzero(n_levels > _MAX_ONE_HOT),
-            n_levels=n_levels,
+            missing=np.flatnonzero((n_categories == 0) & has_missing),
+            one_hot=np.flatnonzero((n_categories > 0) & (n_categories <= _MAX_ONE_HOT)),
+            coded=np.flatnonzero(n_categories > _MAX_ONE_HOT),
+            n_categories=n_categories,
             center=center,
             scale=scale,
         )
 
     @property
     def n_plain(self):
-        """Number of columns that say whether: of a missing value, or of a level."""
-        return len(self.gaps) + int(self.n_levels[self.one_hot].sum())
+        """Number of columns of zeros and ones: flags of missing values, and one-hot categories."""
+        return len(self.missing) + int(self.n_categories[self.one_hot].sum())
 
     def transform(self, X):
         """Encode X (n_samples, n_features).
@@ -69,15 +69,15 @@ class FeatureEncoder:
         Returns
         -------
         X : ndarray of shape (n_samples, n_numbers + n_plain + n_coded)
-            The code of a level that is missing or unknown is the number of levels.
+            The code of a category that is missing or unknown is the number of categories.
         """
         parts = [self._scale(X[:, self.numbers])]
-        if len(self.gaps):
-            parts.append(np.isnan(X[:, self.gaps]))
-        parts += [X[:, [j]] == np.arange(self.n_levels[j]) for j in self.one_hot]
+        if len(self.missing):
+            parts.append(np.isnan(X[:, self.missing]))
+        parts += [X[:, [j]] == np.arange(self.n_categories[j]) for j in self.one_hot]
         if len(self.coded):
             codes = X[:, self.coded]
-            parts.append(np.where(np.isnan(codes), self.n_levels[self.coded], codes))
+            parts.append(np.where(np.isnan(codes), self.n_categories[self.coded], codes))
         return np.hstack(parts) if len(parts) > 1 else parts[0]
 
     def _scale(self, X):
@@ -89,11 +89,11 @@ class FeatureEncoder:
         return np.where(np.isnan(scaled), 0.0, scaled) if np.isnan(scaled).any() else scaled
 
 
-def _fit_scale(X, sample_weight, has_gaps):
+def _fit_scale(X, sample_weight, has_missing):
     """Median and scale of each column, where it has values."""
     quantiles = np.empty((3, X.shape[1]))
-    quantiles[:, ~has_gaps] = _quartiles(X[:, ~has_gaps], sample_weight)
-    for j in np.flatnonzero(has_gaps):
+    quantiles[:, ~has_missing] = _quartiles(X[:, ~has_missing], sample_weight)
+    for j in np.flatnonzero(has_missing):
         present = ~np.isnan(X[:, j])
         quantiles[:, j] = _quartiles(X[present, j], sample_weight[present])
     low, center, high = quantiles

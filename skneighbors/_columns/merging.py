@@ -1,4 +1,4 @@
-"""Equal rows merged into one, with the sum of their weights."""
+"""Unique rows, each with the sum of the weights of the samples equal to it."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def check_total_weight(*sample_weights, name="sample_weight"):
 
 
 def merge_rows(X, y, sample_weight, groups=None):
-    """Merge equal rows and bring the rest into an order of their own.
+    """Find the unique rows, in an order that depends on nothing but them.
 
     Rows that agree in X, y and group become one, with the sum of their weights; rows
     of weight 0 disappear. So a row of weight 2 and a row that stands twice are
@@ -43,11 +43,11 @@ def merge_rows(X, y, sample_weight, groups=None):
     Returns
     -------
     rows : int ndarray of shape (n_rows,)
-        For each merged row the first sample that it stands for.
+        For each unique row the first sample that it stands for.
     weight : ndarray of shape (n_rows,)
         Their weights.
     row_of : int ndarray of shape (n_samples,)
-        The merged row that each sample is part of, -1 for none.
+        The unique row that each sample is part of, -1 for none.
     """
     present = np.flatnonzero(sample_weight > 0)
     parts = [X[present].reshape(len(present), -1), y[present]]

@@ -15,13 +15,13 @@ from .values import (
     DURATIONS,
     NUMBERS,
     TIMES,
-    as_levels,
+    as_categories,
     is_missing,
     show,
     sorts_of,
 )
 
-# Of more columns those are named that are most like the one asked for.
+# Of more columns those are named whose names are most alike.
 _N_SHOWN = 5
 
 
@@ -92,7 +92,7 @@ def _find_named(argument, name, reader):
     if not names:
         why = "it has no names" if reader else "a feature_extractor reads it as a whole"
         raise ValueError(f"{argument}={show(name)} names no column of X: {why}. Give an array.")
-    alike = get_close_matches(name, [own for own in names if isinstance(own, str)], 3, 0)
+    alike = get_close_matches(name, [known for known in names if isinstance(known, str)], 3, 0)
     alike = alike if len(names) > _N_SHOWN else names
     known = ", ".join(map(show, alike)) + (", ..." if len(names) > len(alike) else "")
     raise ValueError(f"{argument}={show(name)} names no column of X: there are {known}.")
@@ -210,13 +210,13 @@ def check_groups(groups, n_samples, X=None, reader=None):
         found = " and ".join(map(show, sorts.values()))
         raise ValueError(f"{name} must be all numbers or all text; got {found}.")
     try:
-        levels = as_levels(values)
-        codes = {level: code for code, level in enumerate(sorted(set(levels)))}
+        categories = as_categories(values)
+        codes = {category: code for code, category in enumerate(sorted(set(categories)))}
     except TypeError as error:
         raise ValueError(
             f"{name} must be all numbers or all text; got {show(values[0])}."
         ) from error
-    return np.array([codes[level] for level in levels])
+    return np.array([codes[category] for category in categories])
 
 
 def check_time(time, X, reader, sample_weight):

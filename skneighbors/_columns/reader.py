@@ -1,4 +1,4 @@
-"""Tables to matrices of float64: a missing value is NaN, a level its code, a time its day."""
+"""Tables to matrices of float64: a missing value is NaN, a category its code, a time its day."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ class TableReader:
     kinds : list
         What each column of the table holds; NOTHING is not read.
     codes : list of (dict or None)
-        For columns of categories, the code of each level; equal values are one level.
+        For columns of categories, the code of each category; equal values are one category.
     order : list of int
         The matrix's columns, by their numbers in the table: those with values, in the order
         of their names, so that another order changes nothing.
@@ -48,7 +48,7 @@ class TableReader:
             column = table.column(j)
             kind = _kind_of(column, given, categorical_features)
             kinds.append(kind)
-            codes.append(_number_levels(column.levels()) if kind == CATEGORIES else None)
+            codes.append(_number_categories(column.categories()) if kind == CATEGORIES else None)
         order, names = range(len(kinds)), table.names
         if names is not None and all(isinstance(name, str) for name in names):
             order = sorted(order, key=names.__getitem__)
@@ -56,12 +56,12 @@ class TableReader:
 
     @cached_property
     def _sorts(self):
-        """Sorts of the levels of each column."""
+        """Sorts of the categories of each column."""
         return [set(sorts_of(list(codes or ()))) for codes in self.codes]
 
     @property
-    def n_levels(self):
-        """Number of levels of the matrix's columns; 0 for numbers."""
+    def n_categories(self):
+        """Number of categories of the matrix's columns; 0 for numbers."""
         return np.array([len(self.codes[j] or ()) for j in self.order])
 
     def read(self, table):
@@ -70,7 +70,7 @@ class TableReader:
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Float64: numbers, days and codes; NaN for gaps and unknown levels.
+            Float64: numbers, days and codes; NaN for missing values and unknown categories.
 
         Raises
         ------
@@ -123,13 +123,13 @@ class TableReader:
         return [f"x{j}" if self.names is None else self.names[j] for j in self.order]
 
     def decode(self, X, table=None):
-        """Undo :meth:`read`: numbers, levels, times; None for gaps and unknown levels.
+        """Undo :meth:`read`: numbers, categories, times; None for missing and unknown ones.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
         table : Table, default=None
-            What X was read from, if unknown levels are to be named, too.
+            What X was read from, if unknown categories are to be named, too.
 
         Returns
         -------
@@ -146,11 +146,11 @@ class TableReader:
         return values
 
     def settle(self, X, y, sample_weight):
-        """Leave columns without values out, and number levels so that names don't matter.
+        """Leave columns without values out, and number categories so that names don't matter.
 
-        The heaviest levels come first, those of one weight by the targets and numbers of
-        their rows, and those alike in all of these by name. Levels without weight become
-        unknown.
+        Categories of the largest weights come first, those of one weight by the targets and
+        numbers of their rows, and those alike in all of these by name. Categories without weight
+        become unknown.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class TableReader:
         order, X = [self.order[i] for i in kept], X if len(kept) == X.shape[1] else X[:, kept]
         left = set(order)
         kinds = [kind if j in left else NOTHING for j, kind in enumerate(self.kinds)]
-        codes = [own if j in left else None for j, own in enumerate(self.codes)]
+        codes = [known if j in left else None for j, known in enumerate(self.codes)]
         categorical = [i for i, j in enumerate(order) if kinds[j] == CATEGORIES]
         if categorical:
             X = X.copy()  # the caller's stays as it is
@@ -187,11 +187,11 @@ class TableReader:
             rank = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
         for i in categorical:
             j = order[i]
-            new = _rank_levels(X[counted, i], rank, sample_weight[counted], list(codes[j]))
+            new = _rank_categories(X[counted, i], rank, sample_weight[counted], list(codes[j]))
             known = ~np.isnan(X[:, i])
             X[known, i] = new[X[known, i].astype(int)]
-            levels = zip(codes[j], new, strict=True)
-            codes[j] = {level: int(code) for level, code in levels if not np.isnan(code)}
+            categories = zip(codes[j], new, strict=True)
+            codes[j] = {category: int(code) for category, code in categories if not np.isnan(code)}
         return TableReader(kinds, codes, order, self.names), X
 
 
@@ -270,28 +270,30 @@ def _is_of(column, kind):
     return False
 
 
-def _number_levels(levels):
-    distinct = dict.fromkeys(level for level in levels if level is not None)
-    return {level: code for code, level in enumerate(distinct)}
+def _number_categories(categories):
+    unique = dict.fromkeys(category for category in categories if category is not None)
+    return {category: code for code, category in enumerate(unique)}
 
 
 def _encode(column, codes, were):
-    """Codes of a column's levels; NaN for those that are missing or unknown.
+    """Codes of a column's categories; NaN for those that are missing or unknown.
 
-    `were` holds the sorts of levels in fit.
+    `were` are the sorts of categories in fit.
 
     Raises
     ------
     ValueError
-        If it holds levels of a sort that there was none of in fit.
+        If it holds categories of a sort that there was none of in fit.
     """
-    levels = column.levels()
-    for sort, value in sorts_of(levels).items():
+    categories = column.categories()
+    for sort, value in sorts_of(categories).items():
         # Bools equal numbers.
         if sort == BOOLS and NUMBERS in were:
             continue
         if sort == NUMBERS and were == {BOOLS}:
-            value = next((own for own in levels if own not in (None, 0, 1)), None)
+            value = next(
+                (category for category in categories if category not in (None, 0, 1)), None
+            )
             if value is None:
                 continue
         if were and sort not in were:
@@ -300,28 +302,30 @@ def _encode(column, codes, were):
                 f"{column.name} holds categories such as {show(value)}, of type "
                 f"{type(value).__name__!r}; in fit they were {was}."
             )
-    return np.fromiter((codes.get(level, np.nan) for level in levels), np.float64, len(levels))
+    return np.fromiter(
+        (codes.get(category, np.nan) for category in categories), np.float64, len(categories)
+    )
 
 
 def _decode(column, kind, codes):
     if kind == CATEGORIES:
-        levels = np.empty(len(codes), dtype=object)
-        levels[list(codes.values())] = list(codes)
-        return levels[column.astype(int)]
+        categories = np.empty(len(codes), dtype=object)
+        categories[list(codes.values())] = list(codes)
+        return categories[column.astype(int)]
     if kind in (TIMES, DURATIONS):
         microseconds = np.rint(column * _MICROSECONDS_A_DAY).astype("timedelta64[us]")
         return (microseconds if kind == DURATIONS else _EPOCH + microseconds).astype(object)
     return column
 
 
-def _rank_levels(column, rank, weight, levels):
+def _rank_categories(column, rank, weight, categories):
     """Find the new code of each old one; NaN if it has no weight.
 
     Rows that are alike have the same rank.
     """
     present = ~np.isnan(column)
     old, rank, weight = column[present].astype(int), rank[present], weight[present]
-    # Sums in an order that is the rows' own, so that rounding is, too.
+    # Sums in an order that depends on the rows alone, so that rounding does, too.
     order = np.lexsort([weight, rank, old])
     old, rank, weight = old[order], rank[order], weight[order]
     first = np.flatnonzero(np.diff(old, prepend=-1) | np.diff(rank, prepend=-1))
@@ -335,9 +339,9 @@ def _rank_levels(column, rank, weight, levels):
         strict=True,
     )
     keys = sorted(
-        (total, ranks.tolist(), weights.tolist(), repr(levels[code]), code)
+        (total, ranks.tolist(), weights.tolist(), repr(categories[code]), code)
         for total, ranks, weights, code in parts
     )
-    new = np.full(len(levels), np.nan)
+    new = np.full(len(categories), np.nan)
     new[[key[-1] for key in keys]] = np.arange(len(keys))
     return new

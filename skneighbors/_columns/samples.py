@@ -1,4 +1,4 @@
-"""What `fit` is given, checked and merged."""
+"""What `fit` is given, checked, and its unique rows."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,12 +25,12 @@ class ValidationSamples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingSamples:
-    """Samples given to `fit`, and the rows that they are merged into.
+    """Samples given to `fit`, and the unique rows among them.
 
     Attributes
     ----------
     X : array-like of shape (n_samples, ...)
-        As given, of what rows can be taken.
+        As given, as something whose rows can be taken.
     reader : TableReader or None
         What has read it; None if a feature extractor will.
     matrix : ndarray of shape (n_samples, ...)
@@ -61,7 +61,7 @@ class TrainingSamples:
 
     @classmethod
     def check(cls, estimator, X, y, sample_weight, groups, time, validation):
-        """Check and merge; `validation` holds X, y and sample_weight of further samples.
+        """Check samples; `validation` is X, y and sample_weight of the validation set.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class TrainingSamples:
         return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
 
     def find_doubts(self, categorical_features):
-        """Say which columns of text were hardly meant as categories; None if all were."""
+        """Describe columns of text that were hardly meant as categories; None if all were."""
         if self.reader is None:
             return None
         counted = self.matrix[self.sample_weight > 0]

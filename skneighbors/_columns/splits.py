@@ -1,4 +1,4 @@
-"""Which samples each member of an ensemble trains on, and which are held out."""
+"""Which samples each member of an ensemble trains on, and which validate it."""
 
 from typing import NamedTuple
 
@@ -9,16 +9,17 @@ from .._utils.device import CPU
 
 
 class EnsembleSplit(NamedTuple):
-    """Samples that the members train on (m, n_train) and are held out (m, n_validation) or None."""
+    """Samples that members train on (m, n_train), and validate by (m, n_validation) or None."""
 
     train: torch.Tensor
     validation: torch.Tensor | None
 
     @classmethod
     def draw(cls, n_samples, n_validation, n_members, random_state, strata=None):
-        """Hold other samples out of each member's training, at random; none if 0.
+        """Draw the validation samples of each member at random.
 
-        Of each of `strata`, an int ndarray (n_samples,), in proportion, but none that stands alone.
+        They are drawn from each of `strata`, an int ndarray (n_samples,), in proportion, but none
+        that stands alone.
         """
         if not n_validation:
             return cls(torch.arange(n_samples, device=CPU).repeat(n_members, 1), None)
@@ -33,11 +34,11 @@ class EnsembleSplit(NamedTuple):
 
     @classmethod
     def draw_groups(cls, groups, n_validation, n_members, random_state):
-        """Hold whole groups out of each member's training, drawn at random.
+        """Draw the validation samples of each member at random, in whole groups.
 
-        Other ones for each member, as far as there are enough. The draw depends on the order of
-        the rows, not on the groups' names. All members train on as many rows and hold out as
-        many: where groups differ in size, some rows are neither.
+        Each member gets other groups as far as there are enough. The draw depends on the order of
+        the rows, not on the groups' names. All members have as many training and as many
+        validation rows: where groups differ in size, some rows are neither.
 
         Parameters
         ----------
@@ -59,21 +60,21 @@ class EnsembleSplit(NamedTuple):
             If there are fewer than three groups.
         """
         every = np.ones(len(groups), dtype=bool)
-        is_held_out = _draw_groups(groups, every, every, n_validation, n_members, random_state)
-        return cls._of_masks(~is_held_out, is_held_out, len(groups), random_state)
+        is_validation = _draw_groups(groups, every, every, n_validation, n_members, random_state)
+        return cls._of_masks(~is_validation, is_validation, len(groups), random_state)
 
     @classmethod
-    def _of_masks(cls, is_trained_on, is_held_out, n_most, random_state):
+    def _of_masks(cls, is_trained_on, is_validation, n_most, random_state):
         """Split by masks (m, n); of the rows that a member has more than others, some at random."""
         parts = []
-        for is_part, most in ((is_trained_on, len(is_held_out.T)), (is_held_out, n_most)):
-            rows = [random_state.permutation(np.flatnonzero(own)) for own in is_part]
-            parts.append(np.stack([np.sort(own[: min(most, *map(len, rows))]) for own in rows]))
+        for is_part, most in ((is_trained_on, len(is_validation.T)), (is_validation, n_most)):
+            rows = [random_state.permutation(np.flatnonzero(mask)) for mask in is_part]
+            parts.append(np.stack([np.sort(drawn[: min(most, *map(len, rows))]) for drawn in rows]))
         return cls(*map(torch.from_numpy, parts))
 
     @classmethod
-    def draw_last(cls, time, share, n_most, n_members, random_state, groups=None):
-        """Hold the last rows out of all members' training, of which each validates by some.
+    def draw_last(cls, time, fraction, n_most, n_members, random_state, groups=None):
+        """Split off the last rows, of which each member validates by some.
 
         With `groups` a member validates by the last rows of groups drawn as by
         :meth:`draw_groups`, and trains on the earlier ones of the others: the last rows of
@@ -83,9 +84,9 @@ class EnsembleSplit(NamedTuple):
         ----------
         time : ndarray of shape (n_samples,)
             When samples were observed; those of NaN are trained on.
-        share : float
-            Of the others, how many are held out, as nearly as whole times allow; with `groups`,
-            of these as many.
+        fraction : float
+            Fraction of the others that validates, as nearly as whole times allow; with `groups`,
+            the same fraction of these.
         n_most : int
             A member validates by no more, drawn at random.
         n_members : int
@@ -101,7 +102,7 @@ class EnsembleSplit(NamedTuple):
         ValueError
             If more than half of the samples would be held out, or no groups can be.
         """
-        last = find_last(time, share)
+        last = find_last(time, fraction)
         if 2 * len(last) > len(time):
             raise ValueError(
                 f"time must not have more than half of the rows at the last time; {len(last)} of "
@@ -112,15 +113,15 @@ class EnsembleSplit(NamedTuple):
             drawn = [random_state.permutation(last)[:n_most] for _ in range(n_members)]
             parts = np.tile(np.flatnonzero(~is_last), (n_members, 1)), np.sort(drawn, axis=1)
             return cls(*map(torch.from_numpy, parts))
-        n_wanted = share * len(last)
+        n_wanted = fraction * len(last)
         is_drawn = _draw_groups(groups, ~is_last, is_last, n_wanted, n_members, random_state)
         parts = ~is_drawn & ~is_last, is_drawn & is_last
         return cls._of_masks(*parts, n_most, random_state)
 
     @classmethod
-    def hold_out(cls, is_held_out, n_members):
-        """Hold the same samples, those of a mask (n_samples,), out of all members' training."""
-        parts = (np.flatnonzero(part) for part in (~is_held_out, is_held_out))
+    def hold_out(cls, is_validation, n_members):
+        """Give all members the same validation samples, those of a mask (n_samples,)."""
+        parts = (np.flatnonzero(part) for part in (~is_validation, is_validation))
         return cls(*(torch.from_numpy(part).repeat(n_members, 1) for part in parts))
 
     def to(self, device):
@@ -128,7 +129,7 @@ class EnsembleSplit(NamedTuple):
         return EnsembleSplit(*(rows if rows is None else rows.to(device) for rows in self))
 
     def train_on_all(self, n_samples):
-        """Split that holds nothing out."""
+        """Split without validation rows."""
         rows = torch.arange(n_samples, device=self.train.device)
         return EnsembleSplit(rows.repeat(len(self.train), 1), None)
 
@@ -156,7 +157,7 @@ def number_groups(groups):
 
 
 def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_state):
-    """Draw the groups that each member holds out, as :class:`EnsembleSplit` says.
+    """Draw the groups that validate each member; see :class:`EnsembleSplit`.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def _fill(training, judging, order, n_wanted):
 
 
 def _too_few_groups(n_groups, at_any_time):
-    """Say that no group can be held out, and what to do."""
+    """Message that no group can be held out, and what to do."""
     if at_any_time:
         return (
             f"groups must hold at least 3 groups, one to hold out; got {n_groups}. Or give X_val "
@@ -225,14 +226,14 @@ def _too_few_groups(n_groups, at_any_time):
     )
 
 
-def find_last(time, share):
-    """Rows of the last times, of those with a time as near to a share as whole times allow.
+def find_last(time, fraction):
+    """Rows of the last times: of those with a time a fraction, as nearly as whole times allow.
 
     Parameters
     ----------
     time : ndarray of shape (n_samples,)
         NaN for rows without a time.
-    share : float
+    fraction : float
 
     Returns
     -------
@@ -242,5 +243,5 @@ def find_last(time, share):
     present = np.flatnonzero(~np.isnan(time))
     _, place = np.unique(time[present], return_inverse=True)
     n_before = np.bincount(place).cumsum()[:-1]
-    first = np.abs(n_before - (1 - share) * len(present)).argmin() + 1
+    first = np.abs(n_before - (1 - fraction) * len(present)).argmin() + 1
     return present[place >= first]

@@ -61,8 +61,8 @@ class Table:
 
     def column(self, j):
         """Column by its number."""
-        own = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])
-        return Column(own, self.describe(j), self.declared[j])
+        data = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])
+        return Column(data, self.describe(j), self.declared[j])
 
     def describe(self, j):
         """Name a column, for messages."""
@@ -77,11 +77,13 @@ class Table:
         else:
             return []
         return [
-            j for j, own in enumerate(dtypes) if isinstance(own, np.dtype) and own.kind in "iuf"
+            j
+            for j, dtype in enumerate(dtypes)
+            if isinstance(dtype, np.dtype) and dtype.kind in "iuf"
         ]
 
     def numbers(self, columns):
-        """Read some of :meth:`plain`, to float64; may be the table's own array."""
+        """Read some of :meth:`plain`, to float64; may be the array of the table itself."""
         some = nw.to_native(self.data, pass_through=True)
         if len(columns) < len(self.declared):
             some = some.take(columns, axis=1)
@@ -190,7 +192,7 @@ def _declared_in(frame):
 
 
 def _declared_by_pandas(dtype, frame, name):
-    """Do the same for one column; asking narwhals takes longer, and it looks at values."""
+    """Do the same for one column; narwhals takes longer, and looks at values."""
     if isinstance(dtype, np.dtype):
         return _OF_KIND.get(dtype.kind)
     if hasattr(dtype, "tz"):

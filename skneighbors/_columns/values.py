@@ -15,8 +15,8 @@ DURATIONS = "durations"
 CLOCK_TIMES = "times of day"
 OTHERS = "others"
 
-# Types of values that stand for none: those of pandas need not be there.
-_GAPS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+# Names of the types of missing values, as pandas need not be installed.
+_MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 _MAY_BE_NAN = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
 _PLAIN = (datetime, timedelta)
 _LONGEST = 60
@@ -32,14 +32,14 @@ def is_missing(value):
         return value.is_nan()  # a signalling one does not compare
     if isinstance(value, _MAY_BE_NAN):
         return bool(value != value)
-    return type(value).__name__ in _GAPS
+    return type(value).__name__ in _MISSING
 
 
 def show(value):
     """Show a value in a message, in at most 60 characters."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # the value's own, or an integer of too many digits
+    except Exception:  # that of the value, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -53,32 +53,32 @@ def sorts_of(values):
         NUMBERS, TEXT and so on, each with the first value of a type of that sort.
     """
     sorts = {}
-    for own in dict.fromkeys(map(type, values)):
-        if own.__name__ not in _GAPS:
-            may_be_nan = issubclass(own, _MAY_BE_NAN)
+    for kind in dict.fromkeys(map(type, values)):
+        if kind.__name__ not in _MISSING:
+            may_be_nan = issubclass(kind, _MAY_BE_NAN)
             for value in values:
-                if type(value) is own and not (may_be_nan and is_missing(value)):
-                    sorts.setdefault(_sort_of(own), value)
+                if type(value) is kind and not (may_be_nan and is_missing(value)):
+                    sorts.setdefault(_sort_of(kind), value)
                     break
     return sorts
 
 
-def _sort_of(own):
-    if issubclass(own, str):
+def _sort_of(kind):
+    if issubclass(kind, str):
         return TEXT
-    if issubclass(own, bool | np.bool_):
+    if issubclass(kind, bool | np.bool_):
         return BOOLS
-    if issubclass(own, timedelta | np.timedelta64):
+    if issubclass(kind, timedelta | np.timedelta64):
         return DURATIONS
-    if issubclass(own, Real | Decimal):
+    if issubclass(kind, Real | Decimal):
         return NUMBERS
-    if issubclass(own, date | np.datetime64) or own.__name__ == "Period":
+    if issubclass(kind, date | np.datetime64) or kind.__name__ == "Period":
         return TIMES
-    return CLOCK_TIMES if issubclass(own, time) else OTHERS
+    return CLOCK_TIMES if issubclass(kind, time) else OTHERS
 
 
-def as_levels(values):
-    """Make levels of values: the same for the same value of any type, None for a missing value.
+def as_categories(values):
+    """Make categories of values: the same for the same value of any type, None for a missing value.
 
     Raises
     ------
@@ -91,10 +91,10 @@ def as_levels(values):
 
     def find(value):
         key = type(value), value  # not all types compare with each other
-        level = known.get(key, known)
-        if level is known:
-            level = known[key] = _level_of(value)
-        return level
+        category = known.get(key, known)
+        if category is known:
+            category = known[key] = _category_of(value)
+        return category
 
     return [
         value if type(value) is str else None if is_missing(value) else find(value)
@@ -102,18 +102,18 @@ def as_levels(values):
     ]
 
 
-def _level_of(value):
+def _category_of(value):
     sort = _sort_of(type(value))
     if sort == TEXT:
         return str.__str__(value)  # of an enum's member, too
     if isinstance(value, np.bool_):
         return value.item()
     if sort == NUMBERS:
-        return _level_of_number(value)
-    return _level_of_time(value) if sort in (TIMES, DURATIONS) else value
+        return _category_of_number(value)
+    return _category_of_time(value) if sort in (TIMES, DURATIONS) else value
 
 
-def _level_of_number(value):
+def _category_of_number(value):
     """Make an int or a float: of what single precision holds, the shortest, as 0.1."""
     if isinstance(value, Integral):
         return int(value)
@@ -127,13 +127,15 @@ def _level_of_number(value):
     return float(str(single)) if float(single) == value else value
 
 
-def _level_of_time(value):
+def _category_of_time(value):
     """Make a datetime in UTC or a timedelta; a value finer or beyond these stays as it is."""
     moment = _as_numpys(value)
     if isinstance(moment, np.generic):
         with np.errstate(over="ignore"):
-            level = moment.astype(f"{moment.dtype.kind}8[us]")
-        return level.item() if level == moment and isinstance(level.item(), _PLAIN) else value
+            category = moment.astype(f"{moment.dtype.kind}8[us]")
+        return (
+            category.item() if category == moment and isinstance(category.item(), _PLAIN) else value
+        )
     if isinstance(value, datetime):
         try:
             return value.replace(tzinfo=None) - (value.utcoffset() or timedelta())
@@ -143,7 +145,7 @@ def _level_of_time(value):
 
 
 def days(times):
-    """Days of an array of times, since 1970, or of durations; gaps are NaN.
+    """Days of an array of times, since 1970, or of durations; missing values are NaN.
 
     Whole days and the rest of a day are divided apart, so that rounding does not depend on
     the unit.

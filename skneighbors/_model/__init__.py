@@ -1,22 +1,22 @@
-"""What a fit leaves: training samples, networks, and what comes of them.
+"""The fitted model: training samples, networks, and predictions from them.
 
 ::
 
     X -> embed -> the k nearest rows -> attend among them -> weighted means, + baseline -> y_hat
 
-    model          the whole, frozen: predictions and all else; samples join and leave
+    model          the whole, frozen: what each public method returns; samples join and leave
     bank           networks and rows; attention among the nearest, or among all
     rows           unique training samples as tensors
     search         the nearest rows in order, from differences; ties by row numbers alone
-    engines        what finds candidates: scikit-learn, torch on a GPU, FAISS on demand
-    cache          what is computed once, when first needed: engines, residuals, nearness
+    engines        search for candidates: scikit-learn, torch on a GPU, FAISS on demand
+    cache          results computed once, when first needed: engines, residuals, nearness
     residuals      how far off predictions are: quantiles, spread, intervals
-    validation     what was not trained on, and warnings where that is too little
+    validation     validation rows or set, and warnings where they are too few
     nearness       how near rows usually are
     numbering      which row each sample is part of
-    decomposition  predictions taken apart, by rows and, through `shapley`, by columns
-    explanations   what comes of that, to print and to plot
-    suspects       rows whose targets are unlike what the others predict of them
+    decomposition  predictions split by rows and, through `shapley`, by columns
+    explanations   the results, to print and to plot
+    suspects       label errors: rows whose targets are unlike their predictions by the others
     printing       tables as text and HTML
 
 What is near is said by the similarity (see `nn/_similarity.py`), by the embeddings of all

@@ -1,4 +1,4 @@
-"""What is computed once, when first needed."""
+"""Results that are computed once, when first needed."""
 
 from .._utils.locks import ForkSafeLock
 

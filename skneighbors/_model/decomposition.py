@@ -1,4 +1,4 @@
-"""Predictions taken apart, by rows and by columns: what an :class:`Explanation` holds."""
+"""Predictions split by rows and by columns, as an :class:`Explanation`."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from .shapley import shapley_values
 
 # Of standardized targets: no clipping is taken to be smaller.
 _ROUNDING = 1e-12
-# How often the baseline of a query and a row is evaluated to take an adjustment apart.
+# How often the baseline of a query and a row is evaluated to split an adjustment by column.
 _N_EVALUATIONS = 200
 
 
@@ -56,11 +56,11 @@ def explain(model, queries, search, by_column):
 def _check_has_columns(model):
     if model.reader is None:
         raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
-    if not model.second.takes_matrix:
+    if not model.blended_model.takes_matrix:
         raise ValueError(
             "by_column=True needs blend='auto', 'boosting' or None; with "
-            f"blend={model.second.regressor!r}, which takes X as given, only whole adjustments are "
-            "known."
+            f"blend={model.blended_model.regressor!r}, which takes X as given, only whole "
+            "adjustments are known."
         )
 
 
@@ -94,7 +94,7 @@ def _compare(bank, near, baselines):
 
 
 def _take_apart(model, bank, queries, rows, mixtures):
-    """Take adjustments of rows (n, K) apart; see :func:`_compare` for `mixtures` (n, K, m)."""
+    """Split adjustments of rows (n, K) by column; see :func:`_compare` for `mixtures` (n, K, m)."""
     reader, (n, k), device = model.reader, rows.shape, bank.rows.z.device
     mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 

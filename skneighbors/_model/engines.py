@@ -1,4 +1,4 @@
-"""The engines that find the nearest points, and the one place where they are chosen."""
+"""The engines that search for the nearest points; :func:`make_engine` chooses one."""
 
 import math
 
@@ -40,7 +40,7 @@ class TorchEngine:
 
     @staticmethod
     def usable_for(device, algorithm):
-        """Whether it serves points on a device."""
+        """Whether it can search points on a device."""
         return algorithm == "auto"
 
     def nearest(self, queries, k):
@@ -83,7 +83,7 @@ class ScikitLearnEngine:
 
     @staticmethod
     def usable_for(device, algorithm):
-        """Whether it serves points on a device."""
+        """Whether it can search points on a device."""
         return device.type == "cpu" and algorithm == "auto"
 
     def nearest(self, queries, k):
@@ -112,7 +112,7 @@ class FaissEngine:
 
     @staticmethod
     def usable_for(device, algorithm):
-        """Whether it is asked for."""
+        """Whether it is chosen by `algorithm`."""
         return algorithm != "auto"
 
     def _make_lists(self, points):
@@ -120,12 +120,12 @@ class FaissEngine:
         dim = points.shape[1]
         n_lists = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(points))))
         stride = max(1, len(points) // (_ROWS_PER_LIST_TO_TRAIN * n_lists))
-        distinct = np.unique(points[::stride], axis=0)
-        n_lists = max(1, min(n_lists, len(distinct) // _MIN_ROWS_PER_LIST))
+        unique = np.unique(points[::stride], axis=0)
+        n_lists = max(1, min(n_lists, len(unique) // _MIN_ROWS_PER_LIST))
         index = self._faiss.IndexIVFFlat(self._faiss.IndexFlatL2(dim), dim, n_lists)
         index.cp.max_points_per_centroid = _ROWS_PER_LIST_TO_TRAIN
         # Equal rows would draw several lists to one place, all but one empty.
-        index.train(distinct)
+        index.train(unique)
         return index
 
     def nearest(self, queries, k):
@@ -151,12 +151,12 @@ class FaissEngine:
         return self._faiss.SearchParametersHNSW(efSearch=max(_MIN_HNSW_DEPTH, 2 * k))
 
 
-# The first that serves is taken.
+# The first that is usable is taken.
 ENGINES = (FaissEngine, ScikitLearnEngine, TorchEngine)
 
 
 def make_engine(points, p, algorithm):
-    """Make the engine that serves points (N, D), by Minkowski's distance `p`, where they lie."""
+    """Make the engine for points (N, D), on their device, by Minkowski's distance `p`."""
     kind = next(kind for kind in ENGINES if kind.usable_for(points.device, algorithm))
     return kind(points, p, algorithm)
 
@@ -177,7 +177,7 @@ def check_algorithm(algorithm, metric):
     ValueError
         If an index of FAISS cannot search by the similarity.
     ImportError
-        If FAISS is asked for and missing.
+        If FAISS is needed and missing.
     """
     if algorithm == "auto":
         return

@@ -1,4 +1,4 @@
-"""Why a prediction is what it is: the training samples behind it, each adjusted to the query."""
+"""Explanations of predictions: the training samples behind them, each adjusted to the query."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BY_COLUMN = (
 
 @dataclass(frozen=True, eq=False)
 class ColumnAdjustments:
-    """Adjustments taken apart by the columns in which a query differs from a row.
+    """Adjustments split by the columns in which a query differs from a row.
 
     They are Shapley values of the trend and the blended model, with the row as the background, and
     sum to the adjustment; columns that are equal have 0. Made by ``explain(X, by_column=True)``.
@@ -51,7 +51,7 @@ class ColumnAdjustments:
         Values of the rows.
     adjustments : ndarray of shape (n_queries, n_neighbors, n_columns) or \
             (n_queries, n_neighbors, n_columns, n_targets)
-        What of each adjustment is due to each column.
+        Part of each adjustment that is due to each column.
     """
 
     columns: list
@@ -96,9 +96,9 @@ class Explanation:
     """Predictions as weighted means of adjusted targets; made by ``explain``.
 
     A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by
-    what the trend and the blended model differ between the query and the row, as an appraiser
-    does. For every query ``(weights * adjusted_targets).sum(axis=1) + clipping`` is `prediction`.
-    Printed, it is a table for each query; :meth:`to_frame` makes a DataFrame of it.
+    the difference of the trend and the blended model between the query and the row, as an
+    appraiser does. For every query ``(weights * adjusted_targets).sum(axis=1) + clipping`` is
+    `prediction`. Printed, it is a table for each query; :meth:`to_frame` makes a DataFrame of it.
 
     Attributes
     ----------
@@ -115,8 +115,8 @@ class Explanation:
     targets : ndarray of shape (n_queries, n_neighbors) or (n_queries, n_neighbors, n_targets)
         Their targets.
     adjustments : ndarray of the shape of `targets`
-        What the trend and the blended model give more for the query than for the row, by
-        their weights. 0 without any.
+        By how much the trend and the blended model, by their weights, are higher for the query
+        than for the row; 0 without both.
     clipping : ndarray of the shape of `prediction`
         What is added where the mean would lie more than a tenth of the targets' range beyond
         it; 0 elsewhere.
@@ -125,7 +125,7 @@ class Explanation:
     query_labels : ndarray of shape (n_queries,)
         Labels of the queries; their numbers if X has no index.
     by_column : ColumnAdjustments or None
-        The adjustments by column, if they were asked for.
+        The adjustments by column, after ``explain(X, by_column=True)``.
 
     See Also
     --------
@@ -179,7 +179,7 @@ class Explanation:
         return len(self.prediction)
 
     def importances(self) -> np.ndarray:
-        """How much each column adjusts targets, on average over the queries.
+        """Mean absolute adjustment by each column, over the queries.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class Explanation:
         Raises
         ------
         ValueError
-            If adjustments were not asked for by column.
+            If there are no adjustments by column.
 
         Examples
         --------

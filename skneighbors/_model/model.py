@@ -1,4 +1,4 @@
-"""What a fit leaves: all that predicts."""
+"""The fitted model."""
 
 import copy
 from dataclasses import dataclass, field, replace
@@ -40,22 +40,22 @@ class Queries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """All that a fitted estimator predicts from: read once by each call, replaced whole.
+    """All that a fitted estimator predicts from; frozen, so that each call reads one state.
 
     Attributes
     ----------
     bank : NeighborBank
         The networks and the training samples, on the CPU.
     validation : ValidationRows, ValidationSet or None
-        What the networks had not trained on.
+        Validation rows or the given validation set.
     numbering : SampleNumbering
     matrix : ndarray of shape (n_rows, ...)
         The bank's rows as the reader has read them; empty without one.
     reader : TableReader or None
         None, and no encoder, if a feature extractor takes X as it is.
     encoder : FeatureEncoder or None
-    second : BlendedRegressor or NoBlendedModel
-        The blended model, which is blended in.
+    blended_model : BlendedRegressor or NoBlendedModel
+        The model that is averaged with the networks.
     x_shape : tuple
         Of a row as read.
     left_out : LeftOut or None
@@ -70,7 +70,7 @@ class Model:
     matrix: np.ndarray = array_field("float64", "N p", allows="nan")
     reader: TableReader | None
     encoder: FeatureEncoder | None
-    second: object
+    blended_model: object
     x_shape: tuple
     left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
     cache: Cache = field(default_factory=Cache, init=False)
@@ -88,7 +88,7 @@ class Model:
     def prepare(self, matrix):
         """Encode rows as read for the networks, to a Tensor on the CPU; without encoder, X itself.
 
-        Not if X may not be written: torch would write all the same.
+        X that is read-only is copied, as torch would write into it.
         """
         if self.encoder is None:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
@@ -96,7 +96,7 @@ class Model:
 
     def blend(self, X, matrix, device):
         """Predictions (n, k) of the blended model, standardized."""
-        return torch.from_numpy(self.second.predict(X, matrix, self.task)).to(device)
+        return torch.from_numpy(self.blended_model.predict(X, matrix, self.task)).to(device)
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there, (n, m, d)."""
@@ -145,7 +145,7 @@ class Model:
         return self.cache.get("residuals", n_neighbors, lambda: measure(*arguments))
 
     def n_validation(self, search):
-        """How many rows, or groups, of equal weight intervals rest on."""
+        """Effective number of validation rows, or groups, for intervals."""
         return self.residuals(self.bank, search.n_neighbors).n_validation
 
     def _predict(self, queries, search, offsets=None):
@@ -157,7 +157,7 @@ class Model:
         return y, offsets
 
     def explain(self, queries, search, by_column):
-        """Take predictions apart, as an :class:`Explanation`."""
+        """Explain predictions, as an :class:`Explanation`."""
         return explain(self, queries, search, by_column)
 
     def novelty(self, queries, search):
@@ -181,7 +181,7 @@ class Model:
         return weights
 
     def effective_n_neighbors(self, queries, search):
-        """How many samples of equal weight would spread the weights as far."""
+        """Effective number of neighbors."""
         bank, z = self.transform(queries, search)
         # A row of weight c is c of them.
         size = bank.rows.weights().rsqrt()
@@ -199,12 +199,12 @@ class Model:
         return self._find_samples(*self.transform(queries, search), search, n_neighbors)
 
     def neighbors_of_samples(self, search, n_neighbors):
-        """Do the same for the samples themselves, none of which is its own neighbor."""
+        """Do the same for the samples themselves; none is a neighbor of itself."""
         samples, n_neighbors = self._count(search, n_neighbors, leave_out=1)
         bank = self.bank.to(search.device)
         rows = self.numbering.row_of[samples]
         distances, found = self._find_samples(bank, bank.rows.z, search, n_neighbors + 1, rows)
-        # Of more rows that coincide than are asked for it may be missing; then the last goes.
+        # Of more rows that coincide than are searched it may be missing; then the last goes.
         is_other = found != samples[:, None]
         is_other[is_other.all(axis=1), -1] = False
         return tuple(part[is_other].reshape(len(samples), -1) for part in (distances, found))

@@ -6,7 +6,7 @@ from .residuals import sample_rows
 
 # A row is as novel as the mean distance of so many neighbors is large.
 _N_NEAREST = 5
-# Rows of the bank that a distance is compared with; more would tell little more.
+# Rows of the bank that a distance is compared with; more would change little.
 _MAX_COMPARED = 10_000
 
 

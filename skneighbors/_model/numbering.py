@@ -12,7 +12,7 @@ from .._utils.arrays import array_field
 
 @dataclass(frozen=True, eq=False)
 class SampleNumbering:
-    """Samples given to ``fit`` are numbered first, then those appended, in their order.
+    """Numbers of samples: first of those given to ``fit``, then of those appended, in order.
 
     Forgetting changes no number. Immutable: each method returns a new numbering.
 

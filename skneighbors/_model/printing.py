@@ -1,4 +1,4 @@
-"""Tables of answers, as text and as HTML."""
+"""Tables of results, as text and as HTML."""
 
 import html
 import math

@@ -1,4 +1,4 @@
-"""How far off predictions are: residuals of rows left out, and of validation rows."""
+"""Residuals of rows left out, and of validation rows: quantiles, spread and intervals."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from .validation import Judged
 # A prediction's distribution counts, beside its neighbors, this many of any rows: few neighbors
 # alone say little of tails.
 _N_ANY = 10
-# Rows whose residuals are known; more would tell little more and take long.
+# Rows whose residuals are known; more would change little and take long.
 _MAX_ROWS = 10_000
 # Rows that join for which it pays to find out whose residuals they change.
 _MAX_JOINED = 100
@@ -139,7 +139,7 @@ class ResidualDistribution:
 
     @property
     def n_validation(self):
-        """How many groups of equal weight the scores are of."""
+        """Effective number of groups of the scores."""
         return float(_effective_count(self.group[:, 0].bincount(self.weight[:, 0])))
 
 
@@ -180,7 +180,7 @@ def conformal_score(scores, weight, group, confidence):
 
 
 def _effective_count(weight):
-    """How many of equal weight would vary as much (Kish): whatever all weigh."""
+    """Kish's effective sample size."""
     return weight.sum().square() / weight.square().sum()
 
 
@@ -198,7 +198,7 @@ def expect(known, z, values, n_neighbors, self_index=None):
 
 
 def effective_number(weights):
-    """How many rows of equal weight would spread weights (b, K) as far, (b, 1)."""
+    """Effective number (b, 1) of rows of weights (b, K)."""
     # Without any neighbor there is no weight.
     return weights.square().sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
 

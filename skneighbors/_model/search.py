@@ -13,7 +13,7 @@ from .cache import Cache
 from .engines import make_engine
 from .rows import NeighborRows
 
-# How many more than are asked for an engine looks for: enough to see most ties whole.
+# How many more than needed an engine searches: enough to see most ties whole.
 _MARGIN = 8
 
 
@@ -142,9 +142,9 @@ class NeighborIndex:
 
 
 def tie_order(rows):
-    """Say in which order rows come that are equally near: one that knows nothing of targets.
+    """Order of rows that are equally near: one that does not depend on their targets.
 
-    Rows are numbered by their features and targets, so that the numbers themselves do.
+    (Their numbers do: rows are numbered by their features and targets.)
     """
     return rows * 2654435761 % 2**32  # Knuth's multiplicative hash, one to one
 

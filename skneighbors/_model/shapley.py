@@ -12,7 +12,7 @@ _N_AT_ONCE = 16_384
 
 
 def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
-    """Take the differences of a function between pairs of rows apart by columns.
+    """Split the differences of a function between pairs of rows by columns.
 
     The value of a set of columns is that of the row with the query's entries in these columns
     (interventional Shapley values with a background of one row). Where a pair differs in more

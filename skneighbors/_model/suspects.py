@@ -1,4 +1,4 @@
-"""Rows whose targets are unlike what the other rows predict of them."""
+"""Label errors: rows whose targets are unlike their predictions from the other rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """Training samples whose targets look wrong, the most suspect first; made by ``suspects``.
+    """Likely label errors: training samples whose targets look wrong, the most suspect first.
 
-    Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
+    Made by ``suspects``. Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What networks have predicted without having trained on it."""
+"""Validation rows and validation sets, and their residuals."""
 
 import math
 import warnings
@@ -42,7 +42,7 @@ class Judged(Rows):
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows(Rows):
-    """Rows of the bank that single members had for validation before all were trained on.
+    """Rows of the bank that were validation rows of single members.
 
     Attributes
     ----------
@@ -74,11 +74,11 @@ class ValidationRows(Rows):
         return cls(sums / counts.unsqueeze(1), unique, n_neighbors)
 
     def join(self, z, rows):
-        """Those of a bank that samples join."""
+        """Do nothing: samples that join a bank are no validation rows."""
         return self
 
     def keep(self, mask):
-        """Those that stay when a bank keeps the rows of a mask."""
+        """Keep those that stay when a bank keeps the rows of a mask."""
         kept = self.select(mask[self.rows])
         return replace(kept, rows=(mask.cumsum(0) - 1)[kept.rows])
 
@@ -99,7 +99,7 @@ class ValidationRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class ValidationSet(Rows):
-    """Samples that were given for validation, which the bank's rows predict; each is a group.
+    """A validation set given to `fit`, predicted from the bank's rows; each sample is a group.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class ValidationSet(Rows):
         return replace(self, rows=torch.where(joins, joined, self.rows))
 
     def keep(self, mask):
-        """All, but those whose rows go when a bank keeps the rows of a mask have none."""
+        """Keep all, with their new rows in a bank that keeps the rows of a mask."""
         is_kept = (self.rows >= 0) & mask[self.rows]
         return replace(self, rows=torch.where(is_kept, (mask.cumsum(0) - 1)[self.rows], -1))
 
@@ -147,7 +147,7 @@ class ValidationSet(Rows):
 
 
 def warn_unless_validated(model):
-    """Warn, at the line that calls a public method, where residuals are of rows trained on."""
+    """Warn, at the line that calls a public method, if there are no validation rows."""
     if not model.validation:
         warnings.warn(
             "fit had no validation rows, as by default with fewer than 30 samples: standard "
@@ -158,7 +158,7 @@ def warn_unless_validated(model):
 
 
 def warn_if_infinite(interval, confidence_level, n_validation):
-    """Warn, at the line that calls a public method, where validation rows are too few."""
+    """Warn, at the line that calls a public method, if validation rows are too few."""
     if np.isinf(interval).any():
         n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
         warnings.warn(

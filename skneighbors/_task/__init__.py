@@ -1,15 +1,15 @@
-"""What is predicted. All that depends on it is asked of one object, a task.
+"""What is predicted: one object, a task, has all that depends on it.
 
 ::
 
     y as given -> check -> fit: scale -> transform: values that neighbors average
     y_hat      <- inverse_transform      <- combine, limits   <- their weighted means
 
-base          the interface, with what most tasks share
+base          the interface, and defaults of most tasks
 regression    numbers
 
-Other packages see a task's values, losses and words, and never its kind. An estimator names the
-class of its task in `_task_class`.
+Other packages use a task's values and losses, and never ask for its class. An estimator names
+the class of its task in `_task_class`.
 """
 
 from .base import Task

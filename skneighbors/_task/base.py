@@ -1,4 +1,4 @@
-"""What a kind of prediction must say of itself."""
+"""The interface of tasks."""
 
 from abc import ABC, abstractmethod
 
@@ -9,7 +9,7 @@ class Task(ABC):
     """What is predicted, fitted to the targets of the training samples.
 
     Subclasses are frozen dataclasses, so that files can hold them. `values` are the numbers
-    that neighbors average, k of them for each row: standardized targets, or shares of classes.
+    that neighbors average, k of them for each row: standardized targets, or class probabilities.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class Task(ABC):
         Returns
         -------
         y : float64 ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Rows that agree in X and in these numbers are merged.
+            Rows that agree in X and in these numbers count as one.
 
         Raises
         ------
         ValueError
-            If they are none; the message names y.
+            If they are not usable; the message names y.
         """
 
     @classmethod
@@ -103,7 +103,7 @@ class Task(ABC):
 
     @staticmethod
     def combine(trends, blended, blend_weight):
-        """Baselines (n, m, k), which neighbors correct by what their values exceed their own.
+        """Baselines (n, m, k): what a member and the blended model predict without neighbors.
 
         Parameters
         ----------

@@ -16,12 +16,14 @@ _MARGIN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Regression(Task):
-    """Numbers, standardized after a way to a scale of their own, which is here the identity.
+    """Numbers, standardized.
+
+    A subclass may change the scale first, by :meth:`forward` and :meth:`backward`.
 
     Attributes
     ----------
     mean, scale : ndarray of shape (n_targets,)
-        On that scale; the standard deviation of a constant target is 0.
+        Of the targets after :meth:`forward`; the standard deviation of a constant target is 0.
     ndim : int
         Dimensions of y as given, 1 or 2.
     """

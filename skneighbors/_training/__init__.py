@@ -3,14 +3,14 @@
 ::
 
     TrainingData, Runtime (runtime)   what is trained on, and with what
-    Training (loop)                 epochs, and a refit on all rows
+    Training (loop)                   epochs, and a refit on all rows
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
             Pace (schedule)             the learning rate, by the time that is left
-        Checkpoint, Patience, Review (stopping)   which weights to keep, when to end
-      calibrate, inverse_error_weights (calibration)   what held-out samples say
+        Checkpoint, Patience, OverfittingCheck (stopping)   which weights to keep, when to end
+      calibrate, inverse_error_weights (calibration)   temperatures and weights of networks
 
-All decide by the plan; none knows a model that answers, or an estimator.
+All decide by the plan; none knows the fitted model, or an estimator.
 """
 
 from .calibration import inverse_error_weights

@@ -38,7 +38,7 @@ class ContextSampler:
     n_rows : int
         Number of training rows.
     n_members : int
-        Number m of ensemble members, each with draws of its own.
+        Number m of ensemble members, which draw independently.
     batch_size : int
         Largest number of rows drawn for a batch, as queries.
     context_size : int or None
@@ -144,26 +144,26 @@ class ContextSampler:
         stand_in[:, partners], n_group[:, partners] = columns[:, anchors], n_anchors[:, partners]
 
         # A row drawn that is no anchor, and a partner, has no partner among its nearest; and
-        # the anchor of a partner no other one. (The nearest of anchors have no share.)
+        # the anchor of a partner no other one. (The nearest of anchors have no weight.)
         spent = nearest
         spent[:, partners] += nearest[:, anchors]
         n_uniform = n_drawn + context.shape[1]
         absent = self._exclusion_probability(n_anchors.unsqueeze(1) - spent, n_uniform, n_partners)
-        share = (1 - group).mul_(counts.unsqueeze(1)).div_(1 - absent)
-        weight = self._complete(share, n_group, stand_in.unsqueeze(2))
+        weight = (1 - group).mul_(counts.unsqueeze(1)).div_(1 - absent)
+        weight = self._complete(weight, n_group, stand_in.unsqueeze(2))
         # Queries that count in another column, whose weights here mean nothing, have no error.
         absent = self._exclusion_probability(n_anchors[:, :n_queries], n_drawn, n_partners)
         return Batch(rows, n_queries, weight, counts[:, :n_queries] / (1 - absent))
 
-    def _complete(self, share, n_group, stand_in):
-        """Turn `share` (m, b, N), in place, into weights that sum to all training rows.
+    def _complete(self, weight, n_group, stand_in):
+        """Scale weights (m, b, N), in place, so that they sum to all training rows.
 
-        They are 1 for the query itself, `n_group` (m, b) for the column `stand_in`
-        (m, b, 1), and what is left is shared among the others, if there are any.
+        They become 1 for the query itself, `n_group` (m, b) for the column `stand_in`
+        (m, b, 1), and the others sum to what is left, if there are any.
         """
-        n_queries = share.shape[1]
+        n_queries = weight.shape[1]
         itself = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
-        weight = share.scatter_(2, itself, 0.0)
+        weight.scatter_(2, itself, 0.0)
         total = weight.sum(2)
         # Without any others, none stand for the rest.
         scale = ((self.n_rows - 1 - n_group) / total).masked_fill_(total == 0, 0.0)

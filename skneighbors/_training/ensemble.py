@@ -13,11 +13,11 @@ from .._utils.threads import map_in_threads, use_one_thread
 from .optim import FlatWeights, Snapshot
 from .schedule import Pace, cycle_ends, validates
 from .trainer import Trainer
-from .validation import EpochResult, HeldOut
+from .validation import EpochResult, ValidationResult
 
 
 class ParallelTrainers:
-    """Trainers side by side, each in a thread of its own as far as there are any.
+    """Trainers side by side, in as many threads as there are.
 
     The network is trained as one, or its members apart; :meth:`finish` leaves it
     with the weights of the last snapshot.
@@ -92,18 +92,20 @@ class ParallelTrainers:
             self._run(_take_turns, self._crews)
             validated = self.is_over or validates(epoch, before, self.position, self._plan)
             results = self._run(lambda trainer: trainer.judge(validated), self.trainers)
-        losses, errors, scores, held_out = zip(*results, strict=True)
+        losses, errors, scores, validation = zip(*results, strict=True)
         if None in scores:
             return EpochResult(fmean(losses), fmean(errors))
-        parts = zip(*held_out, strict=True)
-        held_out = HeldOut(*(None if part[0] is None else torch.cat(part) for part in parts))
-        return EpochResult(fmean(losses), fmean(errors), fmean(scores), held_out)
+        parts = zip(*validation, strict=True)
+        validation = ValidationResult(
+            *(None if part[0] is None else torch.cat(part) for part in parts)
+        )
+        return EpochResult(fmean(losses), fmean(errors), fmean(scores), validation)
 
     def _run(self, function, parts):
         return list((map if self._pool is None else self._pool.map)(function, parts))
 
     def train_on_all(self):
-        """Let all train on the samples they have held out, too."""
+        """Let all train on their validation rows, too."""
         for trainer in self.trainers:
             trainer.train_on_all()
 

@@ -1,4 +1,4 @@
-"""The epochs of one training: validated, reviewed, kept, and perhaps repeated on all samples."""
+"""The epochs of one training: validation, early-stopping checks, and a refit on all samples."""
 
 import copy
 import itertools
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from .._utils.blocks import count_batches, keep_freed_memory
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
-from .stopping import Checkpoint, Patience, Review
+from .stopping import Checkpoint, OverfittingCheck, Patience
 from .validation import EpochResult
 
 # Networks are trained again only if there is time for this part of the epochs that were best.
@@ -17,7 +17,7 @@ _LEAST_AGAIN = 0.5
 
 @dataclass
 class TrainingHistory:
-    """What happened: a loss for every epoch, a score for every one validated."""
+    """History of a training: a loss of every epoch, a score of every one validated."""
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class TrainingHistory:
             self.validated_epochs.append(epoch)
 
     def curves(self, validated):
-        """Attributes of an estimator that tell of it; `validated`: whether rows are held out."""
+        """Attributes of an estimator; `validated` is whether there are validation rows."""
         return dict(
             loss_curve_=list(self.losses),
             validation_scores_=list(self.scores) if validated else None,
@@ -50,8 +50,8 @@ class TrainingHistory:
 class Training:
     """One training of one network, from its initial weights to those that are kept.
 
-    Samples held out may be trained on in the end: in the last cycle of the learning
-    rate, or, where training on harms, by another training for as many steps as were best.
+    Validation rows may be trained on in the end: in the last cycle of the learning
+    rate, or, after overfitting, by another training for as many steps as were best.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Training:
         self._positions = []  # on the schedule, after each epoch
 
     def run(self):
-        """Train; an interrupt from the keyboard after an epoch ends it, and is told.
+        """Train; an interrupt from the keyboard after an epoch ends it, and is recorded.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Training:
     def _run_epochs(self, trainers):
         """Train; whether to train again, on validation rows too."""
         plan, history = self._plan, self.history
-        checkpoint, review = Checkpoint(trainers), Review(plan)
+        checkpoint, check = Checkpoint(trainers), OverfittingCheck(plan)
         patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
         for epoch in itertools.count(1):
@@ -135,8 +135,8 @@ class Training:
                 return False
             if patience.is_exhausted(result.error):
                 break
-            is_due, is_last = review.is_due(before, now) and not on_all, trainers.is_last
-            if is_due and review.finds_harm(result, checkpoint.best, is_last):
+            is_due, is_last = check.is_due(before, now) and not on_all, trainers.is_last
+            if is_due and check.finds_overfitting(result, checkpoint.best, is_last):
                 return plan.refits
             if trainers.is_over:
                 history.out_of_time = epoch < plan.max_iter

@@ -1,4 +1,4 @@
-"""What networks are trained on, and with what, beside the plan."""
+"""The data of a training, and what it runs with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -2,7 +2,7 @@
 
 import math
 
-# From so many epochs on, those above this share of the peak learning rate aren't validated,
+# From so many epochs on, those above this fraction of the peak learning rate aren't validated,
 # and, of more, not all others either.
 _N_VALIDATIONS = 32
 _HIGH_RATE = 0.5
@@ -15,7 +15,7 @@ _LEAST = 0.25
 
 
 def learning_rate_factor(kind, progress, n_cycles):
-    """Learning rate relative to its peak, after a share `progress` of the steps.
+    """Learning rate relative to its peak, after a fraction `progress` of the steps.
 
     ``"cycles"`` are cosine cycles of growing length, ``(1 - cos(2 pi log2(1 + (2^n - 1)
     progress))) / 2``; Holzmueller et al. (2024) have n = 4 of them.
@@ -27,8 +27,8 @@ def learning_rate_factor(kind, progress, n_cycles):
 
 def cycle_ends(plan):
     """Give the positions on a plan's schedule, in epochs, where cycles of the rate end."""
-    shares = ((2**n - 1) / (2**plan.n_cycles - 1) for n in range(1, plan.n_cycles))
-    return (*(share * plan.max_iter for share in shares), plan.max_iter)
+    ends = ((2**n - 1) / (2**plan.n_cycles - 1) for n in range(1, plan.n_cycles))
+    return (*(end * plan.max_iter for end in ends), plan.max_iter)
 
 
 def count_cycles(position, plan):
@@ -46,7 +46,7 @@ def validates(epoch, before, now, plan):
         return True
     if epoch == 1 or now >= plan.max_iter:
         return True
-    if plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan):
+    if plan.check_overfitting and max(1, count_cycles(before, plan)) < count_cycles(now, plan):
         return True
     if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate_schedule == "cycles":
         rate = learning_rate_factor("cycles", now / plan.max_iter, plan.n_cycles)

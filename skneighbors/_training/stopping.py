@@ -1,7 +1,7 @@
 """When a training ends, which weights it keeps, and on which samples it goes on.
 
-Each decision is a part of its own: :class:`Checkpoint` (which epoch to keep),
-:class:`Patience` (no gain for too long), :class:`Review` (has training on harmed?).
+Each decision has its class: :class:`Checkpoint` (which epoch to keep),
+:class:`Patience` (no gain for too long), :class:`OverfittingCheck` (is it overfitting?).
 When the time is over, :class:`Pace` says.
 """
 
@@ -46,10 +46,11 @@ class Patience:
         return self._n_without_gain == self._n_iter_no_change
 
 
-class Review:
-    """Whether training on has harmed, asked where the last cycle of the learning rate begins.
+class OverfittingCheck:
+    """Check for overfitting where the last cycle of the learning rate begins.
 
-    And where earlier ones do, if the targets are noisy: clean ones may yet be learned better.
+    Where earlier cycles begin, only noisy targets are checked: clean ones may yet be learned
+    better.
     """
 
     def __init__(self, plan):
@@ -58,14 +59,16 @@ class Review:
     def is_due(self, before, now):
         """Whether a cycle, but for the first, has ended between two positions."""
         plan = self._plan
-        return plan.review and max(1, count_cycles(before, plan)) < count_cycles(now, plan)
+        return plan.check_overfitting and max(1, count_cycles(before, plan)) < count_cycles(
+            now, plan
+        )
 
-    def finds_harm(self, result, best, is_last):
-        """Whether the validation error exceeds its best beyond chance, where that is asked."""
+    def finds_overfitting(self, result, best, is_last):
+        """Whether the validation error exceeds its best beyond chance, in a cycle to check."""
         plan = self._plan
-        if not is_last and result.score >= plan.early_review_below_r2:
+        if not is_last and result.score >= plan.early_check_below_r2:
             return False
-        return significantly_worse(result, best, plan.harm_in_standard_errors)
+        return significantly_worse(result, best, plan.overfitting_in_standard_errors)
 
 
 def significantly_worse(now, best, n_standard_errors=1.0):
@@ -79,7 +82,7 @@ def significantly_worse(now, best, n_standard_errors=1.0):
     now, best : EpochResult
     n_standard_errors : float
     """
-    now, best = now.held_out, best.held_out
+    now, best = now.validation, best.validation
     return exceeds(now.errors, best.errors, now.weight, n_standard_errors)
 
 

@@ -1,4 +1,4 @@
-"""One network's training: a step, an epoch, and what is held out."""
+"""One network's training: a step, an epoch, and its validation."""
 
 import math
 
@@ -61,8 +61,8 @@ class Trainer:
     def _nearest_calibrations(self):
         """Those of the plan that are nearest to a member's present one, to try."""
         nearest = set()
-        for own in self.result.head.calibration.tolist():
-            by_ratio = sorted(self.plan.calibrations, key=lambda new: abs(math.log(new / own)))
+        for present in self.result.head.calibration.tolist():
+            by_ratio = sorted(self.plan.calibrations, key=lambda new: abs(math.log(new / present)))
             nearest |= set(by_ratio[:_N_CALIBRATIONS])
         return sorted(nearest)
 
@@ -86,7 +86,7 @@ class Trainer:
             self._find_near()
 
     def judge(self, validated):
-        """Say what the last epoch came to, by validation rows if it is to be validated."""
+        """Return the result of the last epoch, by validation rows if it is to be validated."""
         loss = self.loss
         if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan)
@@ -96,14 +96,14 @@ class Trainer:
         if not validated:
             return EpochResult(loss, math.inf)
         calibrations = self._nearest_calibrations() if self.plan.calibrate_when_validated else ()
-        held_out, errors, scores = validate(
+        validation, errors, scores = validate(
             self.result, self.data, self.plan.n_neighbors, calibrations
         )
         if calibrations:
             self._share_calibration()
         error = errors.mean().item()
         error = error if math.isfinite(error) else math.nan
-        return EpochResult(loss, error, scores.mean().item(), held_out)
+        return EpochResult(loss, error, scores.mean().item(), validation)
 
     def epoch(self):
         """Train on every row once, or as long as there is time; yields after every step."""

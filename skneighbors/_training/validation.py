@@ -1,4 +1,4 @@
-"""What an epoch of training came to, by the rows that are held out."""
+"""Results of an epoch of training, on the validation rows."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import torch
 from .._network import attend_in_batches, embed_in_batches
 
 
-class HeldOut(NamedTuple):
+class ValidationResult(NamedTuple):
     """Targets (m, n, k) of validation rows, predictions, their errors (m, n), weights or None."""
 
     y: torch.Tensor
@@ -17,17 +17,17 @@ class HeldOut(NamedTuple):
 
 
 class EpochResult(NamedTuple):
-    """What came of an epoch.
+    """Result of an epoch.
 
     `error` is what to judge it by: the validation error, or the loss without
     validation rows; inf if it was not validated, NaN if the loss or the weights
-    are not finite. `score` is the validation R2 or None, as is `held_out`.
+    are not finite. `score` is the validation R2 or None, as is `validation`.
     """
 
     loss: float
     error: float
     score: float | None = None
-    held_out: HeldOut | None = None
+    validation: ValidationResult | None = None
 
 
 def set_mode(network, training):
@@ -42,23 +42,23 @@ def mean_over_rows(values, weight):
 
 @torch.no_grad()
 def validate(network, data, n_neighbors, calibrations=()):
-    """Predict the validation rows; each member's error and score, (m,).
+    """Predict the validation rows, to the result and each member's error and score, (m,).
 
-    Its neighbors are those of its training rows that are nearest to it. If there are
-    `calibrations` to try, its head is left with the one of lowest error.
+    Neighbors of a validation row are the nearest of the member's training rows. If there are
+    `calibrations` to try, the head is left with the one of lowest error.
     """
-    held_out = predict_held_out(network, data, n_neighbors, calibrations)
+    validation = predict_validation(network, data, n_neighbors, calibrations)
     if calibrations:
-        best = mean_over_rows(held_out.errors, held_out.weight).argmin(0)
+        best = mean_over_rows(validation.errors, validation.weight).argmin(0)
         network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
-        own = held_out.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
-        errors = held_out.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
-        held_out = held_out._replace(y_hat=own, errors=errors)
-    error = mean_over_rows(held_out.errors, held_out.weight)
-    return held_out, error, _score(error, held_out.y, held_out.weight, data.task)
+        y_hat = validation.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
+        errors = validation.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
+        validation = validation._replace(y_hat=y_hat, errors=errors)
+    error = mean_over_rows(validation.errors, validation.weight)
+    return validation, error, _score(error, validation.y, validation.weight, data.task)
 
 
-def predict_held_out(network, data, n_neighbors, calibrations):
+def predict_validation(network, data, n_neighbors, calibrations):
     """Predict the validation rows; (l, m, n, k) if there are l calibrations to try."""
     set_mode(network, training=False)
     rows, split, task = data.rows, data.split, data.task
@@ -70,7 +70,7 @@ def predict_held_out(network, data, n_neighbors, calibrations):
     head = network.head
     if not calibrations:
         y_hat = attend_in_batches(head, queries, *neighbors)
-        return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
+        return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
     kept = head.calibration
     try:
         # Against all of them at once, as ranks are the same.
@@ -80,7 +80,7 @@ def predict_held_out(network, data, n_neighbors, calibrations):
         head.calibration = kept
     # Of a head that does not read its calibration there is one set of predictions.
     y_hat = y_hat.expand(len(calibrations), *y.shape)
-    return HeldOut(y, y_hat, task.losses(y_hat, y), weight)
+    return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
 
 
 def take_rows(z, rows):

@@ -1,4 +1,4 @@
-"""What every room may use, and what knows none of them.
+"""Helpers that every package may use, and that use none of them.
 
 device            which device a name stands for
 threads, locks    one thread a batch of work, and no more than allowed; locks that survive a fork
@@ -9,6 +9,7 @@ blocks, memory    sizes of blocks that fit memory and caches; what to do when it
 callbacks         scikit-learn's callbacks, where it has them
 clock             the time that a fit may take
 arrays            fields of dataclasses that hold arrays, and checks of these
+parameters        parameters checked by constraints, as scikit-learn's are
 checks            arguments whose bounds are known only when they are given
 progress          what ``verbose=1`` shows
 sklearn_private   what is private in scikit-learn, in one place

@@ -37,7 +37,7 @@ def cut(n_rows, length):
 
 
 def count_batches(n_rows, batch_size):
-    """Batches of an epoch; none of a single row, which would have no neighbor of its own."""
+    """Batches of an epoch; none of a single row, which would have no neighbor."""
     return max(1, min(-(-n_rows // batch_size), n_rows // 2))
 
 

@@ -1,4 +1,4 @@
-"""Callbacks, as scikit-learn's own estimators call them from its version 1.9 on."""
+"""Callbacks, as scikit-learn's estimators call them from its version 1.9 on."""
 
 from .sklearn_private import CALLBACKS
 

@@ -1,4 +1,4 @@
-"""What a fit tells of itself while it trains."""
+"""Progress of a training, by a bar or lines."""
 
 import sys
 import time

@@ -51,7 +51,9 @@ class BorrowedGenerators:
                 torch.set_default_dtype(dtype)
 
     def _get_states(self):
-        return torch.get_rng_state(), *(torch.cuda.get_rng_state(own) for own in self._devices)
+        return torch.get_rng_state(), *(
+            torch.cuda.get_rng_state(device) for device in self._devices
+        )
 
     def _set_states(self):
         cpu, *others = self._states

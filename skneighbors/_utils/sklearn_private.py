@@ -64,12 +64,12 @@ def fit_unlogged(kind, estimator, *data):
 
 def settings_of(estimator):
     """Find what `set_output` and `set_fit_request` have set, as plain values."""
-    own = vars(estimator)
-    methods = vars(own[_REQUESTS]) if _REQUESTS in own else {}
+    attributes = vars(estimator)
+    methods = vars(attributes[_REQUESTS]) if _REQUESTS in attributes else {}
     requests = {name: getattr(method, "requests", None) for name, method in methods.items()}
     return {
-        "transform": own.get(_OUTPUT, {}).get("transform"),
-        "requests": {name: dict(asked) for name, asked in requests.items() if asked},
+        "transform": attributes.get(_OUTPUT, {}).get("transform"),
+        "requests": {name: dict(request) for name, request in requests.items() if request},
     }
 
 
@@ -77,8 +77,8 @@ def give_settings(estimator, transform, requests):
     """Set on an estimator what :func:`settings_of` found of another."""
     estimator.set_output(transform=transform)
     with config_context(enable_metadata_routing=True):
-        for name, asked in requests.items():
-            getattr(estimator, f"set_{name}_request")(**asked)
+        for name, request in requests.items():
+            getattr(estimator, f"set_{name}_request")(**request)
 
 
 def read_boosting(boosting):
@@ -106,10 +106,10 @@ def read_boosting(boosting):
     trees = []
     for (tree,) in boosting._predictors:
         nodes, sets = tree.nodes, tree.raw_left_cat_bitsets
-        own = {ours: nodes[theirs] for ours, theirs in names.items()}
+        read = {ours: nodes[theirs] for ours, theirs in names.items()}
         is_category = nodes["is_categorical"].astype(bool) & ~nodes["is_leaf"].astype(bool)
-        own["threshold"] = np.where(is_category, 0.0, own["threshold"])
+        read["threshold"] = np.where(is_category, 0.0, read["threshold"])
         categories = np.zeros((len(nodes), 8), dtype=np.uint32)
         categories[is_category] = sets[nodes["bitset_idx"][is_category]]
-        trees.append(own | dict(is_category=is_category, categories=categories))
+        trees.append(read | dict(is_category=is_category, categories=categories))
     return float(boosting._baseline_prediction.ravel()[0]), trees

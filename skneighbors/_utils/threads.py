@@ -1,4 +1,4 @@
-"""One thread a batch, so that bits do not depend on their number; and no more than allowed."""
+"""One thread a batch, so that results do not depend on their number; and no more than allowed."""
 
 import os
 import sys
@@ -28,21 +28,21 @@ class _TorchThreads:
         self._n_inside = 0
         self._n_threads = 1
         self._has_shared = False
-        self._own = local()
+        self._of_thread = local()
 
     @contextmanager
     def for_batches(self, n_threads):
         """Block in which :func:`map_batches` may take so many, when called by this thread."""
-        before = getattr(self._own, "for_batches", None)
-        self._own.for_batches = n_threads
+        before = getattr(self._of_thread, "for_batches", None)
+        self._of_thread.for_batches = n_threads
         try:
             yield
         finally:
-            self._own.for_batches = before
+            self._of_thread.for_batches = before
 
     def count_for_batches(self):
         """Count the threads that batches may take."""
-        return getattr(self._own, "for_batches", None) or self.note()
+        return getattr(self._of_thread, "for_batches", None) or self.note()
 
     def note(self):
         """Count torch's threads; more than one would be missing in a forked child."""
@@ -62,21 +62,21 @@ class _TorchThreads:
 
     @contextmanager
     def at_most(self, n_threads):
-        """Block of no more threads than this; it is told how many there were."""
+        """Block of no more threads than this; yields how many there were."""
         with self._lock:
-            # Asking makes torch initialize the thread's count, once and for all.
-            before, depth = self.note(), getattr(self._own, "depth", 0)
+            # The query makes torch initialize the thread's count, once and for all.
+            before, depth = self.note(), getattr(self._of_thread, "depth", 0)
             if self._n_inside == 0:
                 self._n_threads = before
             self._n_inside += 1
-            self._own.depth = depth + 1
+            self._of_thread.depth = depth + 1
             torch.set_num_threads(min(n_threads, before))
         try:
             yield before
         finally:
             with self._lock:
                 self._n_inside -= 1
-                self._own.depth = depth
+                self._of_thread.depth = depth
                 torch.set_num_threads(min(before, self._n_threads) if depth else self._n_threads)
 
 
@@ -172,7 +172,7 @@ def _compute_alone(function, batch):
 
 def use_one_thread():
     """Let torch's CPU kernels run in the calling thread alone."""
-    # Asking makes torch initialize the thread's count, which would undo a change before.
+    # The query makes torch initialize the thread's count, which would undo a change before.
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
 

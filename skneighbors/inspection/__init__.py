@@ -1,4 +1,4 @@
-"""Pictures of what fitted estimators have learned and predict."""
+"""Displays of what fitted estimators have learned and predict."""
 
 from .._model import ColumnAdjustments, Explanation, Suspects
 from ._embedding import EmbeddingDisplay

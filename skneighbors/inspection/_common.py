@@ -1,4 +1,4 @@
-"""What the displays share: checks, axes and colors."""
+"""Checks, axes and colors of all displays."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -33,7 +33,7 @@ def check_plottable(display, estimator):
 
 
 def _say_where_ours_is(estimator):
-    """Say what to give instead of a fitted search or a pipeline that holds one of ours."""
+    """Advise what to give instead of a fitted search or a pipeline with one of our estimators."""
     inner, path, steps = estimator, "estimator", None
     if hasattr(inner, "best_estimator_"):
         inner, path = inner.best_estimator_, f"{path}.best_estimator_"

@@ -24,7 +24,7 @@ _METRICS = {"l2": "euclidean", "l1": "manhattan", "cosine": "cosine", "dot": "eu
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EmbeddingDisplay:
-    """Rows in the embedding space, brought to the plane and colored by target.
+    """Rows in the embedding space, projected to the plane and colored by target.
 
     Make it by :meth:`from_estimator`. Where colors change smoothly, near rows have like targets,
     which is what the network learns.
@@ -36,7 +36,7 @@ class EmbeddingDisplay:
     y : ndarray of shape (n_samples,)
         Their targets.
     method : {"umap", "pca"}
-        What brought them to the plane.
+        How they were projected to the plane.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class EmbeddingDisplay:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         method : {"auto", "umap", "pca"}, default="auto"
-            What brings the embeddings to the plane: UMAP, of the package umap-learn, or the
+            How the embeddings are projected to the plane: UMAP, of the package umap-learn, or the
             first two principal components. ``"auto"`` is UMAP if it is installed.
         random_state : int, RandomState instance or None, default=None
             Seed of UMAP, or of the PCA.
@@ -208,7 +208,7 @@ def _principal_components(Z, random_state):
 
 
 def _reduce_by_umap(umap, Z, metric, random_state):
-    """Bring embeddings to the plane (n, 2) by UMAP."""
+    """Project embeddings to the plane (n, 2) by UMAP."""
     reducer = umap.UMAP(
         n_neighbors=max(2, min(15, len(Z) - 1)),
         metric=metric,

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from .._regressor import BaseNeighborRegressor
     from .._utils.typing import ArrayLike
 
-# Of samples whose intervals hold as promised: how many have a coverage in the band drawn.
+# Probability that the coverage of well-calibrated intervals lies in the band drawn.
 _BAND = 0.95
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IntervalDisplay:
-    """Prediction intervals and the truth, and how often they hold it, by size of prediction.
+    """Prediction intervals and the targets, and their coverage by size of prediction.
 
     Make it by :meth:`from_estimator`, with rows that the estimator has not seen. Above, a bar for
     the interval of each row, in the order of the predictions, and a dot for its target. Below, the
-    share of the rows whose interval holds the target, in bins of as many rows each. The band
-    around the confidence level is where 95 of 100 such shares lie, if each target falls into its
-    interval with that probability.
+    coverage in bins of as many rows each: the fraction of their intervals that contain the target.
+    The band around the confidence level is where 95 of 100 such fractions lie, if each target
+    falls into its interval with that probability.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ class IntervalDisplay:
     interval : ndarray of shape (n_samples, 2)
         Lower and upper ends of the intervals.
     confidence_level : float
-        Share of the targets that intervals shall hold.
+        Coverage: fraction of the targets that intervals should contain.
 
     Attributes
     ----------
     holds_ : bool ndarray of shape (n_samples,)
-        Whether each interval holds the target.
+        Whether each interval contains the target.
     coverage_ : float
-        The share of those that do.
+        The fraction of those that do.
     bin_coverage_ : ndarray of shape (n_bins,)
-        That of the rows in each bin, by increasing prediction.
+        Coverage in each bin, by increasing prediction.
     bars_ : list of two matplotlib LineCollection
-        The intervals that hold their target, and those that miss it.
+        The intervals that contain their target, and those that do not.
     points_ : matplotlib PathCollection
         The targets.
     coverage_line_ : matplotlib Line2D
@@ -112,7 +112,7 @@ class IntervalDisplay:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         confidence_level : float, default=0.9
-            Share of the targets that intervals shall hold, between 0 and 1.
+            Coverage: fraction of the targets that intervals should contain, between 0 and 1.
         n_bins : int, default=5
             Number of bins, no more than there are rows.
         target : int, default=0
@@ -235,10 +235,10 @@ class IntervalDisplay:
         place = np.linspace(0, len(order) - 1, n_drawn).round().astype(int)
         rows = order[place]
         holds, self.bars_ = self.holds_[rows], []
-        for own, color, name in ((holds, BLUE, "holds"), (~holds, ORANGE, "misses")):
+        for mask, color, name in ((holds, BLUE, "holds"), (~holds, ORANGE, "misses")):
             kwargs = {"color": color, "linewidth": 1.5, "alpha": 0.7, **bar_kwargs}
             kwargs["label"] = f"interval {name} the target"
-            self.bars_.append(ax.vlines(place[own], *self.interval[rows[own]].T, **kwargs))
+            self.bars_.append(ax.vlines(place[mask], *self.interval[rows[mask]].T, **kwargs))
         kwargs = {"color": "black", "s": 5, "zorder": 3, "label": "target", **point_kwargs}
         self.points_ = ax.scatter(place, self.y_true[rows], **kwargs)
         ax.set_ylabel("target")

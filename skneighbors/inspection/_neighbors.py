@@ -25,7 +25,7 @@ class NeighborsDisplay:
     """The rows behind one prediction: their weights, targets and adjusted targets.
 
     Make it by :meth:`from_estimator`. On the left is a bar for the weight of each row, the
-    heaviest first, and one for all others together. On the right is a dot for its target and,
+    largest first, and one for all others together. On the right is a dot for its target and,
     where a trend or a blended model adjusts it, a line from there to the adjusted target. The
     prediction is the mean of the adjusted targets, by weight.
 
@@ -34,7 +34,7 @@ class NeighborsDisplay:
     explanation : Explanation
         Of a single query, as ``estimator.explain`` returns it.
     n_neighbors : int, default=10
-        Number of rows to show, the heaviest; fewer if fewer have any weight.
+        Number of rows to show, those of the largest weights; fewer if fewer have any weight.
     target : int, default=0
         Number of the target to show, if there are several.
 
@@ -95,7 +95,7 @@ class NeighborsDisplay:
         X : array-like of shape (1, n_features)
             Features of the row to predict.
         n_neighbors : int, default=10
-            Number of rows to show, the heaviest; fewer if fewer have any weight.
+            Number of rows to show, those of the largest weights; fewer if fewer have any weight.
         target : int, default=0
             Number of the target to show, if there are several.
         ax : matplotlib Axes or array of two, default=None
@@ -194,17 +194,17 @@ class NeighborsDisplay:
         >>> len(display.bars_)
         4
         """
-        own = self.explanation
-        if len(own) != 1:
-            raise ValueError(f"explanation must be of a single query; got {len(own)}.")
-        weights = own.weights[0]
+        explanation = self.explanation
+        if len(explanation) != 1:
+            raise ValueError(f"explanation must be of a single query; got {len(explanation)}.")
+        weights = explanation.weights[0]
         n_shown = min(self.n_neighbors, np.count_nonzero(weights))
         figsize = (7, 1.7 + 0.28 * n_shown)
         axes = make_two_axes(self, ax, figsize, stacked=False, ratios=(2, 3))
         self._draw_weights(axes[0], weights[:n_shown], weights[n_shown:], bar_kwargs or {})
         self._draw_targets(axes[1], n_shown, point_kwargs or {}, adjusted_point_kwargs or {})
-        for own_axes in axes:
-            own_axes.set_ylim(len(self.bars_) - 0.5, -0.5)
+        for part in axes:
+            part.set_ylim(len(self.bars_) - 0.5, -0.5)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -224,18 +224,18 @@ class NeighborsDisplay:
 
     def _draw_targets(self, ax, n_shown, kwargs, adjusted_kwargs):
         """Draw the rows' targets, how they are adjusted, and a line for the prediction."""
-        own, places = self.explanation, range(n_shown)
+        explanation, places = self.explanation, range(n_shown)
         targets, adjusted = (
             part[0, :n_shown].reshape(n_shown, -1)[:, self.target]
-            for part in (own.targets, own.adjusted_targets)
+            for part in (explanation.targets, explanation.adjusted_targets)
         )
-        prediction = own.prediction.reshape(-1)[self.target]
+        prediction = explanation.prediction.reshape(-1)[self.target]
         self.adjusted_points_ = None
-        if own.is_adjusted:
+        if explanation.is_adjusted:
             ax.hlines(places, targets, adjusted, color=GREY, linewidth=1.2)
             style = {"color": BLUE, "marker": "D", "s": 24, "zorder": 4, "label": "adjusted"}
             self.adjusted_points_ = ax.scatter(adjusted, places, **style | adjusted_kwargs)
-        style = {"color": GREY if own.is_adjusted else BLUE, "zorder": 3, "label": "target"}
+        style = {"color": GREY if explanation.is_adjusted else BLUE, "zorder": 3, "label": "target"}
         self.points_ = ax.scatter(targets, places, **style | kwargs)
         self.prediction_line_ = ax.axvline(
             prediction, color=ORANGE, label=f"prediction {prediction:,.6g}"

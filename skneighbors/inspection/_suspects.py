@@ -1,4 +1,4 @@
-"""Rows whose targets look wrong, beside what is expected of them."""
+"""Likely label errors, beside the expected targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SuspectsDisplay:
-    """The targets that look wrong, each beside what its neighbors predict.
+    """Likely label errors: targets that look wrong, each beside what its neighbors predict.
 
     Make it by :meth:`from_estimator`. A line for each row, the most suspect above: a dot for its
     target, and one for what is expected without it, with its interval.
@@ -173,13 +173,14 @@ class SuspectsDisplay:
         >>> display.ax_.get_xlabel()
         'target'
         """
-        own, places = self.suspects, np.arange(len(self.suspects))
+        suspects, places = self.suspects, np.arange(len(self.suspects))
         targets, expected = (
-            part.reshape(len(own), -1)[:, self.target] for part in (own.targets, own.expected)
+            part.reshape(len(suspects), -1)[:, self.target]
+            for part in (suspects.targets, suspects.expected)
         )
-        interval = own.interval.reshape(len(own), -1, 2)[:, self.target]
+        interval = suspects.interval.reshape(len(suspects), -1, 2)[:, self.target]
         finite = np.isfinite(interval).all(axis=1)
-        ax = make_axes(self, ax, (7, 1.2 + 0.25 * len(own)))
+        ax = make_axes(self, ax, (7, 1.2 + 0.25 * len(suspects)))
         style = {"color": BLUE, "linewidth": 4, "alpha": 0.3, "label": "interval"}
         style |= bar_kwargs or {}
         self.bars_ = ax.hlines(places[finite], *interval[finite].T, **style)
@@ -190,8 +191,8 @@ class SuspectsDisplay:
         )
         style = {"color": ORANGE, "zorder": 4, "label": "target"} | (point_kwargs or {})
         self.points_ = ax.scatter(targets, places, **style)
-        ax.set_yticks(places, [str(label) for label in own.labels])
-        ax.set(xlabel="target", ylabel="row", ylim=(len(own) - 0.5, -0.5))
+        ax.set_yticks(places, [str(label) for label in suspects.labels])
+        ax.set(xlabel="target", ylabel="row", ylim=(len(suspects) - 0.5, -0.5))
         artists = [self.points_, self.expected_points_, self.bars_]
         ax.legend(
             handles=artists, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False

@@ -18,8 +18,8 @@ NUMERICAL_EMBEDDINGS = ("periodic", None)
 # Frequencies and outputs of a feature's periodic embedding; frequencies of all features, above
 # which each has fewer, but one at least.
 _N_FREQUENCIES, _N_OUTPUTS, _MAX_WAVES = 16, 4, 4096
-# Standard deviation of the initial vectors of levels.
-_LEVEL_STD = 0.05
+# Standard deviation of the initial vectors of categories.
+_CATEGORY_STD = 0.05
 # Hidden layers before any residual one: networks of no more learn better without.
 _N_STEM_LAYERS = 2
 
@@ -28,7 +28,7 @@ class PeriodicEmbedding(nn.Module):
     r"""Periodic embedding of each feature, the feature itself kept.
 
     Feature x becomes ``(x, W cos(2 pi (w x + c)) + v)``, with frequencies w,
-    phases c and a linear map ``W, v`` of its own for every feature.
+    phases c and a linear map ``W, v`` that differ between features.
 
     Parameters
     ----------
@@ -95,18 +95,18 @@ class PeriodicEmbedding(nn.Module):
 
 
 class CategoricalEmbedding(nn.Module):
-    """Learned vector for each level of each categorical feature.
+    """Learned vector for each category of each categorical feature.
 
     Parameters
     ----------
     n_levels : sequence of int
-        Number of levels of each feature.
+        Number of categories of each feature.
     dim : int, default=8
         Length of the vectors.
 
     Notes
     -----
-    The code of a level that is missing or unknown is the number of levels. Its vector
+    The code of a missing or unknown category is the number of categories. Its vector
     is zero at first, and stays about there unless such rows are trained on.
 
     References
@@ -125,7 +125,7 @@ class CategoricalEmbedding(nn.Module):
         super().__init__()
         ends = np.cumsum([n + 1 for n in n_levels]).tolist()
         self.register_buffer("first", torch.tensor([0, *ends[:-1]]))
-        self.weight = nn.Parameter(_LEVEL_STD * torch.randn(ends[-1], dim))
+        self.weight = nn.Parameter(_CATEGORY_STD * torch.randn(ends[-1], dim))
         with torch.no_grad():
             self.weight[[end - 1 for end in ends]] = 0
         self.n_outputs = len(ends) * dim
@@ -196,7 +196,7 @@ class WeightedBatchNorm(nn.Module):
     eps : float, default=1e-5
         Added to the variances.
     momentum : float, default=0.1
-        Share of a batch in the running statistics that evaluation uses.
+        Weight of a batch in the running statistics that evaluation uses.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class _HiddenLayer(nn.Module):
 
     def __init__(self, n_features, width, activation, batch_norm, dropout, residual):
         super().__init__()
-        # The normalization has a bias of its own.
+        # The normalization has a bias.
         self.linear = Linear(n_features, width, bias=not batch_norm)
         self.norm = WeightedBatchNorm(width) if batch_norm else None
         self.activation = activation
@@ -317,11 +317,11 @@ class MLPEmbedder(nn.Module):
     batch_norm : bool, default=True
         Whether hidden layers are batch-normalized.
     dropout : float, default=0.0
-        Share of the hidden units dropped in training.
+        Fraction of the hidden units dropped in training.
     n_plain : int, default=0
         Number of further features, which no numerical embedding is for.
     n_levels : sequence of int, default=()
-        Numbers of levels of further, categorical features, which are codes; see
+        Numbers of categories of further, categorical features, which are codes; see
         :class:`CategoricalEmbedding`.
 
     Examples

@@ -1,4 +1,4 @@
-"""What the regression heads share."""
+"""Base of the regression heads."""
 
 import math
 
@@ -28,7 +28,7 @@ class _Trend(Linear):
 
 
 class NeighborHead(nn.Module):
-    """What the heads share: neighbor weights, exclusion of self, trend."""
+    """Base of the heads: neighbor weights, exclusion of self, trend."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class NeighborHead(nn.Module):
     def _scaled_similarity(self, s, neighbor_mask):
         """Similarities scaled to [0, 1] over the neighbors that count for the range."""
         absence = neighbor_mask.absence
-        if self.self_in_range and neighbor_mask.own is not None:
-            absence = absence * (1 - neighbor_mask.own)
+        if self.self_in_range and neighbor_mask.is_self is not None:
+            absence = absence * (1 - neighbor_mask.is_self)
         return MinMaxScale.apply(s, absence)
 
     def _log_mask(self, x, z, neighbor_mask):
@@ -169,7 +169,7 @@ class NeighborHead(nn.Module):
             See :meth:`forward`.
         total : Tensor that broadcasts against (..., b, 1), default=None
             Number, or total weight, of all neighbors, where these are the most similar ones:
-            what a rank is a share of. None: there are no others.
+            what a rank is divided by. None: there are no others.
 
         Returns
         -------

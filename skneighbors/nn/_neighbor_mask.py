@@ -22,10 +22,10 @@ class NeighborMask(NamedTuple):
 
     Attributes
     ----------
-    own : Tensor of shape (b, N) or None
-        1 for the queries' own entries, where they are left out, otherwise 0.
+    is_self : Tensor of shape (b, N) or None
+        1 for the entries of the queries themselves, where they are left out, otherwise 0.
     weight : Tensor broadcasting against (..., b, N) or None
-        Weights, that of a query's own entry lowered by 1.
+        Weights, that of the query itself lowered by 1.
     log_weight : Tensor of that shape or None
         Their logarithms, :func:`absent` for weight 0.
     absence : Tensor of that shape or None
@@ -35,7 +35,7 @@ class NeighborMask(NamedTuple):
         differs or is not known, or there are none.
     """
 
-    own: torch.Tensor | None = None
+    is_self: torch.Tensor | None = None
     weight: torch.Tensor | None = None
     log_weight: torch.Tensor | None = None
     absence: torch.Tensor | None = None
@@ -44,28 +44,28 @@ class NeighborMask(NamedTuple):
     @classmethod
     def of(cls, s, self_index, sample_weight):
         """Mask neighbors of similarities s (..., b, N); see :meth:`NONA.forward`."""
-        own = None
+        is_self = None
         if self_index is not None:
             if self_index.shape != s.shape[-2:-1]:
                 raise ValueError(
                     f"self_index must have shape ({s.shape[-2]},); got {tuple(self_index.shape)}."
                 )
-            own = s.new_zeros(s.shape[-2:])
+            is_self = s.new_zeros(s.shape[-2:])
             left_out = (self_index >= 0).to(s.dtype)
-            own.scatter_(1, self_index.clamp(min=0).unsqueeze(1), left_out.unsqueeze(1))
+            is_self.scatter_(1, self_index.clamp(min=0).unsqueeze(1), left_out.unsqueeze(1))
         if sample_weight is not None:
             weight = sample_weight.to(s.dtype).expand_as(s)
-            if own is not None:
-                weight = (weight - own).clamp_(min=0)
+            if is_self is not None:
+                weight = (weight - is_self).clamp_(min=0)
             absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
             log_weight = log_(weight.clone()).clamp_(min=absent(s.dtype))
-            return cls(own, weight, log_weight, absence)
-        if own is None:
+            return cls(is_self, weight, log_weight, absence)
+        if is_self is None:
             return cls(n_present=s.shape[-1])
-        absence = own * absent(s.dtype)
-        # To ask a GPU takes longer than it saves.
+        absence = is_self * absent(s.dtype)
+        # On a GPU the check takes longer than it saves.
         n_present = (s.shape[-1] - 1 or None) if is_numpys(s) and left_out.all() else None
-        return cls(own, 1 - own, absence, absence, n_present)
+        return cls(is_self, 1 - is_self, absence, absence, n_present)
 
     def total(self, s):
         """Count each query's neighbors, by their weights; broadcasts against (..., b, 1)."""

@@ -33,7 +33,7 @@ def _scale(s, low, high):
     zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
     x.div_(width)
-    # On a GPU to ask whether to do it takes longer than to do it.
+    # On a GPU the check takes longer than the work.
     if not is_numpys(s) or constant.any():
         x.add_(constant)
     return x, width

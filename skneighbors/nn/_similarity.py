@@ -7,8 +7,8 @@ from ._numpy import flat_at_most
 from ._options import check_option
 from ._scaling import coincidence, rounding_tolerance
 
-# Share of the pairs above which near pairs are not mended one by one.
-_MAX_NEAR_SHARE = 1 / 16
+# Fraction of the pairs above which near pairs are not mended one by one.
+_MAX_NEAR_FRACTION = 1 / 16
 
 
 def _euclidean_distances(z, z_n):
@@ -23,9 +23,9 @@ def _euclidean_distances(z, z_n):
         return _distances_one_by_one(z, z_n)
     scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
     sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
-    share = torch.finfo(z.dtype).eps ** 0.5
-    near = flat_at_most(sq_distances, scale * share)
-    if near.numel() > _MAX_NEAR_SHARE * scale.numel():
+    bound = scale * torch.finfo(z.dtype).eps ** 0.5
+    near = flat_at_most(sq_distances, bound)
+    if near.numel() > _MAX_NEAR_FRACTION * scale.numel():
         return _distances_one_by_one(z, z_n)
     n_cols = z_n.shape[-2]
     rows = near // n_cols

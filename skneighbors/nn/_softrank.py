@@ -50,13 +50,13 @@ def _argsort(s):
 
 def _sort_runs(s, order, same):
     """Order entries (..., N) that lie next to each other and are the same (..., N - 1) so far."""
-    for own, row_order, row_same in zip(
+    for row, row_order, row_same in zip(
         *(a.reshape(-1, a.shape[-1]) for a in (s, order, same)), strict=True
     ):
         if row_same.any():
             places = np.flatnonzero(np.append(row_same, False) | np.append(False, row_same))
             columns = row_order[places]
-            row_order[places] = columns[own[columns].argsort(kind="stable")]
+            row_order[places] = columns[row[columns].argsort(kind="stable")]
 
 
 def _mid_ranks(s, weight):
@@ -82,7 +82,7 @@ def hard_rank(s: torch.Tensor, sample_weight: torch.Tensor | None = None) -> tor
     sample_weight : Tensor, default=None
         Broadcasts against `s`.
         Non-negative; an entry of weight 2 counts as two equal entries, one of
-        weight 0 as none (its own rank is then meaningless).
+        weight 0 as none (its rank is then meaningless).
 
     Returns
     -------
@@ -132,7 +132,7 @@ def sorted_hard_rank(s, weight):
     tied &= present[..., 1:] == present[..., :-1]
     last = weight_or_one.cumsum(-1)
     first = last - weight_or_one
-    # To ask a GPU takes longer than to do it.
+    # On a GPU the check takes longer than the work.
     if not is_numpys(s) or tied.any():
         # Entries that are equal hold the ranks from `first` of the first to `last` of the last.
         first = first.masked_fill(F.pad(tied, (1, 0)), -torch.inf).cummax(-1).values
@@ -258,12 +258,12 @@ def soft_rank(
     s : Tensor of shape (..., b, N)
         Similarities.
     strength : float, default=1.0
-        Regularisation; entries closer to each other than about `strength` share
+        Regularization; entries closer to each other than about `strength` share
         ranks, and only those have a gradient. Towards 0: the hard ranks.
     sample_weight : Tensor, default=None
         Broadcasts against `s`.
         Non-negative; an entry of weight 2 counts as two equal entries, one of
-        weight 0 as none (its own rank is then meaningless). No gradient flows
+        weight 0 as none (its rank is then meaningless). No gradient flows
         to the weights.
 
     Returns

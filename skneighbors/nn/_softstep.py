@@ -130,7 +130,7 @@ def _log_s2(x, b, t):
     rejects = (slope > 0) & (b > tiny)
     b = b.clamp(min=tiny)
     u = _fresh(x, b).div_(b).clamp_(max=1)
-    if not (is_numpys(u) and rejects.all()):  # on a GPU to ask takes longer than to do it
+    if not (is_numpys(u) and rejects.all()):  # on a GPU the check takes longer than the work
         u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0))
     log_u = log_(u.clone())
     return log_u.mul_(u.sub_(1)).mul_(-slope * b).clamp_(min=_log_zero(u))

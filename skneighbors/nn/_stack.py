@@ -103,7 +103,7 @@ class Linear(nn.Linear):
         if x.ndim == 3 and x.shape[0] == self.weight.shape[0] == 1:
             x, weight = x.squeeze(0), self.weight.squeeze(0)
             bias = None if self.bias is None else self.bias.squeeze(0)
-            # One call of torch's own, where that is as fast.
+            # One call of torch's function, where that is as fast.
             apply = _LinearFunction.apply if _suits_onednn(x, weight) else F.linear
             return apply(x, weight, bias).unsqueeze(0)
         apply = _LinearFunction.apply if torch.is_grad_enabled() else _apply
@@ -114,8 +114,8 @@ def stack_modules(modules: Sequence[_Module]) -> _Module:
     """One module that computes what several of the same shape would, all at once.
 
     Every parameter and buffer of the result has a leading dimension, one entry
-    a module, and so has its output. Inputs with that dimension give each module
-    its own; others, with a leading dimension of 1, go to all.
+    a module, and so has its output. Inputs with that dimension have one entry for each
+    module; others, with a leading dimension of 1, go to all.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ DOUBTFUL = {
 }
 CLEAR = {
     "text": CITIES,
-    "gaps": [None if i % 3 else "Graz" for i in range(N)],
+    "missing": [None if i % 3 else "Graz" for i in range(N)],
     "words for gaps": ["n/a" if i % 3 else "?" for i in range(N)],
     "versions": [f"{i % 4}.{i % 3}.1" for i in range(N)],
     "ranges": [f"{i % 5}-{i % 5 + 1}" for i in range(N)],

@@ -495,7 +495,7 @@ def test_levels_without_weight_are_unknown():
     reader, matrix = reader.settle(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
     assert_array_equal(matrix, [[1], [NAN], [0]])
     assert_array_equal(reader.read(table), matrix)
-    assert reader.n_levels.tolist() == [2]
+    assert reader.n_categories.tolist() == [2]
 
 
 def test_codes_are_those_of_scikit_learn_up_to_their_order():

@@ -20,7 +20,7 @@ from skneighbors._columns.values import (
     OTHERS,
     TEXT,
     TIMES,
-    as_levels,
+    as_categories,
     days,
     days_of_objects,
     is_missing,
@@ -60,8 +60,8 @@ SAME = {
 def test_the_same_value_is_one_level(name):
     values = SAME[name]
     for order in (values, values[::-1]):
-        assert len(set(as_levels(order))) == 1
-    assert {as_levels([value])[0] for value in values} == set(as_levels(values))
+        assert len(set(as_categories(order))) == 1
+    assert {as_categories([value])[0] for value in values} == set(as_categories(values))
 
 
 def test_other_values_are_other_levels():
@@ -79,28 +79,28 @@ def test_other_values_are_other_levels():
         "0.1",
     ]
     values += [123456792, 123456790, NOON, NOON + timedelta(microseconds=1), timedelta(1), 16777217]
-    assert len(set(as_levels(values))) == len(values)
+    assert len(set(as_categories(values))) == len(values)
     finer = pd.Timestamp(NOON).as_unit("ns") + pd.Timedelta(1, "ns")
-    assert len(set(as_levels([finer, NOON]))) == 2
-    assert as_levels([datetime.datetime.min.replace(tzinfo=TOKYO)]) != [datetime.datetime.min]
+    assert len(set(as_categories([finer, NOON]))) == 2
+    assert as_categories([datetime.datetime.min.replace(tzinfo=TOKYO)]) != [datetime.datetime.min]
 
 
 @given(st.floats(width=32, allow_nan=False))
 def test_numbers_of_single_and_double_precision(number):
-    (level,) = set(as_levels([np.float32(number), number]))
+    (level,) = set(as_categories([np.float32(number), number]))
     assert np.float32(level) == np.float32(number)
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(0, 4))
 def test_short_decimals_in_single_precision(digits, places):
     short = float(f"{digits}e-{places}")
-    assert len(set(as_levels([short, np.float32(short)]))) == 1
+    assert len(set(as_categories([short, np.float32(short)]))) == 1
 
 
 @pytest.mark.parametrize("value", [[1], {}, np.ones(2)])
 def test_what_has_no_hash_is_no_level(value):
     with pytest.raises(TypeError):
-        as_levels([value])
+        as_categories([value])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from skneighbors._task import Regression
 from skneighbors._training import TrainingData, trainer
 from skneighbors._training.calibration import calibrate
 from skneighbors._training.loop import Training
-from skneighbors._training.stopping import Review
+from skneighbors._training.stopping import OverfittingCheck
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
@@ -143,7 +143,7 @@ def chosen(far_from_one, auto, monkeypatch):
 @pytest.fixture
 def safe(auto):
     """Trainings that never harm."""
-    auto(harm_in_standard_errors=1e9)
+    auto(overfitting_in_standard_errors=1e9)
 
 
 SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=None, random_state=0)
@@ -202,8 +202,8 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @both
 @pytest.mark.parametrize("n", [400, 1200])
 def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
-    monkeypatch.setattr(Review, "is_due", lambda self, before, now: now == 14)
-    monkeypatch.setattr(Review, "finds_harm", lambda self, *_: True)
+    monkeypatch.setattr(OverfittingCheck, "is_due", lambda self, before, now: now == 14)
+    monkeypatch.setattr(OverfittingCheck, "finds_overfitting", lambda self, *_: True)
     repeat, repeated = Training._refit, []
 
     def counting(self, network):

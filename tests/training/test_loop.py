@@ -23,8 +23,8 @@ from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import learning_rate_factor
-from skneighbors._training.stopping import Review, significantly_worse
-from skneighbors._training.validation import EpochResult, HeldOut, mean_over_rows
+from skneighbors._training.stopping import OverfittingCheck, significantly_worse
+from skneighbors._training.validation import EpochResult, ValidationResult, mean_over_rows
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -62,7 +62,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         ema_decay=None,
         temperature="learned",
         calibrations=(),
-        review=False,
+        check_overfitting=False,
         join_last_cycle=False,
         refits=False,
     )
@@ -254,7 +254,7 @@ def held_out(errors, weight=None):
     """Predictions with these squared errors (m, n)."""
     y, weight = tensors(np.sqrt(errors)[..., None], weight)
     y_hat = torch.zeros_like(y)
-    return HeldOut(y, y_hat, Regression.losses(y_hat, y), weight)
+    return ValidationResult(y, y_hat, Regression.losses(y_hat, y), weight)
 
 
 def result(errors, weight=None):
@@ -339,10 +339,14 @@ def counts_of_rows(monkeypatch):
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
 FINISH = dict(
-    max_iter=30, review=True, early_review_below_r2=-9.0, join_last_cycle=True, refits=True
+    max_iter=30,
+    check_overfitting=True,
+    early_check_below_r2=-9.0,
+    join_last_cycle=True,
+    refits=True,
 )
-SAFE = FINISH | dict(harm_in_standard_errors=NEVER)
-HARMFUL = FINISH | dict(harm_in_standard_errors=ALWAYS, learning_rate_init=0.1)
+SAFE = FINISH | dict(overfitting_in_standard_errors=NEVER)
+HARMFUL = FINISH | dict(overfitting_in_standard_errors=ALWAYS, learning_rate_init=0.1)
 
 
 @pytest.mark.parametrize("joins", [False, True])
@@ -380,17 +384,17 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 )
 @pytest.mark.parametrize("score", [0.84, 0.86])
 def test_noisy_targets_are_reviewed_after_earlier_cycles_too(epoch, limit, score):
-    fields = dict(max_iter=30, review=True, early_review_below_r2=0.85)
-    review = Review(plan_for(120, **fields))
+    fields = dict(max_iter=30, check_overfitting=True, early_check_below_r2=0.85)
+    check = OverfittingCheck(plan_for(120, **fields))
     worse, better = np.full((1, 5), 10.0), np.arange(5.0)[None]
     now, best = (EpochResult(0.1, 1.0, score, held_out(errors)) for errors in (worse, better))
-    is_due, is_last = review.is_due(epoch - 1, epoch), epoch == 15
-    assert (is_due and review.finds_harm(now, best, is_last)) == (score < limit)
-    assert not review.finds_harm(best, best, is_last)
+    is_due, is_last = check.is_due(epoch - 1, epoch), epoch == 15
+    assert (is_due and check.finds_overfitting(now, best, is_last)) == (score < limit)
+    assert not check.finds_overfitting(best, best, is_last)
 
 
 def test_harm_after_an_early_cycle_ends_a_training(counts_of_rows):
-    _, history, _ = train(**HARMFUL | dict(early_review_below_r2=1.0))
+    _, history, _ = train(**HARMFUL | dict(early_check_below_r2=1.0))
     assert len(history.losses) == 7  # 7 / 63 of 30 is 3, where nothing is worse yet, 15 / 63 is 7
     assert counts_of_rows == [90, 120]
 
@@ -403,7 +407,7 @@ def test_after_harm_the_best_epoch_is_kept_where_nothing_is_refitted(counts_of_r
 
 
 def test_without_a_review_nothing_ends_early(counts_of_rows):
-    _, history, _ = train(**HARMFUL | dict(review=False, refits=False))
+    _, history, _ = train(**HARMFUL | dict(check_overfitting=False, refits=False))
     assert len(history.losses) == len(history.scores) == 30
 
 

@@ -39,7 +39,7 @@ def validated_epochs(max_iter, learning_rate, n_iter_no_change=None):
 
 
 def plan_of(max_iter, recipe=CYCLES, **fields):
-    fields = dict(review=True, n_cycles=N_CYCLES, always_refits=False) | fields
+    fields = dict(check_overfitting=True, n_cycles=N_CYCLES, always_refits=False) | fields
     return SimpleNamespace(recipe=recipe, max_iter=max_iter, learning_rate_init=1.0, **fields)
 
 
