@@ -1,4 +1,4 @@
-"""Rooms and public names: who may import whom, and what is there for users."""
+"""Packages and public names: who may import whom, and what is public."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ import skneighbors
 from skneighbors import inspection, nn
 
 PACKAGE = Path(skneighbors.__file__).parent
-# Each room may import those below it; rooms side by side do not know each other.
+# Each package may import those below it; packages in one line do not import each other.
 FLOORS = [
     {"__init__"},
     {"_load"},
