@@ -13,7 +13,7 @@ override DATA := $(value DATA)
 override TARGET := $(value TARGET)
 export DATA TARGET
 BENCHMARK ?=
-ANEW ?= --anew
+AGAIN ?= --again
 
 # The lower bounds of setup.cfg, and the oldest Python: on the path, pyenv's, or what there is.
 OLDEST_PYTHON ?= $(firstword $(foreach own,python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10.*/bin/python),$(shell $(own) --version >/dev/null 2>&1 && echo $(own))) $(PYTHON))
@@ -74,9 +74,9 @@ benchmark-rows: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/rows.py $(BENCHMARK)
 	$(BIN)/python benchmarks/rows.py --report
 
-# From nothing; `make paper ANEW=` goes on after an interrupt.
+# From nothing; `make paper AGAIN=` continues after an interrupt.
 paper: $(VENV)/installed-paper
-	cd benchmarks && ../$(BIN)/python -m paper $(ANEW)
+	cd benchmarks && ../$(BIN)/python -m paper $(AGAIN)
 
 # Everything at its smallest, in minutes, to see that it runs.
 paper-quick: $(VENV)/installed-paper
@@ -106,7 +106,7 @@ test-oldest: .venv-oldest/installed
 test-oldest-quick:
 	$(MAKE) test-oldest TESTED='$(BESIDE_OTHERS)'
 
-# With the newest release of everything, each time anew.
+# With the newest release of everything, in a new environment each time.
 test-newest:
 	rm -rf .venv-newest
 	$(PYTHON) -m venv .venv-newest

@@ -1,4 +1,4 @@
-"""Regressors to compare: peers at their defaults, ours, and ours with pieces taken away."""
+"""Regressors to compare: peers at their defaults, ours, and ablations of ours."""
 
 from _surfaces import LinearHeadRegressor
 from sklearn.compose import TransformedTargetRegressor
@@ -26,7 +26,7 @@ PAPER = {
 
 
 def make_regressor(estimator_class, **params):
-    """Estimator with parameters and fields of its recipe, all by their own names."""
+    """Estimator with parameters and fields of its recipe, all by their names."""
     params = {f"recipe__{n}" if n in _RECIPE_FIELDS else n: v for n, v in params.items()}
     return estimator_class().set_params(**params)
 

@@ -12,7 +12,7 @@ from matplotlib import ticker
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.transforms import Bbox
 
-# Of Okabe and Ito's palette, which the color-blind can tell apart.
+# Of Okabe and Ito's palette, which the color-blind can distinguish.
 NONA, SOFTSTEP = "#0072B2", "#D55E00"
 # As far from white as from the dark theme's background.
 INK = "#7B7B7B"
@@ -72,16 +72,16 @@ def color(method):
 
 def marker(method):
     """Options of a method's point: a disc, hollow for variants of ours."""
-    own = color(method)
-    hollow = own != PEER and method not in ("NONA", "SoftStep k-NN")
-    face = "none" if hollow else own
-    return {"marker": "o", "ls": "", "color": own, "markerfacecolor": face, "markeredgewidth": 1.5}
+    hue = color(method)
+    hollow = hue != PEER and method not in ("NONA", "SoftStep k-NN")
+    face = "none" if hollow else hue
+    return {"marker": "o", "ls": "", "color": hue, "markerfacecolor": face, "markeredgewidth": 1.5}
 
 
 def word(method):
     """Options of a method's name: our two in bold and their color."""
-    own = color(method)
-    return {"color": INK} if own == PEER else {"color": own, "weight": "bold"}
+    hue = color(method)
+    return {"color": INK} if hue == PEER else {"color": hue, "weight": "bold"}
 
 
 def plain_log(axis):
@@ -157,17 +157,17 @@ def label_ends(axes, ends, options, gap=0.052):
     options : dict of str to dict
         How each name is written.
     gap : float
-        Least distance of two names, as a share of the axes' height.
+        Least distance of two names, as a fraction of the axes' height.
     """
-    to_share = axes.transData + axes.transAxes.inverted()
+    to_fraction = axes.transData + axes.transAxes.inverted()
     names = sorted(ends, key=lambda name: ends[name][1])
-    wanted = np.array([to_share.transform(ends[name])[1] for name in names])
+    wanted = np.array([to_fraction.transform(ends[name])[1] for name in names])
     heights = _spread(wanted, gap)
     leader = {"arrowstyle": "-", "color": INK, "lw": 0.5, "relpos": (0, 0.5), "shrinkB": 0}
-    for name, share, height in zip(names, wanted, heights, strict=True):
+    for name, end, height in zip(names, wanted, heights, strict=True):
         axes.annotate(
             name,
-            (1, share),
+            (1, end),
             (1.06, height),
             xycoords="axes fraction",
             textcoords="axes fraction",

@@ -170,7 +170,7 @@ def draw_surfaces(surfaces, path, n_rows):
     path : path-like
         SVG or PNG file to write.
     n_rows : int
-        Number of training rows, which the heading tells.
+        Number of training rows, for the heading.
     """
     scores = surface_scores(surfaces)
     models = list(next(iter(surfaces.values())))

@@ -1,4 +1,4 @@
-"""Real tables of the local folder, as they come, and every method in its own way with them."""
+"""Real tables of the local folder, as they come, and every method with its encoding of them."""
 
 import json
 
@@ -16,11 +16,11 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from skneighbors import NONARegressor
 
 MISSING = "missing"
-# Levels that histogram boosting takes as categories.
-MAX_LEVELS = 255
+# Categories of a column that histogram boosting takes.
+MAX_CATEGORIES = 255
 # Tables whose test rows are later than the others, and what says when.
 TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
-# Share of the training rows that LightGBM, told of times or groups, validates by.
+# Fraction of the training rows that LightGBM, given times or groups, validates by.
 N_LAST = 0.15
 
 
@@ -65,7 +65,7 @@ def load_table(name, split):
 
 
 class Native:
-    """A peer that takes categories in a way of its own."""
+    """A peer whose table is prepared first."""
 
     def __init__(self, model, prepare):
         self.model, self.prepare = model, prepare
@@ -81,14 +81,14 @@ class Native:
 
 
 def _as_text(X):
-    """Categories as text, gaps as a level."""
+    """Categories as text, missing ones as another category."""
     names = list(X.select_dtypes("category"))
     text = {name: X[name].astype(object).where(X[name].notna(), MISSING) for name in names}
     return X.assign(**{name: column.astype(str) for name, column in text.items()})
 
 
 class _CatBoost(Native):
-    """CatBoost, told which columns are categories."""
+    """CatBoost, given the columns of categories."""
 
     def fit(self, X, y):
         """Fit."""
@@ -104,12 +104,12 @@ def _xgboost(seed):
     return FAST_PEERS["XGBoost"](seed).set_params(enable_categorical=True)
 
 
-def _ordinal(max_levels=0):
-    """Encode columns of more levels by their order."""
+def _ordinal(max_categories=0):
+    """Encode columns of more categories by their order."""
 
     def columns(X):
         names = X.select_dtypes("category")
-        return [name for name in names if names[name].nunique() > max_levels]
+        return [name for name in names if names[name].nunique() > max_categories]
 
     encoder = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=np.nan
@@ -120,7 +120,7 @@ def _ordinal(max_levels=0):
 
 
 def as_numbers():
-    """Make what turns a table into numbers: indicators of categories, medians for gaps, scaled."""
+    """Make a transformer of tables: categories one-hot, medians for missing values, scaled."""
     categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5)
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     is_text = make_column_selector(dtype_include="category")
@@ -132,7 +132,7 @@ def _ridge(seed):
 
 
 def _histogram_boosting(seed):
-    return make_pipeline(_ordinal(MAX_LEVELS), FAST_PEERS["hist. boosting"](seed))
+    return make_pipeline(_ordinal(MAX_CATEGORIES), FAST_PEERS["hist. boosting"](seed))
 
 
 def _random_forest(seed):
@@ -140,23 +140,23 @@ def _random_forest(seed):
 
 
 def _deep(name):
-    """Of pytabkit: categories by their dtype; it takes no gaps in numbers, so medians."""
+    """Of pytabkit: categories by their dtype; medians for missing values, which it refuses."""
 
     class Deep(Native):
         def fit(self, X, y):
             numbers = X.select_dtypes("number")
-            self.medians, self.gaps = numbers.median(), numbers.columns[numbers.isna().any()]
+            self.medians, self.missing = numbers.median(), numbers.columns[numbers.isna().any()]
             return super().fit(X, y)
 
     def make(seed):
         model = Deep(DEEP_PEERS[name](seed), None)
 
         def prepare(X):
-            told = {f"{gap} is missing": X[gap].isna().astype(float) for gap in model.gaps}
+            flags = {f"{name} is missing": X[name].isna().astype(float) for name in model.missing}
             return (
                 _as_text(X.fillna(model.medians))
                 .astype(dict.fromkeys(X.select_dtypes("category"), "category"))
-                .assign(**told)
+                .assign(**flags)
             )
 
         model.prepare = prepare
@@ -165,10 +165,10 @@ def _deep(name):
     return make
 
 
-class Told:
-    """A method that is told of groups or times: ours by `fit`, peers validate by validation rows.
+class Given:
+    """A method that is given groups or times: ours by `fit`, peers as validation rows.
 
-    These are other groups, or the last rows.
+    These are of other groups, or the last rows.
     """
 
     def __init__(self, model, seed):
@@ -186,10 +186,10 @@ class Told:
         if isinstance(self.model, NONARegressor):
             self.model.fit(X, y, groups=groups, time=time)
         else:
-            self._stop_by_rows_held_out(X, y, groups, time)
+            self._stop_by_validation_rows(X, y, groups, time)
         return self
 
-    def _stop_by_rows_held_out(self, X, y, groups, time):
+    def _stop_by_validation_rows(self, X, y, groups, time):
         from lightgbm import early_stopping
 
         if groups is not None:
@@ -217,8 +217,8 @@ TABLE_PEERS = {
     "CatBoost": _catboost,
 }
 DEEP_TABLE_PEERS = {name: _deep(name) for name in ("RealMLP-TD", "TabM-D", "xRFM-D")}
-TOLD = {
-    "NONA, told": lambda seed: Told(OURS["NONA"](seed), seed),
-    "LightGBM, told": lambda seed: Told(FAST_PEERS["LightGBM"](seed), seed),
+GIVEN = {
+    "NONA, given": lambda seed: Given(OURS["NONA"](seed), seed),
+    "LightGBM, given": lambda seed: Given(FAST_PEERS["LightGBM"](seed), seed),
 }
-TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS | OURS | TOLD
+TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS | OURS | GIVEN

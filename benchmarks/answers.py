@@ -1,4 +1,4 @@
-"""Time of explanations, quantiles and the like, from a large bank, beside `predict`.
+"""Time of explanations, quantiles and the like, with many training samples, beside `predict`.
 
 Usage: python benchmarks/answers.py [--rows N]
 
@@ -24,7 +24,7 @@ OUTPUT = Path(__file__).parent.parent / "docs" / "benchmark" / "answers.inc"
 N_FITTED = 2000
 # Rows whose residuals and distances are known.
 N_KNOWN = 10_000
-# Rows that join before some calls.
+# Rows appended before some calls.
 N_APPENDED = 10
 CALLS = {
     "explain": 100,

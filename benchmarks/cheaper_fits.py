@@ -1,4 +1,4 @@
-"""What settings that promise faster fits bring: time and error to the defaults'.
+"""Settings for faster fits: time and error relative to the defaults'.
 
 Usage: python benchmarks/cheaper_fits.py [--tables NAME ...] [--seeds S ...] [--rows N] [--report]
 

@@ -41,7 +41,7 @@ class DataError(Exception):
 
 
 def load(data=None, target=None):
-    """Features, target and name of the data asked for."""
+    """Features, target and name of the data."""
     if data is None and target is not None:
         raise DataError("--target names a column of a CSV file: give the file with --data.")
     if data is None:
@@ -53,21 +53,21 @@ def load(data=None, target=None):
         try:
             table, name = pd.read_csv(data, low_memory=False), Path(data).name
         except Exception as error:  # whatever pandas or the file system of a URL raises
-            told = " ".join(str(error).split())
-            raise DataError(f"{data} can't be read as CSV: {told:.300}") from None
+            text = " ".join(str(error).split())
+            raise DataError(f"{data} can't be read as CSV: {text:.300}") from None
     if target not in table:
         names = ", ".join(map(repr, table.columns[:20]))
         raise DataError(f"Which column is to be predicted? --target must be one of {names}.")
     y = table.pop(target)
     if not pd.api.types.is_numeric_dtype(y) or y.isna().any():
-        raise DataError(f"The target {target!r} must hold numbers, without gaps.")
+        raise DataError(f"The target {target!r} must hold numbers, without missing values.")
     if len(table) > MAX_ROWS:
         table = table.sample(MAX_ROWS, random_state=0)
     return table, y[table.index], name
 
 
 def methods():
-    """Makers of what is compared, by name; each takes a seed. CatBoost only where it is there."""
+    """Makers of the methods, by name; each takes a seed. CatBoost only where it is there."""
     names = ["ridge", "random forest", "hist. boosting"]
     names += ["CatBoost"] if find_spec("catboost") else []
     makers = {name: TABLE_METHODS[name] for name in names}
@@ -102,8 +102,8 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
         Test rows of the first split.
     """
     texts = X.select_dtypes(exclude=["number", "bool"])
-    # Of text, others want to be told that it is categories.
-    told, runs, first = X.astype(dict.fromkeys(texts, "category")), [], None
+    # Others need a dtype of categories for text.
+    typed, runs, first = X.astype(dict.fromkeys(texts, "category")), [], None
     for split in range(n_splits):
         train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
         model = NONARegressor(random_state=split, **params)
@@ -111,19 +111,19 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
         runs.append({"": OURS} | run(model, X.iloc[train], X.iloc[test], *targets))
         first = first or (model, X.iloc[test], y.iloc[test])
         for name, make in makers.items():
-            made = run(make(split), told.iloc[train], told.iloc[test], *targets)
+            made = run(make(split), typed.iloc[train], typed.iloc[test], *targets)
             runs.append({"": name} | made)
     return pd.DataFrame(runs).groupby("").mean().sort_values("RMSE"), *first
 
 
 def verdict(errors):
-    """Say in a sentence where ours stands."""
+    """Compare ours with the best of the others in a sentence."""
     best = errors.index[0]
     if best == OURS:
         ratio = errors.RMSE[OURS] / errors.RMSE.iloc[1]
-        return f"{OURS} errs least: {ratio:.2f} of the RMSE of {errors.index[1]}."
+        return f"{OURS} has the lowest error: {ratio:.2f} of the RMSE of {errors.index[1]}."
     ratio = errors.RMSE[OURS] / errors.RMSE[best]
-    return f"{best} errs least; {OURS} makes {ratio:.2f} of its RMSE."
+    return f"{best} has the lowest error; the RMSE of {OURS} is {ratio:.2f} times as large."
 
 
 def picture(display):
@@ -139,7 +139,7 @@ def make_page(title, errors, model, X_test, y_test):
     why = model.explain(X_test[:1], by_column=True)
     lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
     covered = np.mean((lower <= y_test) & (y_test <= upper))
-    how_sure = f"{CONFIDENCE:.0%} intervals hold {covered:.0%} of {len(y_test)} test targets."
+    how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."
     table = errors.map("{:.4g}".format)
     lines = [title, "", table.to_string(), verdict(errors), "", str(why), "", how_sure]
     rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))

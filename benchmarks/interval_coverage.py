@@ -1,12 +1,12 @@
-"""How many targets intervals hold: under weights, repeats, new groups, few rows and later rows.
+"""Coverage of intervals: under weights, repeats, new groups, few rows and later rows.
 
 Usage: python benchmarks/interval_coverage.py [--repetitions 12] [--jobs 2] [--settings NAME ...]
        [--methods NAME ...] [--report]
 
 Simulated rows, and the real tables that are split by group or by time, of the folder that
 `SKNEIGHBORS_DATA` names. Writes benchmarks/results/interval_coverage.json and
-docs/benchmark/interval_coverage.inc; `--report` the latter alone. What is not asked for stays as it
-was found before. Peers are at their defaults.
+docs/benchmark/interval_coverage.inc; `--report` the latter alone. Results of settings and methods
+that are not named are kept. Peers are at their defaults.
 MAPIE conforms histogram boosting on a fifth of the rows: whole groups where there are groups, the
 last where rows are in time; the quantile forest and CatBoost take no groups and no validation rows.
 """
@@ -36,7 +36,7 @@ N_TEST = 500
 
 
 def simulate(seed, n=300, weight=None, copies=None, drift=0.0):
-    """Rows whose noise depends on a feature; weights, copies and a drift where asked for."""
+    """Rows whose noise depends on a feature; weights, copies and a drift if wanted."""
     rng = np.random.RandomState(seed)
     X = rng.normal(size=(n + N_TEST, 3))
     y = X[:, 0] - np.cos(X[:, 1]) + 0.3 * (1 + np.abs(X[:, 2])) * rng.normal(size=len(X))
@@ -99,15 +99,15 @@ TABLES = {
 
 
 class Ours:
-    """An estimator of this package, told of weights, groups and the time of rows."""
+    """An estimator of this package, given weights, groups and the time of rows."""
 
     def __init__(self, model):
         self.model = model
 
     def fit(self, data):
         """Fit."""
-        told = {"sample_weight": "weight", "groups": "groups", "time": "time"}
-        self.model.fit(data["X"], data["y"], **{to: data.get(own) for to, own in told.items()})
+        names = {"sample_weight": "weight", "groups": "groups", "time": "time"}
+        self.model.fit(data["X"], data["y"], **{to: data.get(name) for to, name in names.items()})
 
     def interval(self, X, level):
         """Predict the ends (n, 2)."""
@@ -127,12 +127,14 @@ class Mapie:
         X, y, last = data["X"], data["y"], data.get("last")
         groups = data.get("groups")
         splitter = ShuffleSplit if groups is None else GroupShuffleSplit
-        own, other = next(splitter(1, test_size=0.2, random_state=self.seed).split(X, y, groups))
+        train, other = next(splitter(1, test_size=0.2, random_state=self.seed).split(X, y, groups))
         if last is not None:
-            own, other = np.flatnonzero(~last), np.flatnonzero(last)
-        weight = {} if "weight" not in data else {"sample_weight": data["weight"][own]}
-        model = HistGradientBoostingRegressor(random_state=self.seed).fit(X[own], y[own], **weight)
-        # It refuses levels that ask for more rows.
+            train, other = np.flatnonzero(~last), np.flatnonzero(last)
+        weight = {} if "weight" not in data else {"sample_weight": data["weight"][train]}
+        model = HistGradientBoostingRegressor(random_state=self.seed).fit(
+            X[train], y[train], **weight
+        )
+        # It refuses levels that need more rows.
         self.levels = [level for level in LEVELS if 1 / (1 - level) < len(other)]
         conformal = SplitConformalRegressor(model, confidence_level=self.levels, prefit=True)
         self.conformal = conformal.conformalize(X[other], y[other])
@@ -193,7 +195,7 @@ METHODS = {
 
 
 def as_numbers(data):
-    """For peers, as the others: categories as ordered codes, gaps as they are."""
+    """For peers, as the others: categories as ordered codes, missing values as -1."""
     X = data["X"]
     if not hasattr(X, "columns"):
         return data
@@ -209,7 +211,7 @@ def as_numbers(data):
 
 
 def measure(setting, method, seed):
-    """Share of the test targets held at each level, and the mean width at 90 %."""
+    """Coverage of the test targets at each level, and the mean width at 90 %."""
     data = SETTINGS[setting](seed) if setting in SETTINGS else load(TABLES[setting], seed)
     model = METHODS[method](seed)
     if not isinstance(model, Ours):
@@ -229,15 +231,15 @@ def measure(setting, method, seed):
 def report(found):
     """Write the tables."""
     frame = pd.DataFrame(found["runs"])
-    frame["coverage"] = [" / ".join(f"{100 * s:.0f}" for s in own) for own in mean_of(frame)]
+    frame["coverage"] = [" / ".join(f"{100 * s:.0f}" for s in shares) for shares in mean_of(frame)]
     rows = [name for name in (*SETTINGS, *TABLES) if name in set(frame.setting)]
     methods = [name for name in METHODS if name in set(frame.method)]
     mean = frame.groupby(["setting", "method"]).first().coverage.unstack().loc[rows, methods]
     width = frame.groupby(["setting", "method"]).width.median().unstack().loc[rows, methods]
-    width = width.map(lambda own: "infinite" if np.isinf(own) else f"{own:.2f}")
+    width = width.map(lambda w: "infinite" if np.isinf(w) else f"{w:.2f}")
     parts = [
         rst_text_table(
-            "Share of test targets, in %, in intervals at 80 / 90 / 95 %: means over "
+            "Coverage, in %, of intervals at 80 / 90 / 95 %: means over "
             f"{found['repetitions']} repetitions, of tables over {found['splits']}",
             mean.fillna(""),
         ),
@@ -251,7 +253,7 @@ def report(found):
 
 
 def mean_of(frame):
-    """Mean shares (n, n_levels) over the runs that are like each."""
+    """Mean coverage (n, n_levels) over the runs of the same setting and method."""
     keys = [frame.setting, frame.method]
     shares = pd.DataFrame(frame.shares.tolist(), index=frame.index)
     return shares.groupby(keys).transform("mean").to_numpy()

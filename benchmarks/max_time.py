@@ -154,11 +154,11 @@ def write_table(means):
         free = of_set.loc[("NONA", 0.0)]
         rows[f"{dataset}, {n_rows:,} rows"] = {
             f"limit of {ratio:g}" if ratio else ("no limit" if name == "NONA" else name): (
-                f"{own['rmse']:.3g} in {own['s']:.2g} s"
+                f"{run['rmse']:.3g} in {run['s']:.2g} s"
                 if name == "NONA" and not ratio
-                else f"{own['rmse'] / free['rmse']:.2f} in {own['s'] / free['s']:.2f}"
+                else f"{run['rmse'] / free['rmse']:.2f} in {run['s'] / free['s']:.2f}"
             )
-            for (name, ratio), own in of_set.iterrows()
+            for (name, ratio), run in of_set.iterrows()
         }
     title = "Error and seconds without a limit; both relative to these with one, and of others"
     table = rst_text_table(title, pd.DataFrame(rows).T.fillna(""))

@@ -1,4 +1,4 @@
-"""Does novelty tell where errors grow? Beside isolation forest and k-NN distance in the features.
+"""Does novelty rise with errors? Beside isolation forest and k-NN distance in the features.
 
 Usage: python benchmarks/novelty.py [--datasets NAME ...] [--results FILE.jsonl] [--report]
 
@@ -6,7 +6,7 @@ Of each UCI set (see _data.py) the rows beyond the 70 % quantile along the first
 component of the standardized features are kept out of the training: they are the shifted rows. As
 many others are for the test, too. NONA is fitted to the rest, at most 2,000 rows, and predicts
 both. Every method gives each test row a score, and is judged by the rank correlation of scores and
-absolute errors, and by the area under the ROC curve with which it tells shifted rows. `--report`
+absolute errors, and by the area under the ROC curve with which it finds shifted rows. `--report`
 writes docs/benchmark/novelty.inc and runs nothing.
 """
 

@@ -1,4 +1,4 @@
-"""What each part of the default brings: networks, blended model, and being given groups or times.
+"""Ablation of the default: networks, blended model, and groups or times that are given.
 
 Usage: python benchmarks/parts.py [--rows 10000] [--seeds 0 1] [--jobs 2] [--members N]
     [--only NAME ...] [--report]
@@ -6,7 +6,7 @@ Usage: python benchmarks/parts.py [--rows 10000] [--seeds 0 1] [--jobs 2] [--mem
 The real tables and the numeric sets of the folder that `SKNEIGHBORS_DATA` names. NONA by its
 defaults, and without the blended model. Where rows are of groups, or the test rows come later, it
 is fitted once more and given these, by `groups` or `time`. CatBoost at its defaults stands beside
-it, with the columns of categories named. What the splits are is said in _tables.py and _data.py.
+it, with the columns of categories named. The splits are those of _tables.py and _data.py.
 Appends to benchmarks/results/parts.jsonl what is not there yet, and writes
 docs/benchmark/parts.inc; `--report` the latter alone, and given.inc.
 """
@@ -60,7 +60,7 @@ def measure(name, seed, n_rows, params):
     start = time.perf_counter()
     model = NONARegressor(random_state=seed, **params).fit(X, y)
     figures["fit_s"] = time.perf_counter() - start
-    figures["share"] = model.blend_weight_
+    figures["blend_weight"] = model.blend_weight_
     figures["default"] = rmse(y_test, model.predict(X_test))
     model = NONARegressor(random_state=seed, **params | {"blend": None}).fit(X, y)
     figures["networks alone"] = rmse(y_test, model.predict(X_test))
@@ -90,13 +90,13 @@ def report():
     lines = lines.reindex(columns=[*dict.fromkeys([*lines, *PARTS])])
     parts = []
     for kind, what in (("table", f"real tables, without {APART}"), ("set", "numeric sets")):
-        own = lines[(lines["kind"] == kind) & (lines["name"] != APART)]
-        if own.empty:
+        part = lines[(lines["kind"] == kind) & (lines["name"] != APART)]
+        if part.empty:
             continue
-        mean, each = summarize(own)
+        mean, each = summarize(part)
         each.loc["geometric mean"] = mean
         each.index.name = "error to CatBoost's"
-        title = f"{len(each) - 1} {what}, {own['seed'].nunique()} seeds"
+        title = f"{len(each) - 1} {what}, {part['seed'].nunique()} seeds"
         parts.append(rst_text_table(title, each.map("{:.3f}".format)))
     OUTPUT.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     given = lines.dropna(subset="default, given").groupby("name")[PARTS[1:]].mean()
@@ -121,7 +121,7 @@ def main():
         done = set()
         if RESULTS.exists():
             lines = map(json.loads, RESULTS.read_text().splitlines())
-            done = {(own["name"], own["seed"], json.dumps(own["params"])) for own in lines}
+            done = {(line["name"], line["seed"], json.dumps(line["params"])) for line in lines}
         jobs = [
             (name, seed)
             for seed in arguments.seeds

@@ -27,8 +27,8 @@ from tabular import KEY, RESULTS
 HERE = Path(__file__).parent
 # More sets than this are the rows of a table, not its columns.
 MAX_COLUMNS = 15
-# How methods end that are told of times and groups.
-TOLD = ", told"
+# Suffix of methods that are given times and groups.
+GIVEN = ", given"
 # Errors of so many times the best share the heatmap's last color.
 WORST_COLOR = 2
 
@@ -113,11 +113,11 @@ def win_table(rmse):
     return pd.DataFrame(rows).T
 
 
-def told_table(frame):
-    """RMSE of methods with and without being told of times and groups, by set."""
-    told = [method for method in frame.method.unique() if method.endswith(TOLD)]
-    sets = frame[frame.method.isin(told)].dataset.unique()
-    methods = [name for method in told for name in (method.removesuffix(TOLD), method)]
+def given_table(frame):
+    """RMSE of methods with and without times and groups, by set."""
+    given = [method for method in frame.method.unique() if method.endswith(GIVEN)]
+    sets = frame[frame.method.isin(given)].dataset.unique()
+    methods = [name for method in given for name in (method.removesuffix(GIVEN), method)]
     part = frame[frame.dataset.isin(sets) & frame.method.isin(methods)]
     return part.pivot_table(index="method", columns="dataset", values="rmse").reindex(methods)
 
@@ -158,13 +158,13 @@ def time_parts(title, frame):
         rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
         ours = [method for method in OURS if method in fit_s]
         ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows=rows) for method in ours}
-        told = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
+        listed = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
         cores = "/".join(map(str, sorted(frame.threads.unique())))
         line = (
             f"Fit time relative to RealMLP-TD, cores of each run: {cores}, geometric mean over the "
-            f"sets of at least 1,000 rows that both ran: {', '.join(told)}."
+            f"sets of at least 1,000 rows that both ran: {', '.join(listed)}."
         )
-        parts += [line, ""] if told else []
+        parts += [line, ""] if listed else []
     return parts
 
 
@@ -178,7 +178,7 @@ def rank_test(rmse):
 
 
 def critical_difference(n_methods, n_sets, level=0.05):
-    """Least difference of average ranks that Nemenyi's test tells apart."""
+    """Least difference of average ranks that Nemenyi's test finds significant."""
     quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
     return quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets))
 
@@ -314,12 +314,12 @@ def tables(frame, failed, alone=None):
     for split in sorted(frame.split.unique()):
         part = rmse.xs(split, level="split").dropna(axis=1, how="all").T
         errors.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
-    if frame.method.str.endswith(TOLD).any():
-        errors.append(rst_table("Told of times and groups", told_table(frame), 4))
+    if frame.method.str.endswith(GIVEN).any():
+        errors.append(rst_table("Given times and groups", given_table(frame), 4))
     if len(failed):
-        told = failed.groupby(["method", "error"]).dataset.unique()
+        by_error = failed.groupby(["method", "error"]).dataset.unique()
         errors += ["Without a result:", ""]
-        errors += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in told.items()]
+        errors += [f"- {m} on {', '.join(sets)}: {error}" for (m, error), sets in by_error.items()]
     title = "RMSE relative to peers, geometric means"
     relative = [rst_table(title, ratio_table(rmse), 3)]
     title = "The same, each without the set that lowers it most"
@@ -372,8 +372,8 @@ def highlights(frame):
     times = time_table(pivot(frame, "fit_s")).dropna(axis=1)
     known = [p for p in ("CatBoost", "RealMLP-TD") if p in times]
     if "NONA" in times.index and known:
-        told = " and ".join(f"{times.loc['NONA', p]:.2g} times as long as {p}'s" for p in known)
-        lines.append(f"- NONA's fits take {told}.")
+        listed = " and ".join(f"{times.loc['NONA', p]:.2g} times as long as {p}'s" for p in known)
+        lines.append(f"- NONA's fits take {listed}.")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ Runs on the UCI sets and the real tables of the folder that `SKNEIGHBORS_DATA` n
 2,000 training rows each; of sets whose name is among both, the table is left out. The test error
 of each method where a prediction may use 1, 3, 10, 20, 50, 100 or all rows:
 
-- tuned k-NN in standardized features, categories one-hot (of many levels: ordered codes); for
+- tuned k-NN in standardized features, categories one-hot (of many values: ordered codes); for
   every number of rows the distance and the weights that cross-validation chooses;
 - the same in the embedding of scikit-learn's neighborhood components analysis, which is for
   classes: targets are tenths;
@@ -56,7 +56,7 @@ VALUES = {"rmse" if n is None else f"rmse_{n}": "all" if n is None else str(n) f
 X_ALL = 400
 GRID = {"p": [1, 2], "weights": ["uniform", "distance"]}
 N_FOLDS = 5
-# Levels that become indicators.
+# Categories of a column that become indicators.
 MAX_ONE_HOT = 30
 # Of neighborhood components analysis: classes of targets, and rows, as it compares all pairs.
 N_CLASSES, MAX_NCA = 10, 2000
@@ -121,7 +121,7 @@ def tuned_knn(Z, y, n_neighbors):
 
 
 class Forest:
-    """Random forest, cut to the largest weights; categories as ordered codes."""
+    """Random forest, limited to the largest weights; categories as ordered codes."""
 
     def __init__(self, seed):
         self.prepare, self.model = _ordinal(), RandomForestRegressor(random_state=seed)
@@ -134,7 +134,7 @@ class Forest:
     def predict(self, X):
         """Predict, by number of rows."""
         X = self.prepare.transform(X) if hasattr(X, "columns") else X
-        return cut(forest_weights(self.model, self.X, X), self.y)
+        return limit_rows(forest_weights(self.model, self.X, X), self.y)
 
 
 def forest_weights(forest, X_train, X):
@@ -149,30 +149,30 @@ def forest_weights(forest, X_train, X):
     """
     rows, total = np.arange(len(X_train)), 0
     drawn, leaves = forest.estimators_samples_, (forest.apply(part).T for part in (X_train, X))
-    for own, leaf, leaf_of_query in zip(drawn, *leaves, strict=True):
-        count = np.bincount(own, minlength=len(rows))
-        share = count / np.bincount(leaf, count)[leaf]
+    for sample, leaf, leaf_of_query in zip(drawn, *leaves, strict=True):
+        count = np.bincount(sample, minlength=len(rows))
+        weight = count / np.bincount(leaf, count)[leaf]
         n_nodes = 1 + max(leaf.max(), leaf_of_query.max())
-        by_leaf = sparse.csr_array((share, (leaf, rows)), shape=(n_nodes, len(rows)))
+        by_leaf = sparse.csr_array((weight, (leaf, rows)), shape=(n_nodes, len(rows)))
         by_leaf.eliminate_zeros()
         total = total + by_leaf[leaf_of_query]
     return total / len(forest)
 
 
-def cut(weights, y):
-    """Means of the targets (n,) by the heaviest of the weights (b, n) alone, by their number."""
+def limit_rows(weights, y):
+    """Means of the targets (n,) by the largest of the weights (b, n) alone, by their number."""
     parts = []
     for batch in gen_batches(weights.shape[0], 500):
-        own = weights[batch].toarray()
-        order = np.argsort(-own, axis=1, kind="stable")
-        own = np.take_along_axis(own, order, axis=1)
-        parts.append((own * y[order]).cumsum(axis=1) / own.cumsum(axis=1))
+        part = weights[batch].toarray()
+        order = np.argsort(-part, axis=1, kind="stable")
+        part = np.take_along_axis(part, order, axis=1)
+        parts.append((part * y[order]).cumsum(axis=1) / part.cumsum(axis=1))
     means = np.concatenate(parts)
     return {n: means[:, min(n or len(y), len(y)) - 1] for n in COUNTS}
 
 
 class Ours:
-    """An estimator of this package, which is told the number of rows after its fit."""
+    """An estimator of this package, whose number of rows is set after its fit."""
 
     def __init__(self, model):
         self.model = model
@@ -187,7 +187,7 @@ class Ours:
 
 
 class Nameless:
-    """A peer that names no rows; it takes categories in its own way."""
+    """A peer that names no rows."""
 
     def __init__(self, name, seed):
         self.name, self.seed = name, seed
@@ -267,11 +267,11 @@ def style(method):
     """How a method's line is drawn."""
     from _style import INK, PEER, color
 
-    own = color(method)
+    hue = color(method)
     markers = {"tuned k-NN": "s", "NCA + k-NN": "^", "random forest": "v"}
     line = {"ls": "--" if method.endswith("no trend") else "-", "lw": 1.3}
     return line | {
-        "color": INK if own == PEER else own,
+        "color": INK if hue == PEER else hue,
         "marker": markers.get(method, "o"),
         "markersize": 4,
     }

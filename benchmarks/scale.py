@@ -6,7 +6,7 @@ Fits both estimators, without boosted trees, to 10,000 made rows (Friedman's fir
 noise), and appends noisy copies of these. Then measures, in one process for each number of rows
 and in turn, `predict` less `transform`, so without the embedding of the queries, and
 KNeighborsRegressor(algorithm="brute") with as many neighbors on the same embeddings; and, if
-FAISS is installed, the same `predict` with algorithm="ivf", and what share of the nearest rows
+FAISS is installed, the same `predict` with algorithm="ivf", and what fraction of the nearest rows
 it finds. The shortest of some runs counts. Memory is the peak of the first `predict`, embedding
 included, less what was held before, and needs Linux and glibc. Writes results/scale.json and
 docs/benchmark/scale.inc.
@@ -112,7 +112,7 @@ def measure(path, n_rows, n_queries, repeats):
 
 
 def measure_ivf(model, X, embedding, repeats):
-    """Seconds of FAISS's inverted file, and the share of the nearest rows that it finds."""
+    """Seconds of FAISS's inverted file, and the fraction of the nearest rows that it finds."""
     exact = model.kneighbors(X, return_distance=False)
     model.set_params(algorithm="ivf")
     build = seconds(model.predict, X[:1])
@@ -132,8 +132,8 @@ def write_table(results, machine):
         "",
         f".. list-table:: Exact prediction on {machine}, embeddings of {width} columns: seconds",
         "    beyond embedding the queries, their ratio to scikit-learn's brute-force k-NN, peak",
-        "    memory above what is held; the same with FAISS's inverted file, and the share of the",
-        "    nearest rows that it finds",
+        "    memory above what is held; the same with FAISS's inverted file, and the fraction of",
+        "    the nearest rows that it finds",
         "    :header-rows: 1",
         "",
     ]
@@ -161,7 +161,7 @@ def write_table(results, machine):
 
 
 def call(*arguments):
-    """Run this script for one step, in a process of its own; what it prints last."""
+    """Run this script for one step, in a separate process, and return what it prints last."""
     command = [sys.executable, __file__, "--step", *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.splitlines()[-1] if done.stdout else ""

@@ -7,7 +7,7 @@ problem with noise), then measures one ``predict`` of 200 other rows, of a singl
 single one from 10,000 training samples, those after the first 200 appended; a partial dependence on
 two features over 200 rows (a grid of 100 by 100 points, so 10,000 calls), which is timed on a grid
 of 10 by 10 and scaled up; and, fitted to 200 rows of a DataFrame of 19 columns, of which three hold
-categories, one ``predict`` of a single one. MLPRegressor is told of categories one-hot. Medians of
+categories, one ``predict`` of a single one. MLPRegressor gets categories one-hot. Medians of
 30 calls. Writes results/small_calls.json and docs/benchmark/small_calls.inc.
 """
 
@@ -33,7 +33,7 @@ from skneighbors import NONARegressor, SoftStepKNNRegressor
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "small_calls.json"
 TABLE = HERE.parent / "docs" / "benchmark" / "small_calls.inc"
-N_ROWS, N_LABELLED = 200, 10_000
+N_ROWS, N_TRAINING = 200, 10_000
 # Points of a partial dependence on each of two features: by default, and those measured.
 GRID, MEASURED_GRID = 100, 10
 CATEGORIES = {"kind": 3, "street": 12, "city": 40}
@@ -53,7 +53,7 @@ ESTIMATORS = {
 COLUMNS = {
     "rows": f"{N_ROWS} rows from {N_ROWS}, ms",
     "row": f"1 row from {N_ROWS}, ms",
-    "row_of_many": f"1 row from {N_LABELLED:,}, ms",
+    "row_of_many": f"1 row from {N_TRAINING:,}, ms",
     "row_of_frame": f"1 row of a DataFrame from {N_ROWS}, ms",
     "dependence_s": f"partial dependence of two features, {N_ROWS} rows, s",
 }
@@ -66,14 +66,14 @@ def make_frame(seed):
     frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(X.T)})
     for i in range(6):
         frame[f"n{i}"] = random_state.randint(100, size=N_ROWS)
-    for name, n_levels in CATEGORIES.items():
-        codes = random_state.randint(n_levels, size=N_ROWS)
-        frame[name] = pd.Categorical.from_codes(codes, [f"{name} {i}" for i in range(n_levels)])
+    for name, n_values in CATEGORIES.items():
+        codes = random_state.randint(n_values, size=N_ROWS)
+        frame[name] = pd.Categorical.from_codes(codes, [f"{name} {i}" for i in range(n_values)])
     return frame, y
 
 
 def for_frames(model):
-    """Estimator that is told of the categories in its own way."""
+    """Estimator for DataFrames, with its encoding of categories."""
     if isinstance(model, CatBoostRegressor):
         return CatBoostRegressor(**model.get_params(), cat_features=list(CATEGORIES))
     if isinstance(model, MLPRegressor):
@@ -99,7 +99,7 @@ def measure(model):
     dependence = milliseconds(lambda: partial_dependence(model, X, [(0, 1)], **options), repeats=1)
     line["dependence_s"] = dependence / 1000 * (GRID / MEASURED_GRID) ** 2
     if hasattr(model, "append"):
-        model.append(*make_rows(N_LABELLED - N_ROWS, 2))
+        model.append(*make_rows(N_TRAINING - N_ROWS, 2))
         line["row_of_many"] = milliseconds(model.predict, X[:1])
     of_frame = for_frames(model).fit(*make_frame(0))
     line["row_of_frame"] = milliseconds(of_frame.predict, make_frame(1)[0][:1])

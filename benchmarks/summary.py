@@ -70,7 +70,7 @@ def compare(rmse):
 
 
 def in_words(rmse, table):
-    """Say which peers ours can be told from, by the sign test and by Nemenyi's."""
+    """Which peers ours differ from significantly, by the sign test and by Nemenyi's."""
     named = table.drop("best peer")
     verdict = np.where(named.won > named.sets / 2, "lower errors than", "higher errors than")
     verdict = np.where(named.p < LEVEL, verdict, "not separable from")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _tables import MAX_LEVELS, _ordinal, load_table
+from _tables import MAX_CATEGORIES, _ordinal, load_table
 from joblib import Parallel, delayed
 from report import rst_table
 from rows import prepare
@@ -63,13 +63,13 @@ def forest(X, y, seed):
 
 
 def knn(X, y, seed):
-    """Absolute residuals of k-NN, each row left out of its own neighbors."""
+    """Absolute residuals of k-NN, each row left out."""
     model = KNeighborsRegressor(n_neighbors=10).fit(prepare(X).fit_transform(X), y)
     return np.abs(y - y[model.kneighbors(return_distance=False)].mean(axis=1))
 
 
 def cleanlab(X, y, seed, model=None):
-    """Score rows by cleanlab, around a model: by default its own, a linear one."""
+    """Score rows by cleanlab, around a model: by default a linear one."""
     from cleanlab.regression.learn import CleanLearning
 
     found = CleanLearning(model, seed=seed).find_label_issues(X, y)
@@ -82,9 +82,9 @@ def cleanlab_linear(X, y, seed):
 
 
 def cleanlab_boosting(X, y, seed):
-    """Score rows by cleanlab around histogram boosting, which is told of categories."""
+    """Score rows by cleanlab around histogram boosting with categories."""
     codes = _ordinal().fit_transform(X)
-    few = [c for c in X.select_dtypes("category") if X[c].nunique() <= MAX_LEVELS]
+    few = [c for c in X.select_dtypes("category") if X[c].nunique() <= MAX_CATEGORIES]
     categorical = codes.columns.isin(few)
     model = HistGradientBoostingRegressor(categorical_features=categorical, random_state=seed)
     return cleanlab(codes.to_numpy(), y, seed, model)

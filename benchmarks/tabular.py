@@ -4,9 +4,9 @@ Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
        [--methods NAME ...] [--jobs N] [--limit SECONDS] [--budget SECONDS]
        [--max-rows N] [--results FILE.jsonl]
 
-Every run is a process of its own and appends one JSON line to the results; a
+Every run is a separate process and appends one JSON line to the results; a
 run whose line is there already is not repeated, unless it failed (so another
-`--max-rows` needs results of its own). Each process is bound to its share of
+`--max-rows` needs another file of results). Each process is bound to its share of
 the cores (on Linux). `report.py` makes the tables. `tables.py` does the same
 for real tables.
 """
@@ -92,7 +92,7 @@ TABULAR = Benchmark(
 
 
 def run(script, dataset, split, method, cores, limit, max_rows=None):
-    """One run in a process of its own; its figures, or why there are none."""
+    """One run in a separate process; its figures, or an error."""
     command = [sys.executable, script, "--one", dataset, str(split), method]
     if max_rows is not None:
         command += ["--max-rows", str(max_rows)]
@@ -173,10 +173,10 @@ def main(benchmark):
         shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        told = line.get("error")
-        if told is None:
-            told = f"{benchmark.figure.upper()} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
-        print(*key, told, flush=True)
+        text = line.get("error")
+        if text is None:
+            text = f"{benchmark.figure.upper()} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
+        print(*key, text, flush=True)
 
     keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
     keys.sort(key=lambda key: key[2] in benchmark.slow)

@@ -8,7 +8,7 @@ docs/benchmark/uncertainty.inc and runs nothing.
 
 The continuous ranked probability score (CRPS) is twice the mean pinball loss over the quantiles
 0.05, 0.10, ..., 0.95. The width at 90 % coverage is that of intervals from quantile 0.05 to 0.95,
-or of a method's own intervals, stretched about their middles until they hold 90 % of the test
+or of a method's intervals, stretched about their middles until they cover 90 % of the test
 rows: it compares shapes, whatever the calibration.
 """
 
@@ -33,7 +33,7 @@ CONFIDENCE = 0.9
 
 
 class Ours:
-    """An estimator of this package: quantiles and conformal intervals of its own."""
+    """An estimator of this package: its quantiles and conformal intervals."""
 
     def __init__(self, model):
         self.model = model
@@ -48,7 +48,7 @@ class Ours:
 
 
 class Forest:
-    """Quantile regression forest; categories as ordered codes, gaps as medians."""
+    """Quantile regression forest; categories as ordered codes, medians for missing values."""
 
     def __init__(self, seed):
         from quantile_forest import RandomForestQuantileRegressor
@@ -187,15 +187,15 @@ def crps(y, quantiles):
 
 
 def coverage(y, ends):
-    """Share of the targets between the ends (n, 2)."""
+    """Fraction of the targets between the ends (n, 2)."""
     return float(np.mean((y >= ends[:, 0]) & (y <= ends[:, 1])))
 
 
-def width_at(y, ends, share):
-    """Mean width of intervals stretched about their middles until they hold a share of y."""
+def width_at(y, ends, fraction):
+    """Mean width of intervals stretched about their middles until they cover a fraction of y."""
     middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
     half = np.maximum(half, 1e-12)
-    factor = np.quantile(np.abs(y - middle) / half, share, method="inverted_cdf")
+    factor = np.quantile(np.abs(y - middle) / half, fraction, method="inverted_cdf")
     return float(2 * factor * half.mean())
 
 
@@ -233,8 +233,8 @@ def report(results, output=OUTPUT):
     summary["sets best"] = summary["sets best"].fillna(0).astype(int)
     peers = crps_of[[peer for peer in PEERS if peer in crps_of]].min(axis=1)
     title = (
-        "CRPS relative to NONA's (geometric mean over sets; lower is better), the share of test "
-        "targets in intervals at 90 % (mean over sets), and the width of intervals at 90 % "
+        "CRPS relative to NONA's (geometric mean over sets; lower is better), the coverage of "
+        "intervals at 90 % (mean over sets), and the width of intervals at 90 % "
         "coverage relative to NONA's (median over sets)"
     )
     parts = [

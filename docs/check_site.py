@@ -43,7 +43,7 @@ function name(element) {
   return element.tagName.toLowerCase() + label + " " +
     JSON.stringify(element.textContent.trim().slice(0, 40));
 }
-// What ends right of the edge, unless a box of its own scrolls it, and boxes that cut off.
+// What ends right of the edge, unless a box scrolls it, and boxes that hide overflow.
 function scrolls(element, view) {
   for (let box = element.parentElement; box && box !== view.document.body; box = box.parentElement)
     if (["auto", "scroll"].includes(view.getComputedStyle(box).overflowX)) return true;

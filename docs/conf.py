@@ -30,7 +30,7 @@ extensions = [
 exclude_patterns = ["_build", "examples", "_inventories"]
 templates_path = ["_templates"]
 nitpicky = True
-# In docstrings of scikit-learn's own; its inventory here knows no such names.
+# In docstrings inherited from scikit-learn; its inventory here knows no such names.
 nitpick_ignore = [
     ("py:class", "sklearn.utils.metadata_routing.MetadataRequest"),
     ("std:ref", "df_output_transform"),
@@ -68,7 +68,7 @@ toc_object_entries_show_parents = "hide"
 add_module_names = False
 numpydoc_show_class_members = False  # api_pages lists them
 numpydoc_xref_param_type = True
-numpydoc_xref_ignore = "all"  # but for what is named here, and numpydoc's own names
+numpydoc_xref_ignore = "all"  # but for what is named here, and numpydoc's names
 numpydoc_xref_aliases = {
     "Tensor": "torch.Tensor",
     "nn.Module": "torch.nn.Module",

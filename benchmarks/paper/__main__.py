@@ -5,7 +5,7 @@ Usage, in benchmarks/: python -m paper [--again | --quick FOLDER]
 The results and the docs' tables and pictures are written again where they are. Runs
 of the fine-tuning, the ablations and the weightings that are in the results are
 not repeated, but with `--again`, which puts their files aside as FILE.old. `--quick`
-runs all at their smallest, to try them out, and writes to a folder of its own.
+runs all at their smallest, to try them out, and writes to another folder.
 """
 
 import argparse

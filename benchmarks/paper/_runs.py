@@ -1,4 +1,4 @@
-"""What the scripts share: options, runs that are not repeated, and tables."""
+"""Helpers of the scripts: options, runs that are not repeated, and tables."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ def positive(text):
 
 
 def script_parser(doc, splits=None, results=None):
-    """Parser of the options that scripts share.
+    """Parser of the options of all scripts.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ def script_parser(doc, splits=None, results=None):
 
 
 def parse(parser):
-    """Read the command line; a quick run needs files of its own."""
+    """Read the command line; a quick run needs other files."""
     args = parser.parse_args()
     if args.quick:
         for name in {"results", "output"} & vars(args).keys():
             if getattr(args, name).resolve() == parser.get_default(name).resolve():
-                parser.error(f"--quick needs its own --{name}")
+                parser.error(f"--quick needs another --{name}")
         if "splits" in args:
             args.splits = 1
     args.output.mkdir(parents=True, exist_ok=True)

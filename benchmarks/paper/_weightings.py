@@ -114,7 +114,7 @@ WEIGHTINGS = {
     "softmax": (NONARegressor, {"softstep": None}),
     "softmax + S1": (NONARegressor, {"softstep": "s1"}),
     "softmax + S2": (NONARegressor, {"softstep": "s2"}),
-    **{name: (weighted_regressor(**own), {}) for name, own in HEADS.items()},
+    **{name: (weighted_regressor(**head), {}) for name, head in HEADS.items()},
     "S1 of soft ranks": _knn("s1", rank="soft"),
     "S1 of soft ranks, linear": _knn("s1", rank="soft", rank_scale="linear"),
     "S1 of hard ranks": _knn("s1", rank="hard"),
@@ -127,5 +127,5 @@ WEIGHTINGS = {
 
 def make_model(name, **params):
     """Estimator of a weighting in the papers' setting."""
-    estimator, own = WEIGHTINGS[name]
-    return make_regressor(estimator, **PAPER | own | params)
+    estimator, settings = WEIGHTINGS[name]
+    return make_regressor(estimator, **PAPER | settings | params)

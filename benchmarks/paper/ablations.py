@@ -1,10 +1,10 @@
-"""Ablations of the papers' model: one choice after the other, and the dense head's own.
+"""Ablations of the papers' model: one choice after the other, and those of the dense head.
 
 Usage, in benchmarks/: python -m paper.ablations [--tasks NAME ...] [--splits N] [--quick]
 
 The papers' setting and splits, as in `finetuning`. Serialised: the similarity is
 chosen first, then the SoftStep function and whether its parameters are each
-query's own or global, then the batch size, then the width of the embedding; each
+query's or global, then the batch size, then the width of the embedding; each
 by the validation R2, mean over the splits, with what was chosen before. For the
 dense head every width with every batch size. Resumable. Writes
 results/paper_ablations.jsonl, and ablations.inc and dense_ablation.inc to docs/papers.
@@ -53,7 +53,7 @@ HEADS = {"NONA": NONARegressor, "dense": LinearHeadRegressor}
 
 
 def run(task, split, head, choices, quick=False):
-    """Test and validation error of a head with some parameters of its own.
+    """Test and validation error of a head with some parameters.
 
     Parameters
     ----------

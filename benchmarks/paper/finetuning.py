@@ -10,7 +10,7 @@ or with NONA, without and with SoftStep, until the validation error has not fall
 for ten epochs; and k-NN, its grid searched by cross-validation on the training
 rows, on the embeddings of the dense and of the NONA model. A data set that was
 downloaded to a folder is a further task. Resumable: a run that is in the results
-is not run again; other texts need --results of their own. Writes
+is not run again; other texts need other --results. Writes
 results/paper_finetuning.jsonl, docs/papers/finetuning.inc and
 docs/papers/finetuning.svg.
 """
@@ -79,8 +79,8 @@ def run(task, split, quick=False, further=None):
 
     for head, (estimator, params) in NETWORKS.items():
         start = time.perf_counter()
-        own = {"feature_extractor": feature_extractor, "random_state": split}
-        model = make_regressor(estimator, **settings | params | own)
+        given = {"feature_extractor": feature_extractor, "random_state": split}
+        model = make_regressor(estimator, **settings | params | given)
         model.fit(X_train, y_train)
         add(head, model.predict, start)
         if f"k-NN on {head}" in HEADS:

@@ -115,10 +115,10 @@ def draw(frame, path):
         for axis, (value, label) in zip(axes, values.items(), strict=True):
             ends, words = {}, {}
             for name, part in frame.groupby("weighting", sort=False):
-                own = COLORS.get(name, PEER)
-                axis.plot(part.bank, part[value], color=own, marker=".", lw=1.2)
+                hue = COLORS.get(name, PEER)
+                axis.plot(part.bank, part[value], color=hue, marker=".", lw=1.2)
                 ends[name] = part.bank.iloc[-1], part[value].iloc[-1]
-                words[name] = {"color": INK if own == PEER else own, "size": 9}
+                words[name] = {"color": INK if hue == PEER else hue, "size": 9}
             axis.set(xscale="log", ylabel=label)
             if value == "rmse":
                 axis.axhline(NOISE, color=INK, lw=0.8, ls=":")

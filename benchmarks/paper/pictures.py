@@ -39,8 +39,8 @@ def trained(head, task, split, X, y, quick=False):
     estimator, params = NETWORKS[head]
     settings = PAPER | params | shortened(quick)
     _, feature_extractor = tasks()[task]
-    own = {"feature_extractor": feature_extractor, "random_state": split}
-    return make_regressor(estimator, **settings | own).fit(X, y)
+    given = {"feature_extractor": feature_extractor, "random_state": split}
+    return make_regressor(estimator, **settings | given).fit(X, y)
 
 
 def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):

@@ -8,7 +8,7 @@ the difference, the imbalance, is the error. In balance log(mass below / mass ab
 log(distance above / distance below). Where an anchor is missed, one side has more of
 both: equal weights lie on the other diagonal. Anchors are validation rows, neighbors the
 training rows, weighted by NONA; by softmax of the dense model's distances; by the same
-at the sharpness that suits the training rows; and equally. Writes triplets.svg and .inc.
+at the temperature that suits the training rows; and equally. Writes triplets.svg and .inc.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def sharpened(weights, power):
 
 
 def best_power(weights, y):
-    """Sharpness at which the weights (n, n) of rows for each other err least, own ones aside."""
+    """Power of weights (n, n) of rows for each other, without the diagonal, of lowest error."""
     others = weights * (1 - np.eye(len(y)))
 
     def error(log_power):
@@ -131,13 +131,14 @@ def main():
         runs = [weigh(task, split, args.quick) for split in range(args.splits)]
         drawn[task] = runs[0]
         for name in runs[0][0]:
-            told = pd.DataFrame([figures(weights[name], *ys) for weights, *ys in runs])
-            lines[f"{task}: {name}"] = told.apply(spread)
+            found = pd.DataFrame([figures(weights[name], *ys) for weights, *ys in runs])
+            lines[f"{task}: {name}"] = found.apply(spread)
     draw(drawn, args.output / "triplets.svg")
     title = (
         "Correlation of log(mass below / mass above) and log(distance above / distance below), "
-        "mean squared imbalance over the targets' variance, share of the weight on labels within "
-        f"{NEAR} standard deviations; mean ± standard deviation over {args.splits} random splits"
+        "mean squared imbalance over the targets' variance, fraction of the weight on labels "
+        f"within {NEAR} standard deviations; mean ± standard deviation over {args.splits} random "
+        "splits"
     )
     write_table(args.output / "triplets.inc", "triplets.py", title, pd.DataFrame(lines).T)
 

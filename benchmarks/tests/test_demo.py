@@ -43,7 +43,7 @@ def written(tmp_path, content):
         (table(), ["--target", "prize"], "'size', 'kind', 'price'"),
         (table(), [], "'size', 'kind', 'price'"),
         (table(), ["--target", "kind"], "'kind' must hold numbers"),
-        (table(), ["--target", "size"], "'size' must hold numbers, without gaps"),
+        (table(), ["--target", "size"], "'size' must hold numbers, without missing values"),
         (table(), ["--data", "missing.csv", "--target", "y"], "missing.csv"),
         (table()[["price"]], ["--target", "price"], "0 feature"),
         ("", ["--target", "price"], "can't be read"),
@@ -94,9 +94,12 @@ def test_the_page_shows_what_was_measured(demo, tmp_path):
 
 def test_the_verdict_says_where_ours_loses(demo):
     errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", demo.OURS])
-    assert demo.verdict(errors) == f"ridge errs least; {demo.OURS} makes 1.50 of its RMSE."
+    assert (
+        demo.verdict(errors)
+        == f"ridge has the lowest error; the RMSE of {demo.OURS} is 1.50 times as large."
+    )
     errors = pd.DataFrame({"RMSE": [1.0, 2.0]}, index=[demo.OURS, "ridge"])
-    assert demo.verdict(errors) == f"{demo.OURS} errs least: 0.50 of the RMSE of ridge."
+    assert demo.verdict(errors) == f"{demo.OURS} has the lowest error: 0.50 of the RMSE of ridge."
 
 
 @pytest.mark.skipif(shutil.which("make") is None or os.name == "nt", reason="needs make")

@@ -124,7 +124,7 @@ def test_quick_runs_need_files_of_their_own(script, options, monkeypatch, capsys
     monkeypatch.setattr(sys, "argv", [script, "--quick", *options])
     with pytest.raises(SystemExit):
         importlib.import_module(f"paper.{script}").main()
-    assert "--quick needs its own --" in capsys.readouterr().err
+    assert "--quick needs another --" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("script", ["pictures", "triplets"])
@@ -136,7 +136,7 @@ def test_quick_pictures_need_a_folder_of_their_own(script, monkeypatch, capsys):
     )
     with pytest.raises(SystemExit):
         module.main()
-    assert "--quick needs its own --output" in capsys.readouterr().err
+    assert "--quick needs another --output" in capsys.readouterr().err
 
 
 def test_a_line_that_was_cut_off_is_named(tmp_path):

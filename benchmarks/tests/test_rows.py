@@ -67,7 +67,7 @@ def test_a_cut_leaves_the_heaviest_rows_rescaled():
 
     rng = np.random.default_rng(0)
     weights, y = rng.dirichlet(np.ones(30), size=7), rng.normal(size=30)
-    found = rows.cut(csr_array(weights), y)
+    found = rows.limit_rows(csr_array(weights), y)
     assert list(found) == list(rows.COUNTS)
     for n in (1, 3, 10, 20):
         for own, y_hat in zip(weights, found[n], strict=True):

@@ -18,7 +18,7 @@ def visit_math(translator, node):
 
 
 def visit_math_block(translator, node):
-    """Write a displayed formula, in a box of its own that can scroll."""
+    """Write a displayed formula, in a box that can scroll."""
     translator.body.append(translator.starttag(node, "div", CLASS="math-block"))
     translator.body.append(_convert(node, as_block=True) + "</div>\n")
     raise nodes.SkipNode

@@ -12,7 +12,7 @@ MAX_DESCRIPTION = 160  # characters; search engines show no more
 
 
 def find_description(doctree):
-    """First paragraph of a page's own text, or of a docstring, without formulas; None if none."""
+    """First paragraph of a page's text, or of a docstring, without formulas; None if none."""
     places = (nodes.document, nodes.section, addnodes.desc_content)
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, places) and not any(paragraph.findall(nodes.math)):

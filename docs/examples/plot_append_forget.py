@@ -2,7 +2,7 @@
 New rows come in. Must I train again?
 =====================================
 
-Not at once: labeled rows can join a fitted model, and leave it, in a moment. Train again when
+Not at once: rows can be appended to a fitted model, and forgotten, in a moment. Train again when
 there are many, or the errors say so.
 """
 

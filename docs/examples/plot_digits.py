@@ -68,7 +68,7 @@ print(f"linear head: RMSE {rmse(y_linear):.3f}")
 # Fine-tuning with neighbors
 # ---------------------------
 # The rows of a batch are each other's neighbors: ``z`` are both queries and neighbors, and
-# ``self_index`` leaves every row out of its own neighbors. For a fair comparison the linear head
+# With ``self_index`` no row is a neighbor of itself. For a fair comparison the linear head
 # is trained on for as many epochs.
 
 head = NONA(embedding_dim=16, softstep="s2", softstep_parameters="pointwise", temperature=1.0)
@@ -104,7 +104,7 @@ print(f"linear head, trained on: RMSE {rmse(y_linear):.3f}")
 # %%
 # Which images made this prediction
 # ---------------------------------
-# The weights name the training images behind each answer; here, behind the worst ones.
+# The weights name the training images behind each prediction; here, behind the worst ones.
 
 worst = (y_nona - y[test]).abs().topk(4).indices
 fig, axes = plt.subplots(4, 6, figsize=(7, 5.5), layout="constrained")

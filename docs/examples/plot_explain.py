@@ -61,8 +61,8 @@ print(flat.to_string())
 print(model.explain(flat, by_column=True))
 
 # %%
-# A colleague can check by hand that the prediction is the mean of the last column of the table,
-# by weight, and judge whether these six are good company for the flat.
+# You can check by hand that the prediction is the mean of the last column of the table,
+# by weight, and judge whether these six are similar to the flat.
 #
 # Over many flats, which columns adjust prices most? On average, and in thousands:
 
@@ -76,6 +76,6 @@ _ = ax.set_xlabel("mean absolute adjustment")
 # Bars are long for columns in which neighbors differ. The district's is short because they mostly
 # share it. It matters all the same: it makes them neighbors.
 
-own = X_test[["district"]].to_numpy()
+districts = X_test[["district"]].to_numpy()
 theirs = X_train["district"].to_numpy()[explanation.indices]
-print(f"neighbors in the same district: {(theirs == own).mean():.0%}")
+print(f"neighbors in the same district: {(theirs == districts).mean():.0%}")

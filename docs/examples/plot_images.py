@@ -3,7 +3,7 @@ Can the rows be images?
 =======================
 
 Yes: give ``feature_extractor`` a function that makes a torch module. It is trained with the rest.
-Here a small convolutional network sees digits that are turned, and tells by how much.
+Here a small convolutional network sees digits that are turned, and predicts by how much.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ How far off can a prediction be?
 ================================
 
 Ask for an interval. :meth:`~skneighbors.NONARegressor.predict_interval` gives one that holds the
-target with the confidence asked for, and that is wider where the neighbors vary more.
+target with the nominal confidence, and that is wider where the neighbors vary more.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ Which rows should I not trust the model on?
 ===========================================
 
 Those unlike everything it was given. :meth:`~skneighbors.NONARegressor.novelty` says how unlike:
-near 1 is a row farther from all labeled rows than these are from each other.
+near 1 is a row farther from all training rows than these are from each other.
 """
 
 from itertools import pairwise

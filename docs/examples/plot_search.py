@@ -42,10 +42,10 @@ print(results.sort_values("R2", ascending=False).to_string(index=False))
 print(f"R2 of the best on the test rows: {search.score(X_test, y_test):.3f}")
 
 # %%
-# Differences smaller than those between folds say little.
+# Differences smaller than those between folds are not significant.
 #
-# What did the mask learn? Each query has its own. The display wants the estimator itself, which
-# is the last step of the pipeline that has won.
+# What did the mask learn? It differs between queries. The display takes the estimator itself, which
+# is the last step of the best pipeline.
 
 best = search.best_estimator_[-1]
 if best.softstep is not None:

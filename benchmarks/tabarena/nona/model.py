@@ -56,11 +56,11 @@ class NONAModel(AbstractModel):
         from skneighbors import NONARegressor
 
         params = self._get_model_params()
-        # Categories and gaps stay: the estimator reads them by the columns' dtypes.
+        # Categories and missing values stay: the estimator reads them by the columns' dtypes.
         X = self.preprocess(X, y=y, is_train=True)
         validation = {}
         if X_val is not None:
-            # They choose epoch, temperature and the trees' share, and are not trained on. Tuples
+            # They choose epoch, temperature and the trees' weight, and are not trained on. Tuples
             # say that no search has cut them, should they be as many as those of X.
             validation = {"X_val": (self.preprocess(X_val),), "y_val": (y_val,)}
         # Without them, as in refit_full, the estimator holds rows out by itself.
