@@ -772,7 +772,7 @@ class BaseNeighborEstimator(
         'Ridge'
         """
         check_is_fitted(self)
-        return self._model.second.regressor
+        return self._model.blended_model.regressor
 
     def save(self, path: PathLike) -> None:
         """Write the fitted estimator to a file that is safe to load.

@@ -131,7 +131,7 @@ def test_nothing_read_only_is_handed_over(estimator_class, extractor, blend):
         assert_array_equal(part, before)
 
 
-def test_a_second_model_that_writes(estimator_class):
+def test_a_blended_model_that_writes(estimator_class):
     X, y, _ = make_data()
     given = X.copy()
     models = [

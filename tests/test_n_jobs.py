@@ -100,7 +100,7 @@ def test_no_more_threads_are_taken(four_threads, pools, data, n_jobs):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
-def test_a_second_model_is_told(four_threads, data, n_jobs):
+def test_a_blended_model_is_told(four_threads, data, n_jobs):
     X, y = data
     SEEN.clear()
     model = NONARegressor(blend=Watching(), n_jobs=n_jobs, **QUICK).fit(X, y)

@@ -139,7 +139,7 @@ def test_neighbors_are_logarithms(model, n_targets, blend):
         assert_allclose(own.sum(2), why.adjustments, rtol=0, atol=1e-9)
 
 
-def test_the_second_model_takes_counts_or_logarithms(fitted, blend, n_targets):
+def test_the_blended_model_takes_counts_or_logarithms(fitted, blend, n_targets):
     if fitted.blend_ is None:
         assert blend in ("neighbors alone", "a trend") or fitted.blend_weight_ == 0
         return

@@ -222,7 +222,7 @@ def test_drift_shows_in_validation_and_intervals():
     assert widths[1] > 2 * widths[0]
 
 
-def test_the_second_model_is_judged_by_what_it_has_not_seen(table):
+def test_the_blended_model_is_judged_by_what_it_has_not_seen(table):
     X, y = table
     seen = []
 
