@@ -122,7 +122,7 @@ test-next:
 	$(call PYTEST,.venv-next) $(FAST)
 
 # Words that the field has others for: validation rows, blended model, again, on average, neighbors.
-GONE = blend_share_|[( ]order=[a-z]|[Rr]ows held out|[Ss]econd model|\<anew\>|in the mean([,.;:]| over| of)|the same bits|errs less|comparables|joint space
+GONE = blend_share_|[( ]order=[a-z]|[Rr]ows held out|[Ss]econd model|\<anew\>|in the mean([,.;:]| over| of)|the same bits|errs less|comparables|joint space|[Ll]abell?ed (rows|samples)|[Hh]eaviest|of (its|their|your) own|context rows
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .

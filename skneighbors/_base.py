@@ -197,7 +197,7 @@ class BaseNeighborEstimator(
         groups : str or array-like of shape (n_samples,), default=None
             Group of each row, if rows to predict are of other groups: the name of a column of X,
             which stays a feature, or an array; all of one kind, such as numbers or text. Rows
-            of one group are held out together, and are no neighbors of each other in training.
+            of one group are validation rows together, and no neighbors of each other in training.
             If the rows to predict are later ones of the same groups (the same shops next week),
             give `time` alone; if they are of new groups, `groups` alone; if they are later ones
             of new groups, both. See :ref:`groups`.

@@ -207,7 +207,7 @@ class NONARegressor(BaseNeighborRegressor):
     See Also
     --------
     SoftStepKNNRegressor : Weights that hold the mask alone, over ranks.
-    skneighbors.nn.NONA : The head, for a network of your own.
+    skneighbors.nn.NONA : The head alone, for other networks.
     sklearn.neighbors.KNeighborsRegressor : Neighbors in the given features.
 
     Notes

@@ -217,7 +217,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     See Also
     --------
     NONARegressor : Weights that hold the similarities, too.
-    skneighbors.nn.SoftStepKNN : The head, for a network of your own.
+    skneighbors.nn.SoftStepKNN : The head alone, for other networks.
     skneighbors.nn.soft_rank : The differentiable rank.
     sklearn.neighbors.KNeighborsRegressor : Neighbors in the given features.
 

@@ -296,7 +296,7 @@ def test_columns_of_one_name_are_named(no_training, fitted):
         lambda: fitted.append(table, y),
         lambda: NONARegressor().fit(X, y, X_val=(table,), y_val=(y,)),
     ):
-        with pytest.raises(ValueError, match="Each column of X must have a name of its own"):
+        with pytest.raises(ValueError, match="Columns of X must have unique names"):
             call()
 
 

@@ -90,7 +90,7 @@ class CategoryEncoder:
         others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
         means = others[folds[:, None], place]
         starts = np.cumsum(n_categories[n_categories > 0] + 1)[:-1]
-        codes = [_number_heaviest(part) for part in np.split(total, starts)] if size else [total]
+        codes = [_number_largest(part) for part in np.split(total, starts)] if size else [total]
         encoder = cls(
             n_categories,
             np.concatenate(codes),
@@ -125,7 +125,7 @@ def _find_categories(X, n_categories):
     return np.where(np.isnan(X), n_categories, X).astype(np.int64) + starts
 
 
-def _number_heaviest(totals):
+def _number_largest(totals):
     """Codes of categories that boosting can distinguish, NaN for others; missing ones are last."""
     kept = totals > 0
     kept[-1] = False

@@ -146,7 +146,7 @@ def _as_frame(X):
     try:
         return nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"Each column of X must have a name of its own. {error}") from error
+        raise ValueError(f"Columns of X must have unique names. {error}") from error
 
 
 def as_array(values, name):

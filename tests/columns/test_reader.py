@@ -297,7 +297,7 @@ def test_what_cells_should_not_hold(cell):
 
 def test_columns_that_share_a_name():
     X = pd.DataFrame([[1.0, "b"], [2.0, "a"]], columns=["x", "x"])
-    with pytest.raises(ValueError, match=r"Each column of X must have a name of its own"):
+    with pytest.raises(ValueError, match=r"Columns of X must have unique names"):
         Table.of(X)
 
 
