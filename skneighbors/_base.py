@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 
 _OF_FIT = 6  # stacklevel in `Fit.warn`, past three decorators, of the line that calls fit
 _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
-# A forest's habit of a hundred trees would train a hundred networks.
+# Largest number of members without a warning: a forest has a hundred, but networks take long.
 _MANY_MEMBERS = 16
-# Held while rows join or leave, so that threads that change one estimator lose none.
+# Lock while rows join or leave: threads that change the same estimator must not lose any.
 _changing = ForkSafeLock()
 
 
@@ -247,7 +247,7 @@ class BaseNeighborEstimator(
         clock = Clock(self.max_time)
         callbacks = FitCallbacks(self, X, y, sample_weight)
         validation = X_val, y_val, sample_weight_val
-        # The caller's modes of torch don't count.
+        # The caller may have set modes of torch, which are not to change results.
         with (
             at_most(self.n_jobs),
             single_threaded() as n_threads,
@@ -339,11 +339,11 @@ class BaseNeighborEstimator(
         >>> model.transform(X[80:]).shape  # two networks side by side
         (20, 128)
         """
-        _, Z = self._call(Model.transform, X)
-        return Z.flatten(1).cpu().numpy()
+        _, queries = self._call(Model.transform, X)
+        return queries.z.flatten(1).cpu().numpy()
 
     def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:
-        """Take predictions apart into rows, their weights, and how their targets are adjusted.
+        """Explain predictions by rows, their weights, and how their targets are adjusted.
 
         Parameters
         ----------
@@ -410,7 +410,8 @@ class BaseNeighborEstimator(
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Find the nearest neighbors in the embedding space.
 
-        That is the space of :meth:`transform`, where those of all networks stand side by side.
+        That is the space of :meth:`transform`, where those of all networks stand side by side;
+        :ref:`likeness <likeness>` adds to distances in it.
 
         Parameters
         ----------
@@ -428,7 +429,8 @@ class BaseNeighborEstimator(
         neigh_dist : ndarray of shape (n_queries, n_neighbors)
             Distances by `similarity`, ascending up to rounding: Euclidean for ``"l2"``, Manhattan
             for ``"l1"``, 1 minus the cosine for ``"cosine"``, minus the product divided by the
-            number of dimensions for ``"dot"``. Only present if `return_distance` is True.
+            number of dimensions for ``"dot"``; with likeness, unless `likeness_` is 0. Only
+            present if `return_distance` is True.
         neigh_ind : int ndarray of shape (n_queries, n_neighbors)
             Rows of the X given to :meth:`fit`, rows appended later numbered on from there. Rows
             that are equal, which predict as one, are named one by one.
@@ -533,7 +535,7 @@ class BaseNeighborEstimator(
         return self._call(Model.effective_n_neighbors, X)
 
     def novelty(self, X: ArrayLike) -> np.ndarray:
-        """How unlike all training samples each row of X is.
+        """Measure how unlike all training samples each row of X is.
 
         It is the fraction of the training samples that are nearer to their nearest neighbors, in
         the embedding space, than the row is to its nearest neighbors: about uniform for rows like
@@ -724,8 +726,9 @@ class BaseNeighborEstimator(
         network : torch.nn.Module
             Maps what :meth:`prepare` returns to embeddings (n_samples, n_networks *
             embedding_dim) and the networks' standardized predictions (n_samples, n_targets),
-            without the blended model. Its weights can be trained further without changing the
-            estimator; `torch.export` and `torch.compile` take it.
+            without the blended model and by the learned distance alone: those of `predict` with
+            ``blend=None`` and a `likeness_` of 0. Its weights can be trained further without
+            changing the estimator; `torch.export` and `torch.compile` take it.
 
         Raises
         ------

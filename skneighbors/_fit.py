@@ -18,6 +18,8 @@ from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
     LabeledRows,
+    Likeness,
+    LikenessEncoder,
     TrainingSamples,
     find_labels,
     merge_rows,
@@ -26,7 +28,7 @@ from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, Valida
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, make_plan
 from ._recipe import Recipe
-from ._training import Runtime, Training, TrainingData, inverse_error_weights
+from ._training import Runtime, Training, TrainingData, inverse_error_weights, most_likeness
 from ._utils import interrupts
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
@@ -36,8 +38,7 @@ from ._utils.progress import progress_bar
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
-# Of the time left, for the blended model.
-_BLEND_FRACTION = 1 / 2
+_BLEND_FRACTION = 1 / 2  # of the time that is left, for the blended model
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
@@ -71,6 +72,7 @@ class Fit(NamedTuple):
             _model=model,
             plan_=self.plan,
             blend_weight_=bank.blend_weight,
+            likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
             temperature_=bank.network.head.temperature.numpy().copy(),
             estimator_weights_=bank.member_weight.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),
@@ -117,8 +119,14 @@ class _Parts:
     rows: LabeledRows
     split: EnsembleSplit
     encoder: FeatureEncoder | None
+    likeness_encoder: LikenessEncoder | None
     task: object
     blend: object
+
+    def column_weight(self):
+        """Weights of columns in likeness; None without it."""
+        encoder = self.likeness_encoder
+        return None if encoder is None else torch.from_numpy(encoder.column_weight)
 
 
 def fit_model(given):
@@ -138,6 +146,7 @@ def fit_model(given):
     wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
     plan = wanted
     encoder, task, data = _scale(samples, given.task_class)
+    likeness_encoder, columns = _encode_likeness(samples, plan)
     if isinstance(plan.params["blend"], str) and plan.blended and given.clock.is_limited:
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
@@ -147,7 +156,8 @@ def fit_model(given):
             blend = fit_blended(
                 plan, samples, given.metadata, task, split, random_state, given.n_threads
             )
-    parts = _Parts(LabeledRows.from_numpy(*data, device), split, encoder, task, blend)
+    rows = LabeledRows.from_numpy(*data, columns, device)
+    parts = _Parts(rows, split, encoder, likeness_encoder, task, blend)
     draws_globally = plan.recipe.dropout > 0 or params["feature_extractor"] is not None
     runtime = Runtime.draw(
         random_state,
@@ -165,7 +175,10 @@ def fit_model(given):
     with explain_out_of_memory("batch_size or hidden_layer_sizes"):
         with runtime.borrowed(), CPU:
             network = _make_initial_network(parts, plan, given).to(device)
-        data = TrainingData(parts.rows.float(), split.to(device), task)
+        column_weight = parts.column_weight()
+        if column_weight is not None:
+            column_weight = column_weight.float().to(device)
+        data = TrainingData(parts.rows.float(), split.to(device), task, column_weight)
         with (
             torch.autocast(device.type, enabled=False),
             progress_bar(params["verbose"], plan.max_epochs) as report,
@@ -192,12 +205,12 @@ def _fit_trees_to_time(plan, given, task):
 
 def _finish(samples, parts, network, plan, history):
     """Weigh the trained networks and the blended model, and make the model of them."""
-    blend = parts.blend
-    if plan.blended:
-        blend = blend.weigh(history.best_before_refit.validation)
-    bank, validation = _make_bank(network, history, parts, plan, blend), None
+    blend, result, strength = _weigh(parts, network, plan, history)
+    if not strength:
+        parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
+    bank, validation = _make_bank(network, history, result, parts, plan, blend, strength), None
     if plan.n_validation:
-        validation = _validate(bank, parts, history, blend.validation, plan)
+        validation = _validate(bank, parts, result, blend, plan)
     model = Model(
         bank=bank.to(CPU),
         validation=validation,
@@ -207,10 +220,53 @@ def _finish(samples, parts, network, plan, history):
         matrix=samples.matrix[samples.rows if samples.reader is not None else []],
         reader=samples.reader,
         encoder=parts.encoder,
+        likeness_encoder=parts.likeness_encoder,
         blended_model=blend.model,
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
+
+
+def _weigh(parts, network, plan, history):
+    """Choose the weight of the blended model and the likeness on the validation rows.
+
+    Returns
+    -------
+    blend : BlendFit
+    result : ValidationResult or None
+        Predictions of the validation rows with that likeness.
+    strength : float
+        Of the likeness.
+    """
+    calibrated, best = history.calibrated, history.best_before_refit
+
+    def weigh(result):
+        return parts.blend.weigh(result) if plan.blended else parts.blend
+
+    if calibrated is None:
+        result = best.validation
+        return weigh(result), result, plan.likenesses[0]
+    known = [calibrated.at(place) for place in range(len(plan.likenesses))]
+    blends = [weigh(result) for result in known]
+    errors = torch.stack(
+        [
+            parts.task.losses(_complete(result, blend), result.y).flatten()
+            for result, blend in zip(known, blends, strict=True)
+        ]
+    )
+    weight = known[0].weight
+    weight = torch.ones_like(errors[0]) if weight is None else weight.flatten()
+    place = most_likeness(errors, weight)
+    network.head.calibration.copy_(calibrated.calibrations[place])
+    return blends[place], known[place], plan.likenesses[place]
+
+
+def _complete(result, blend):
+    """Predictions (m, n, k) of validation rows by each member, with the blended model."""
+    weight = blend.model.weight
+    if not weight:
+        return result.y_hat
+    return (1 - weight) * result.y_hat + weight * blend.validation.to(result.y_hat)
 
 
 def _plan(params, tables, samples, task_class, random_state):
@@ -283,6 +339,20 @@ def _scale(samples, task_class):
     return encoder, task, (X, task.transform(y), weight, groups)
 
 
+def _encode_likeness(samples, plan):
+    """Make an encoder for likeness, and encode the rows' columns; None, None without likeness.
+
+    Rows of a given validation set come last.
+    """
+    if plan.likenesses == (0.0,):
+        return None, None
+    X, validation = samples.matrix[samples.rows], samples.validation
+    encoder = LikenessEncoder.fit(X, samples.weight, samples.reader.n_categories)
+    if validation is not None:
+        X = np.concatenate([X, validation.matrix])
+    return encoder, encoder.transform(X)
+
+
 def _make_initial_network(parts, plan, given):
     """Network to train, with copies of the user's feature extractor if there is one."""
     n_features, extractors, make = None, None, given.params["feature_extractor"]
@@ -341,14 +411,16 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _make_bank(network, history, parts, plan, blend):
+def _make_bank(network, history, result, parts, plan, blend, strength):
     """Make the bank; networks are weighted by the validation errors of their kinds."""
-    weights = inverse_error_weights(history.best_before_refit.validation, plan.trends)
+    weights = inverse_error_weights(result, plan.trends)
     rows = parts.rows.select(slice(plan.n_samples))
     tensors = (part.to(rows.X.device) for part in (weights, blend.in_sample, blend.out_of_fold))
     bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
+    if strength:
+        bank = replace(bank, likeness=Likeness(strength, parts.column_weight()).to(rows.X.device))
     some = bank.rows.select(slice(_N_CHECKED_ROWS))
-    if not bank.predict(some.z, some.blended, plan.n_neighbors).isfinite().all():
+    if not bank.predict(some, some.blended, plan.n_neighbors).isfinite().all():
         raise FloatingPointError(
             f"Predictions with the weights of epoch {history.best_epoch}, which are "
             "kept, are not finite. Lower learning_rate_init or check the scale of "
@@ -357,23 +429,25 @@ def _make_bank(network, history, parts, plan, blend):
     return bank
 
 
-def _validate(bank, parts, history, blended, plan):
-    """Make the validation rows or set; `blended` (m, n, k) are predictions of the blended model."""
-    weight = bank.blend_weight
+def _validate(bank, parts, result, blend, plan):
+    """Make the validation rows, or the validation set that was given."""
     if len(parts.rows) > len(bank):  # given for validation, and never trained on
         given = parts.rows.select(slice(len(bank), None)).to(CPU)
         sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
         # A sample that stands twice counts as one that weighs 2.
         arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
         rows, sample_weight, _ = merge_rows(*arrays)
-        blended = blended[0] if weight else torch.zeros_like(given.y)
+        blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(given.y)
         z = bank.embed(given.X[rows].to(bank.rows.z.device)).cpu()
         place = torch.full((len(rows),), -1, device=CPU)
         return ValidationSet(
-            z, given.y[rows], blended[rows], torch.from_numpy(sample_weight), place
+            z=z,
+            columns=None if given.columns is None else given.columns[rows],
+            y=given.y[rows],
+            blended=blended[rows],
+            weight=torch.from_numpy(sample_weight),
+            rows=place,
         )
-    y, y_hat, _, _ = history.best_before_refit.validation
-    if weight:
-        y_hat = (1 - weight) * y_hat + weight * blended.to(y_hat.device)
-    rows = parts.split.validation.to(y.device)
-    return ValidationRows.of_members(y - y_hat, rows, plan.n_neighbors)
+    residuals = result.y - _complete(result, blend)
+    rows = parts.split.validation.to(residuals.device)
+    return ValidationRows.of_members(residuals, rows, plan.n_neighbors)

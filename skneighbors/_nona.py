@@ -30,9 +30,10 @@ class NONARegressor(BaseNeighborRegressor):
 
     Parameters
     ----------
-    n_neighbors : int or None, default=80
+    n_neighbors : int or None, default=20
         Number of training samples that a prediction rests on: those nearest in the embedding
-        space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
+        space, that of :meth:`transform`, by :ref:`likeness <likeness>` as well, so that all
+        networks weigh the same rows. Rows that
         are equal in X and y count as one, whatever their weight. While a network is trained,
         the rows nearest by its embedding validate it. None: all rows, as in the papers. May be
         changed after :meth:`fit` by ``set_params``.
@@ -187,6 +188,10 @@ class NONARegressor(BaseNeighborRegressor):
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
         validation rows best, less a standard error.
 
+    likeness_ : float
+        Strength of likeness: how much the columns count beside the learned distance. See
+        :class:`Recipe`.
+
     temperature_ : ndarray of shape (n_networks,)
         Temperature of each network's softmax in prediction: what similarities are divided by;
         see :class:`Recipe`.
@@ -258,7 +263,7 @@ class NONARegressor(BaseNeighborRegressor):
     }
     _head_class = NONA
 
-    n_neighbors: int | None = 80
+    n_neighbors: int | None = 20
     similarity: str = "l2"
     softstep: str | None = "s2"
     softstep_parameters: str = "pointwise"

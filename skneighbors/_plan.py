@@ -6,6 +6,7 @@ from itertools import cycle, islice
 
 from ._recipe import CALIBRATED, Recipe
 from ._utils.blocks import count_batches
+from .nn._similarity import SIMILARITIES
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Plan:
     n_validation : int
         How many of them are validation rows of each network.
     max_validation : int
-        The largest such number by default; also if the last samples are held out: then each
+        The largest such number by default; also if the last samples validate: then each
         network takes so many of them as validation rows.
     trends : tuple
         The trend of each of the `n_estimators` networks, ``"linear"`` or None.
@@ -35,6 +36,8 @@ class Plan:
     calibrations : tuple of float
         What temperatures may be divided by in prediction, to be chosen on the validation rows,
         the one to prefer first; empty if nothing is to be chosen.
+    likenesses : tuple of float
+        Strengths of likeness, to be chosen on the validation rows; one if nothing is to be chosen.
     calibrate_when_validated : bool
         Whether the best of three, the present one and its neighbors, is used in each validation;
         the one that is kept is chosen in the end, among all.
@@ -52,7 +55,7 @@ class Plan:
         Whether, after overfitting, networks are trained from scratch on all samples, for as many
         steps as were best.
     always_refits : bool
-        Whether they are in any case, as if the last samples are held out.
+        Whether they are in any case, as if the last samples validate.
     parallel : bool
         Whether, on a CPU, each network is trained in a separate thread.
     n_cycles : int
@@ -70,6 +73,7 @@ class Plan:
     blended: bool
     hidden_layer_sizes: tuple
     calibrations: tuple
+    likenesses: tuple
     calibrate_when_validated: bool
     batch_size: int
     predictions_per_sample: float
@@ -84,6 +88,11 @@ class Plan:
     always_refits: bool
     parallel: bool
     n_cycles: int = 4
+
+    @property
+    def calibrates(self):
+        """Whether temperatures or likeness are chosen on the validation rows."""
+        return bool(self.calibrations) or self.likenesses != (0.0,)
 
     @property
     def max_epochs(self):
@@ -128,6 +137,8 @@ TABLE = [
         hidden_layer_sizes=(256, 256),
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
+        likeness="calibrated",  # if there are validation rows
+        likenesses=(0.0, 0.5, 1.0, 2.0, 4.0),
         max_validation=1024,  # more would cost time and change little
         min_epochs=68,
         min_steps=230,
@@ -138,7 +149,7 @@ TABLE = [
         parallel=False,
         refit=True,
         calibrate_when_validated=False,
-        calibration_powers=(0, -1, 1, -2, 2, 3, 4, 5, 6),  # as it was trained, if that will do
+        calibration_powers=(0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8),  # 0: as it was trained
         temperature="both",  # if there are validation rows
         tol=0.0,
         trends=("linear",),
@@ -186,7 +197,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     n_given : int, default=None
         Number of samples of a given validation set, which are never trained on.
     in_time : bool, default=False
-        Whether the last samples are held out.
+        Whether the last samples are the validation rows.
     drawn : tuple of int, default=None
         Numbers of training and validation rows of a member, if they are known.
 
@@ -210,6 +221,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
         known["validation_fraction"] = n_wanted / n_samples
     temperature = auto["temperature"] if n_validation else "learned"
     known["temperature"] = _or(given["temperature"], temperature)
+    known["likeness"] = _resolve_likeness(given, n_validation, auto)
     known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
     n_train = n_train if n_given is None else n_samples
     known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time)
@@ -222,6 +234,8 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
         n_validation=n_validation,
         calibrations=tuple(2 ** (power / 2) for power in powers),
     )
+    if recipe.likeness != "calibrated":
+        known["likenesses"] = (float(recipe.likeness),)
     values = auto | known
     return Plan(**{field.name: values[field.name] for field in fields(Plan)})
 
@@ -249,6 +263,30 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
     )
 
 
+def _resolve_likeness(given, n_validation, auto):
+    """Resolve the strength of likeness, to a number or "calibrated"."""
+    likeness = given["likeness"]
+    if likeness == 0:
+        return 0.0
+    conflict = next(
+        (
+            f"{name}={given[name]!r}"
+            for name, is_one in (
+                ("feature_extractor", given["feature_extractor"] is not None),
+                ("n_neighbors", given["n_neighbors"] is None),
+                ("similarity", SIMILARITIES[given["similarity"]].largest is None),
+            )
+            if is_one
+        ),
+        None,
+    )
+    if likeness == "auto":
+        return auto["likeness"] if conflict is None and n_validation else 0.0
+    if conflict is not None:
+        raise ValueError(f"recipe.likeness={likeness!r} cannot be used with {conflict}.")
+    return likeness
+
+
 def _count_validation(given, n_samples, auto, n_given, in_time):
     """Whether there are validation rows, and how many for each network."""
     early_stopping, needed = given["early_stopping"], None
@@ -256,10 +294,12 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
         needed = f"blend={given['blend']!r}: validation rows choose its weight"
     if given["temperature"] in CALIBRATED:
         needed = f"temperature={given['temperature']!r}: validation rows choose it"
+    if given["likeness"] == "calibrated":
+        needed = "likeness='calibrated': validation rows choose it"
     if n_given is not None:
         needed = "X_val"
     if in_time:
-        needed = "time: the last rows are held out"
+        needed = "time: the last rows are validation rows"
     if early_stopping == "auto":
         early_stopping = auto["early_stopping"] or needed is not None
     if not early_stopping:
@@ -281,7 +321,7 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
 
 
 def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
-    """How long to train, when to stop, and on which samples in the end."""
+    """Plan how long to train, when to stop, and on which samples in the end."""
     near, context_size = known["context_neighbors"], known["context_size"]
     if context_size is None or n_train <= known["batch_size"] + context_size:
         near = None

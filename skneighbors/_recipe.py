@@ -60,6 +60,14 @@ class Recipe(BaseEstimator):
         ``"both"`` the strength of its soft rank in training is learned, from 1; otherwise that
         is fixed. The estimators' `temperature_` is the result.
 
+    likeness : float, "calibrated" or "auto", default="auto"
+        Strength of likeness: how much the columns, whatever the targets, count beside the
+        learned distance when neighbors are found: 0 for nothing, 1 for as much. See the
+        :ref:`User Guide <likeness>`. ``"calibrated"``: the largest of 0, 1/2, 1, 2 and 4 with
+        which the error of the validation rows exceeds the lowest by no more than 1 %.
+        ``"auto"``: that if there are validation rows, else 0; and 0 with a `feature_extractor`,
+        ``n_neighbors=None`` or ``similarity="dot"``.
+
     eps : float or "auto", default="auto"
         How close to 0 and 1 the masks' parameters may come, below 0.5; see
         :class:`skneighbors.nn.SoftStep`. The smaller, the steeper a mask may become and
@@ -127,6 +135,7 @@ class Recipe(BaseEstimator):
     embedding_dim: int | str = _setting(counts_from(1))
     dropout: float | str = _setting(reals(0, 1, "left"))
     temperature: float | str = _setting(reals(0, None, "neither"), words=LEARNED | CALIBRATED)
+    likeness: float | str = _setting(reals(0, None, "left"), words=["calibrated"])
     eps: float | str = _setting(reals(0, 0.5, "neither"))
     context_size: int | str | None = _setting(counts_from(1), None)
     context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
@@ -165,6 +174,7 @@ PAPER: dict[str, Any] = dict(
         numerical_embedding=None,
         dropout=0.0,
         temperature=1.0,
+        likeness=0.0,
         context_size=None,
         embedding_dim=25,
         learning_rate_schedule="constant",

@@ -33,11 +33,11 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     ----------
     n_neighbors : int or None, default=12
         Number of training samples that a prediction rests on: those nearest in the embedding
-        space, that of :meth:`transform`, so that all networks weigh the same rows. Rows that
-        are equal in X and y count as one, whatever their weight. While a network is trained,
-        the rows nearest by its embedding validate it. None: all rows, as in the papers. May be
-        changed after :meth:`fit` by ``set_params``. The mask learns a *k* for each query among
-        them.
+        space, that of :meth:`transform`, by :ref:`likeness <likeness>` as well, so that all
+        networks weigh the same rows. Rows that are equal in X and y count as one, whatever
+        their weight. While a network is trained, the nearest rows by its embedding validate it.
+        None: all rows, as in the papers. May be changed after :meth:`fit` by ``set_params``.
+        Each query learns a *k* among them.
 
     similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
         Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
@@ -197,6 +197,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
         validation rows best, less a standard error.
+
+    likeness_ : float
+        Strength of likeness: how much the columns count beside the learned distance. See
+        :class:`Recipe`.
 
     temperature_ : ndarray of shape (n_networks,)
         What divides how fast each network's mask falls in prediction; see :class:`Recipe`.

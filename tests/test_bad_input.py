@@ -113,6 +113,7 @@ BAD_PARAMETERS = {
     "softstep_parameters": ["local", None],
     "eps": [0.0, 0.5, np.nan, "small", None],
     "temperature": [0.0, -1.0, np.inf, np.nan, "high", None],
+    "likeness": [-1.0, np.inf, np.nan, "high", None],
     "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
     "blend": ["quadratic", "linear", True, ["boosting"]],
     "categorical_features": ["all", 3, True],

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import NearestNeighbors
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import Table
 
 TRENDS = {
@@ -140,12 +140,12 @@ def test_rows_are_those_that_kneighbors_names(model):
 def baselines_of(model, X):
     """Each network's trend and the blended model in their shares, (m, n, n_targets)."""
     fitted, queries, search = model._read_queries(X)
-    bank, z = fitted.transform(queries, search)
+    bank, embedded = fitted.transform(queries, search)
     head, share, target, z = (
         bank.network.head,
         model.blend_weight_,
         fitted.task,
-        z.transpose(0, 1),
+        embedded.z.transpose(0, 1),
     )
     with torch.no_grad():
         own = head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()
@@ -558,7 +558,8 @@ def brute_force(metric, Z, queries, n_neighbors):
 @pytest.mark.parametrize("changed", [False, True], ids=["as fitted", "changed"])
 @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "dot"])
 def test_neighbors_in_the_embedding_space(estimator_class, metric, changed):
-    model = fit(estimator_class, "linear", 1, True, 2, similarity=metric)
+    learned = dict(similarity=metric, recipe=Recipe(likeness=0))
+    model = fit(estimator_class, "linear", 1, True, 2, **learned)
     X, _, weight = make_data()
     if changed:
         model = copy.deepcopy(model)

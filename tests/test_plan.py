@@ -76,7 +76,8 @@ def test_nothing_is_auto_any_more(estimator_class, n_samples):
         plan.max_iter = 5
 
 
-CALIBRATIONS = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6))
+CALIBRATIONS = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8))
+LIKENESSES = 0.0, 0.5, 1.0, 2.0, 4.0
 # From so many unique samples on, by hand.
 EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
@@ -89,6 +90,8 @@ EXPECTED = {
     "refit": {0: True, 10**6: True},
     "temperature": {29: "learned", 30: "both", 10**6: "both"},
     "calibrations": {29: (), 30: CALIBRATIONS, 10**6: CALIBRATIONS},
+    "likeness": {29: 0.0, 30: "calibrated", 10**6: "calibrated"},
+    "likenesses": {29: (0.0,), 30: LIKENESSES, 10**6: LIKENESSES},
 }
 EXPECTED_OF = {
     NONARegressor: EXPECTED

@@ -12,10 +12,11 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import r2_score
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._task import Regression
 from skneighbors.nn import similarity
 from skneighbors.nn._scaling import coincidence
@@ -221,8 +222,8 @@ class Chebyshev(Similarity):
         scale = z.abs().amax(-1).unsqueeze(-1) + z_n.abs().amax(-1).unsqueeze(-2)
         return -distances.masked_fill(distances <= coincidence(z.dtype) * scale, 0)
 
-    def compare(self, z, rows):
-        differences = (rows - z.unsqueeze(1)).abs().amax(-1)
+    def compare(self, z, z_n, rows):
+        differences = (z_n[rows] - z.unsqueeze(1)).abs().amax(-1)
         bound = coincidence(z.dtype) * 2 * z.abs().amax(-1).unsqueeze(1)
         differences.masked_fill_(differences <= bound, 0)
         return differences.neg().permute(2, 0, 1), differences.amax(-1)
@@ -234,8 +235,8 @@ class Half(Euclidean):
     def __call__(self, z, z_n):
         return super().__call__(z, z_n) / 2
 
-    def compare(self, z, rows):
-        s, distances = super().compare(z, rows)
+    def compare(self, z, z_n, rows):
+        s, distances = super().compare(z, z_n, rows)
         return s / 2, distances / 2
 
     def reach(self, distances, norms, radius, n_dims):
@@ -269,6 +270,12 @@ def by_metric(estimator_class, metric):
     return estimator_class(similarity=metric, trend="linear", blend=None, **QUICK).fit(*make_rows())
 
 
+@pytest.fixture
+def learned(by_metric):
+    """The same, in which likeness has no say."""
+    return clone(by_metric).set_params(recipe=Recipe(likeness=0)).fit(*make_rows())
+
+
 def assert_nearest(model, metric, X, samples_left):
     """Neighbors of X are those that SciPy finds among the embeddings of the samples left."""
     every, _ = make_rows()
@@ -285,20 +292,20 @@ def assert_nearest(model, metric, X, samples_left):
         assert (np.diff(np.sort(rows, axis=1), axis=1) > 0).all()
 
 
-def test_neighbors_by_another_similarity(by_metric, metric):
+def test_neighbors_by_another_similarity(learned, metric):
     X, _ = make_rows(seed=1, n=40)
-    assert_nearest(by_metric, metric, X, np.arange(N))
-    Z = by_metric.transform(make_rows()[0])
+    assert_nearest(learned, metric, X, np.arange(N))
+    Z = learned.transform(make_rows()[0])
     distances = METRICS[metric][1](Z, Z) + np.where(np.eye(N) > 0, np.inf, 0)
-    found, rows = by_metric.kneighbors()
+    found, rows = learned.kneighbors()
     assert_allclose(found, np.sort(distances, axis=1)[:, :K], rtol=1e-9, atol=1e-9)
     assert (rows != np.arange(N)[:, None]).all()
 
 
-def test_many_queries_at_once(by_metric, metric):
+def test_many_queries_at_once(learned, metric):
     """As are left to other engines than few."""
     X = np.random.RandomState(3).uniform(-1, 1, size=(2000, 3))
-    assert_nearest(by_metric, metric, X, np.arange(N))
+    assert_nearest(learned, metric, X, np.arange(N))
 
 
 def test_predictions_by_another_similarity(by_metric, metric):
@@ -321,23 +328,23 @@ def test_predictions_by_another_similarity(by_metric, metric):
     assert_array_equal(again.predict(X), y_hat)
 
 
-def test_rows_join_and_leave_by_another_similarity(by_metric, metric):
+def test_rows_join_and_leave_by_another_similarity(learned, metric):
     X, X_more, y_more = make_rows(seed=1, n=40)[0], *make_rows(seed=2, n=60)
-    before = by_metric.predict(X)
-    by_metric.append(X_more, y_more)
-    assert np.abs(by_metric.predict(X) - before).max() > 1e-6
-    by_metric.forget(np.arange(5, 100))
-    assert_nearest(by_metric, metric, X, np.setdiff1d(np.arange(N + 60), np.arange(5, 100)))
-    by_metric.append(*(part[5:100] for part in make_rows())).forget(np.arange(N, N + 60))
-    assert_allclose(by_metric.predict(X), before, rtol=1e-6)
+    before = learned.predict(X)
+    learned.append(X_more, y_more)
+    assert np.abs(learned.predict(X) - before).max() > 1e-6
+    learned.forget(np.arange(5, 100))
+    assert_nearest(learned, metric, X, np.setdiff1d(np.arange(N + 60), np.arange(5, 100)))
+    learned.append(*(part[5:100] for part in make_rows())).forget(np.arange(N, N + 60))
+    assert_allclose(learned.predict(X), before, rtol=1e-6)
 
 
-def test_the_network_as_a_module_by_another_similarity(by_metric):
+def test_the_network_as_a_module_by_another_similarity(learned):
     X, _ = make_rows(seed=1, n=40)
-    z, y_hat = by_metric.network_(by_metric.prepare(X))
-    assert_allclose(z.detach(), by_metric.transform(X))
-    target = by_metric._model.task
-    assert_allclose(target.inverse_transform(y_hat.detach().numpy()), by_metric.predict(X))
+    z, y_hat = learned.network_(learned.prepare(X))
+    assert_allclose(z.detach(), learned.transform(X))
+    target = learned._model.task
+    assert_allclose(target.inverse_transform(y_hat.detach().numpy()), learned.predict(X))
 
 
 def test_a_similarity_that_coincides(metric):

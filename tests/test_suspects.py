@@ -93,23 +93,24 @@ def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class
         assert_array_equal(neighbors, weights.indices[0, :n])
 
 
-def test_scores_are_in_units_of_the_neighbors_residuals(estimator_class, case):
-    model = fit(estimator_class, "no trend", *case)
+def test_scores_are_in_units_of_the_neighbors_residuals(estimator_class, case, monkeypatch):
+    monkeypatch.setattr(residuals, "_N_SPREAD", 2 * K)
+    model = copy.deepcopy(fit(estimator_class, "no trend", *case))
     X, y = all_rows(case[0], case[2])
     y = y.reshape(len(y), -1)
     row_of, weight_of = model._model.numbering.row_of, model._model.numbering.weight_of
     rows = [np.flatnonzero(row_of == row) for row in range(row_of.max() + 1)]
     size = np.array([weight_of[own].sum() for own in rows])
-    residuals, near = np.empty((len(rows), y.shape[1])), np.empty((len(rows), len(rows)))
+    off, near = np.empty((len(rows), y.shape[1])), np.empty((len(rows), len(rows)))
     for i, own in enumerate(rows):
         alone, query = without(model, own[0]), X[own[:1]]
-        residuals[i] = np.abs(y[own[0]] - alone.predict(query))
-        weights = alone.neighbor_weights(query).toarray()[0]
+        off[i] = np.abs(y[own[0]] - alone.predict(query))
+        weights = alone.set_params(n_neighbors=2 * K).neighbor_weights(query).toarray()[0]
         near[i] = [weights[other].sum() for other in rows]
     n_near = 1 / np.square(near).sum(axis=1, keepdims=True)
     # Of any rows as many as ten count, too.
-    spread = (n_near * near @ residuals + 10 * size @ residuals / size.sum()) / (n_near + 10)
-    expected = (residuals / spread).max(axis=1)
+    spread = (n_near * near @ off + 10 * size @ off / size.sum()) / (n_near + 10)
+    expected = (off / spread).max(axis=1)
     suspects = model.suspects(len(X))
     assert len(suspects) == len(rows)
     assert (np.diff(suspects.scores) <= 0).all()

@@ -27,7 +27,7 @@ from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors._columns import LabeledRows, Table
-from skneighbors._model import NeighborBank, ValidationSet
+from skneighbors._model import NeighborBank, ValidationSet, residuals
 from skneighbors._model.numbering import SampleNumbering
 from skneighbors._utils.device import CPU
 
@@ -40,7 +40,7 @@ TRENDS = {
     "boosting": dict(trend="auto", blend="boosting"),
     "regressor": dict(trend="auto", blend=LinearRegression()),
 }
-K = 9
+K, N_SPREAD = 9, 14  # neighbors of a prediction, and of a spread
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
 N = 70
 EQUAL = [7, 40, 41, 42]  # rows that are equal
@@ -137,8 +137,9 @@ class Oracle:
             numbering.row_of[present], weights=numbering.weight_of[present], minlength=n_rows
         )
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
-        rows, z = torch.arange(n_rows), self.bank.rows.z
-        y_hat = self.bank.predict(z, self.bank.rows.blended_out_of_fold, K, self_index=rows).numpy()
+        rows, queries = torch.arange(n_rows), self.bank.rows
+        blended = queries.blended_out_of_fold
+        y_hat = self.bank.predict(queries, blended, K, self_index=rows).numpy()
         target = self.fitted.task
         self.residuals = self.y - (y_hat * target.scale + target.mean)
         if held_out is None and self.fitted.validation is None:
@@ -147,13 +148,13 @@ class Oracle:
             own = self.fitted.validation.rows
             weight = self.weight[own]
             size = self.fitted.validation.residuals.numpy() * target.scale
-            z = z[own]
+            queries = queries.select(own)
         else:
             X, size, weight = held_out
-            z, own = self.embed(model, X), None
+            queries, own = self.embed(model, X), None
         size = np.abs(size)
         self.scale = self.median(size, weight) / self.median(np.abs(self.residuals), self.weight)
-        spread = self.probabilities(z, own) @ np.abs(self.residuals)
+        spread = self.probabilities(queries, own) @ np.abs(self.residuals)
         scores = size / spread
         self.scores = np.sort(scores, axis=0)
         self.cumulative = weight[np.argsort(scores, axis=0)].cumsum(0)
@@ -169,10 +170,10 @@ class Oracle:
     def median(values, weight):
         return np.quantile(expand(values, weight), 0.5, axis=0, method="inverted_cdf")
 
-    def probabilities(self, z, own=None):
+    def probabilities(self, queries, own=None):
         """Probabilities (n, N) of the rows' residuals."""
-        mean, begin = np.zeros((len(z), len(self.bank))), 0
-        for near in self.bank.attend(z, lambda near: near, K, self_index=own):
+        mean, begin = np.zeros((len(queries), len(self.bank))), 0
+        for near in self.bank.attend(queries, lambda near: near, N_SPREAD, self_index=own):
             own_rows = np.arange(begin, begin + len(near.rows))[:, None]
             mean[own_rows, near.rows] = near.total_weights
             begin += len(near.rows)
@@ -180,10 +181,10 @@ class Oracle:
         any_row = self.weight / self.weight.sum()
         return (n_local * mean + 10 * any_row) / (n_local + 10)
 
-    def quantiles(self, z, level):
+    def quantiles(self, queries, level):
         """Smallest residuals (n, k) up to which probabilities sum to the level."""
         found = []
-        for own in self.probabilities(z):
+        for own in self.probabilities(queries):
             found.append([])
             for values in (self.residuals * self.scale).T:
                 order = np.argsort(values)
@@ -191,43 +192,44 @@ class Oracle:
                 found[-1].append(values[order][np.argmax(reached)])
         return np.array(found)
 
-    def std(self, z):
-        return np.sqrt(self.probabilities(z) @ (self.residuals * self.scale) ** 2)
+    def std(self, queries):
+        return np.sqrt(self.probabilities(queries) @ (self.residuals * self.scale) ** 2)
 
-    def half_widths(self, z, confidence):
+    def half_widths(self, queries, confidence):
         needed = confidence * (self.cumulative[-1] + self.to_come) - 1e-9
         place = (self.cumulative < needed).sum(0, keepdims=True)
         scores = np.take_along_axis(self.scores, place, axis=0)
-        return scores * (self.probabilities(z) @ np.abs(self.residuals))
+        return scores * (self.probabilities(queries) @ np.abs(self.residuals))
 
 
-def test_residuals_of_neighbors_left_out_are_the_distribution(estimator_class, case):
-    model, queries = fit(estimator_class, *case), make_queries()
+def test_residuals_of_neighbors_left_out_are_the_distribution(estimator_class, case, monkeypatch):
+    monkeypatch.setattr(residuals, "_N_SPREAD", N_SPREAD)
+    model, queries = copy.deepcopy(fit(estimator_class, *case)), make_queries()
     _, kind, n_targets, weighted, _ = case
     held_out = None
     if kind == "given":
         X_val, y_val, weight = make_data(n_targets, seed=1)
-        residuals = (y_val - model.predict(X_val)).reshape(N, -1)
-        held_out = X_val, residuals, weight if weighted else np.ones(N)
+        errors = (y_val - model.predict(X_val)).reshape(N, -1)
+        held_out = X_val, errors, weight if weighted else np.ones(N)
     oracle = Oracle(model, make_data(n_targets)[1], held_out)
-    y_hat, z = model.predict(queries), Oracle.embed(model, queries)
+    y_hat, embedded = model.predict(queries), Oracle.embed(model, queries)
     several, size = y_hat.reshape(len(y_hat), -1), np.ptp(oracle.y, axis=0)
     quantiles = model.predict_quantiles(queries, LEVELS)
     assert quantiles.shape == (*y_hat.shape, len(LEVELS))
     quantiles = quantiles.reshape(*several.shape, len(LEVELS))
     for i, level in enumerate(LEVELS):
-        expected = several + oracle.quantiles(z, level)
+        expected = several + oracle.quantiles(embedded, level)
         assert_allclose(quantiles[..., i] / size, expected / size, rtol=0, atol=1e-9)
     y, std = model.predict(queries, return_std=True)
     assert_array_equal(y, y_hat)
     assert std.shape == y.shape
-    assert_allclose(std.reshape(several.shape), oracle.std(z), rtol=1e-7)
+    assert_allclose(std.reshape(several.shape), oracle.std(embedded), rtol=1e-7)
     for confidence in (0.3, 0.5, 0.75):
         interval = model.predict_interval(queries, confidence)
         assert interval.shape == (*y_hat.shape, 2)
         assert_allclose(interval.mean(-1), y_hat, rtol=1e-9)
         half_widths = (interval[..., 1] - interval[..., 0]) / 2
-        expected = oracle.half_widths(z, confidence).reshape(y_hat.shape)
+        expected = oracle.half_widths(embedded, confidence).reshape(y_hat.shape)
         assert_allclose(half_widths, expected, rtol=1e-6)
 
 
@@ -525,12 +527,15 @@ def rebuilt(model, X, y, weight, held_out):
     """Estimator of the same networks with other neighbors."""
     samples, row_of = merged(X, y, weight)
     fitted, present = model._model, row_of >= 0
-    matrix = fitted.reader.read(Table.of(X[samples]))
+    matrix, columns = fitted.reader.read(Table.of(X[samples])), None
+    if fitted.likeness_encoder is not None:
+        columns = fitted.likeness_encoder.transform(matrix)
     rows = LabeledRows.from_numpy(
         fitted.encoder.transform(matrix),
         fitted.task.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),
         None,
+        columns,
         CPU,
     )
     old, blended = fitted.bank, fitted.blended_model.predict(X[samples], matrix, fitted.task)
@@ -544,7 +549,7 @@ def rebuilt(model, X, y, weight, held_out):
     twin = copy.copy(model)
     twin._model = replace(
         fitted,
-        bank=bank,
+        bank=replace(bank, likeness=old.likeness),
         validation=held_out,
         matrix=matrix,
         numbering=SampleNumbering(row_of, weight.copy()),

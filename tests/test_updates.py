@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from skneighbors._columns import LabeledRows
-from skneighbors._model import NeighborBank
+from skneighbors._model import EmbeddedRows, NeighborBank
 from skneighbors._utils.device import CPU
 
 
@@ -38,12 +39,17 @@ def expected(model, X, y, weight, queries):
     )
     weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
     fitted = model._model
+    columns, columns_q = None, None
+    if fitted.likeness_encoder is not None:
+        columns, columns_q = map(fitted.likeness_encoder.transform, (X[first], queries))
+        columns_q = torch.from_numpy(columns_q)
     y = fitted.task.transform(y[first])
-    rows = LabeledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, CPU)
+    rows = LabeledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, columns, CPU)
     bank = NeighborBank.build(fitted.bank.network, rows, fitted.task, fitted.bank.member_weight)
+    bank = replace(bank, likeness=fitted.bank.likeness)
     z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
     nothing = torch.zeros(len(z), model.n_outputs_)  # without a blended model
-    y_hat = bank.predict(z, nothing, model.n_neighbors).numpy()
+    y_hat = bank.predict(EmbeddedRows(z, columns_q), nothing, model.n_neighbors).numpy()
     return fitted.task.inverse_transform(y_hat)
 
 

@@ -1,10 +1,11 @@
-"""What comes back from a file: shapes that fit each other, and numbers within their ranges."""
+"""Checks of a model read from a file: shapes that fit each other, numbers within their ranges."""
 
 import numpy as np
 import torch
 
 from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
-from .._model import NeighborBank, NeighborRows, ValidationRows, ValidationSet
+from .._columns import Likeness, LikenessEncoder
+from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows, ValidationSet
 from .._utils.arrays import check_arrays
 from .._utils.device import CPU
 
@@ -43,6 +44,7 @@ def check_model(model, plan):
     if model.task.ndim not in (1, 2) or (model.task.ndim == 1 and sizes["k"] != 1):
         raise ValueError("bank.task.ndim does not fit")
     _check_reader(model.reader, model.encoder)
+    _check_likeness(model)
     _check_blended(model, sizes)
 
 
@@ -64,6 +66,27 @@ def _check_reader(reader, encoder):
     n_categories = [0 if reader.codes[j] is None else len(reader.codes[j]) for j in reader.order]
     if n_categories != encoder.n_categories.tolist():
         raise ValueError("reader.codes does not fit encoder.n_categories")
+
+
+def _check_likeness(model):
+    likeness, encoder = model.bank.likeness, model.likeness_encoder
+    embedded = [model.bank.rows]
+    if isinstance(model.validation, ValidationSet):
+        embedded.append(model.validation)
+    parts = likeness, encoder, *(rows.columns for rows in embedded)
+    if all(part is None for part in parts):
+        return
+    if type(likeness) is not Likeness or type(encoder) is not LikenessEncoder:
+        raise ValueError("likeness or likeness_encoder is missing")
+    if any(part is None for part in parts):
+        raise ValueError("columns of rows are missing")
+    if type(likeness.strength) is not float or not 0 < likeness.strength < np.inf:
+        raise ValueError("likeness.strength is out of range")
+    if (encoder.n_categories != model.encoder.n_categories).any():
+        raise ValueError("likeness_encoder does not fit encoder.n_categories")
+    ends = np.append(encoder.starts[1:], len(encoder.values))
+    if (np.diff(encoder.starts, prepend=0) < 0).any() or (encoder.starts > ends).any():
+        raise ValueError("likeness_encoder.starts are not ascending")
 
 
 def _check_blended(model, sizes):
@@ -113,8 +136,10 @@ def _check_bag(bag, name, n_categories):
 def check_predictions(model):
     """Check that a model predicts finite numbers for some of its rows."""
     matrix, bank = model.matrix[:_N_PREDICTED], model.bank
-    z, blended = bank.embed(model.prepare(matrix)), model.blend(None, matrix, CPU)
-    if not bank.predict(z, blended, 1).isfinite().all():
+    columns = bank.rows.columns
+    columns = None if columns is None else columns[: len(matrix)]
+    queries = EmbeddedRows(bank.embed(model.prepare(matrix)), columns)
+    if not bank.predict(queries, model.blend(None, matrix, CPU), 1).isfinite().all():
         raise ValueError("its predictions are not finite")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-# Another one whenever a file that was written before can't be read.
+# Version of the format, which is raised when files of earlier versions can no longer be read.
 FORMAT = 3
 _HEADER, _DIGEST = "skneighbors", "sha256"
 
@@ -96,7 +96,7 @@ def write_file(place, tree, arrays):
         beside.touch(0o666, exist_ok=False)
         mode = stat.S_IMODE((place if place.exists() else beside).stat().st_mode)
         beside.chmod(stat.S_IRUSR | stat.S_IWUSR)  # until it is whole
-        # One entry of text: safetensors writes several in any order.
+        # A single entry of text, as safetensors writes several in any order.
         save_file(arrays | {_DIGEST: digest}, beside, metadata={_HEADER: text})
         with open(beside, "rb+") as file:
             os.fsync(file.fileno())

@@ -54,8 +54,9 @@ def _read_interval(parts):
     return pandas.Interval(*ends, closed)
 
 
-# Of each tag: whether a value is of the kind, to JSON, and back. The first serves that gives an
-# equal value of the same hash: pandas is needed where the standard library has no equal one.
+# For each tag: whether a value is of the kind, to JSON, and back. The first kind is taken that
+# gives back an equal value of the same hash: pandas is needed only for values without an equal in
+# the standard library.
 _KINDS = {
     "NaT": (_of_pandas("NaTType"), lambda _: None, lambda _: _pandas().NaT),
     "NA": (_of_pandas("NAType"), lambda _: None, lambda _: _pandas().NA),
@@ -88,7 +89,7 @@ _KINDS = {
         lambda text: _pandas().Timestamp(text),
     ),
 }
-# Of subclasses, such as enum members: what they are equal to.
+# Conversion of instances of subclasses, such as enum members, to the value that they equal.
 _BASES = {str: str.__str__, int: int.__int__, float: float.__float__}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from .._blend import Bag, BaggedBoosting, BlendedBoosting, CategoryEncoder, NoBlendedModel, Trees
-from .._columns import FeatureEncoder, TableReader
+from .._columns import FeatureEncoder, Likeness, LikenessEncoder, TableReader
 from .._model import (
     Model,
     NeighborBank,
@@ -21,7 +21,7 @@ from .._recipe import Recipe
 from .._task import Regression
 from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
-# All that is made from what a file says.
+# Classes whose instances may be made from a file; no other is.
 KINDS = {
     kind.__name__: kind
     for kind in (
@@ -30,6 +30,8 @@ KINDS = {
         BlendedBoosting,
         CategoryEncoder,
         FeatureEncoder,
+        Likeness,
+        LikenessEncoder,
         Trees,
         Model,
         NeighborBank,
@@ -121,7 +123,7 @@ def _kept(kind):
 
 
 def _in_order(array):
-    """Contiguous, in the byte order of this machine."""
+    """Make an array contiguous, in the byte order of this machine."""
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
@@ -132,7 +134,7 @@ def _write_array(array, path, plain):
         return {"array": path}
     if array.ndim != 1 or array.dtype.kind == "V":
         return None
-    # Lists of NumPy's times hold integers.
+    # NumPy's `tolist` would make integers of times.
     labels = list(array) if array.dtype.kind in "mM" else array.tolist()
     return {"labels": _write_labels(labels, path, plain)}
 

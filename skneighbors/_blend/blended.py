@@ -13,7 +13,7 @@ from .._utils.sklearn_private import take_samples
 from .._utils.threads import one_openmp_thread
 from .weight import weight_of_blended
 
-# Up to so many rows one thread is faster, if other work has the cores.
+# Largest number of rows for which one thread is faster, if other work has the cores.
 _FEW_ROWS = 10_000
 
 
@@ -97,11 +97,11 @@ class BlendFit(NamedTuple):
 
     @classmethod
     def of(cls, model, *predictions):
-        """Of predictions in NumPy's arrays."""
+        """Take predictions from NumPy's arrays."""
         return cls(model, *map(torch.from_numpy, predictions))
 
     def weigh(self, validation):
-        """Give the model its weight, for what the members predict, or put none in its place."""
+        """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
         weight = weight_of_blended(validation, self.validation)
         if not weight:
             return no_blend(self.in_sample)

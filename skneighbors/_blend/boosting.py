@@ -138,9 +138,9 @@ class BaggedBoosting:
 
     @classmethod
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):
-        """Count the iterations, at least one, that a fit may have to take so many seconds.
+        """Count the iterations, at least one, that a fit has time for in so many seconds.
 
-        See :meth:`fit`. A bag of one and one of some iterations are fitted, to see what they take.
+        See :meth:`fit`. A bag of one iteration and one of some are fitted, to measure their times.
 
         Returns
         -------
@@ -179,5 +179,5 @@ class BaggedBoosting:
         return np.concatenate(map_batches(predict_some, batches))
 
 
-# By the loss that a task names.
+# Classes of boosted trees, by the loss that a task names as `boosting`.
 BOOSTING = {"squared_error": BaggedBoosting}

@@ -70,7 +70,7 @@ def _is_regressor(value):
     if not hasattr(value, "fit") or isinstance(value, type):
         return False
     kind = getattr(tags_of(value), "estimator_type", None)
-    # Some have `predict` only once they are fitted; some say nothing of what they are.
+    # Some have `predict` only once they are fitted; some have no tags.
     return kind == "regressor" or (kind is None and hasattr(value, "predict"))
 
 
@@ -113,7 +113,7 @@ def metadata_for_blend(estimator, samples, groups, time):
     counted = samples.sample_weight[samples.row_of >= 0]
     by_sample = {
         "sample_weight": None if (counted == 1).all() else samples.sample_weight,
-        # Splitters take no names.
+        # Splitters take arrays, not names of columns.
         "groups": samples.groups if isinstance(groups, str | None) else _as_given(groups),
     }
     others = {}
@@ -157,7 +157,7 @@ def routing_is_enabled():
 
 
 def _route(estimator, given):
-    """Which of what is given each parameter of the blend's `fit` gets, by name."""
+    """Names of the metadata that each parameter of the blend's `fit` gets."""
     if routing_is_enabled():
         router = get_routing_for_object(estimator)
         return router.route_params(caller="fit", params={name: name for name in given}).blend.fit
@@ -168,14 +168,14 @@ def _route(estimator, given):
 
 
 def _takes_weights(blend, names):
-    """Whether it gets them; with routing, a regressor in it does, or declines them."""
+    """Whether weights reach a regressor; with routing, also whether it declines them."""
     if routing_is_enabled():
         return any(map(_names_weights, _innermost(blend)))
     return "sample_weight" in names
 
 
 def _innermost(regressor):
-    """Regressors in a regressor that have none in them; or itself."""
+    """Innermost of the regressors in a regressor; the regressor itself if there are none."""
     inner = [value for value in regressor.get_params().values() if _is_regressor(value)]
     return [innermost for part in inner for innermost in _innermost(part)] or [regressor]
 
@@ -184,7 +184,7 @@ def _names_weights(regressor):
     routing = get_routing_for_object(regressor)
     if isinstance(routing, MetadataRouter):
         return True  # it makes the weights that it needs, or is one of ours
-    # An alias requests what `fit` is not given.
+    # An alias requests metadata that `fit` is not given.
     return any(
         alias == "sample_weight" or (name == "sample_weight" and not isinstance(alias, str))
         for name, alias in routing.fit.requests.items()

@@ -122,7 +122,7 @@ def _find_categories(X, n_categories):
     """Places of categories among those of all columns, to (n_samples, n_categories)."""
     n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]
     starts = np.cumsum(n_categories + 1) - n_categories - 1
-    return np.where(np.isnan(X), n_categories, X).astype(np.int64) + starts
+    return np.where(X >= 0, X, n_categories).astype(np.int64) + starts
 
 
 def _number_largest(totals):

@@ -13,7 +13,8 @@
        |  doubts    columns of text that were hardly meant as categories
        |  samples   what the steps so far have made of it
        |  encoding  numbers scaled, missing values flagged, categories one-hot or left as codes
-       |  splits    which samples each member of the ensemble holds out
+       |  likeness  ranks and codes, and Gower's distance by them
+       |  splits    training and validation rows of each member of the ensemble
        v  tensors   the one crossing into torch
     LabeledRows, EnsembleSplit
 
@@ -23,6 +24,7 @@ All is NumPy up to the crossing.
 from .checks import check_features, refuse_what_is_no_number
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
+from .likeness import Likeness, LikenessEncoder, count_candidates
 from .merging import check_total_weight, merge_rows
 from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
@@ -37,6 +39,8 @@ __all__ = [
     "EnsembleSplit",
     "FeatureEncoder",
     "LabeledRows",
+    "Likeness",
+    "LikenessEncoder",
     "Rows",
     "Table",
     "TableReader",
@@ -45,6 +49,7 @@ __all__ = [
     "check_row_numbers",
     "check_total_weight",
     "check_weights",
+    "count_candidates",
     "find_labels",
     "merge_rows",
     "none_if_ones",

@@ -30,9 +30,9 @@ _ENCODE = (
     "TargetEncoder in a ColumnTransformer"
 )
 _CLASSES = (
-    "y must be numeric. A NONARegressor predicts numbers, and there is no classifier: for classes, "
-    "use one of scikit-learn, such as sklearn.ensemble.HistGradientBoostingClassifier. If these "
-    "are numbers written as text, convert to float"
+    "y must be numeric, as these estimators predict numbers. For classes, use a classifier, such "
+    "as sklearn.ensemble.HistGradientBoostingClassifier; convert numbers that are written as text "
+    "by astype(float)"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"

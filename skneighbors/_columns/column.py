@@ -54,7 +54,7 @@ class Column:
         """Values, as a list."""
         if not isinstance(self.data, np.ndarray):
             return self.data.to_list()
-        # Lists of NumPy's times hold integers.
+        # NumPy's `tolist` would make integers of times.
         return list(self.data) if self.data.dtype.kind in "mM" else self.data.tolist()
 
     @cached_property
@@ -73,7 +73,7 @@ class Column:
 
     @cached_property
     def kind(self):
-        """What it holds, by its dtype, or by its values if that does not say.
+        """Kind of the column, by its dtype, or by its values if that does not say.
 
         NUMBERS, CATEGORIES, TIMES or DURATIONS; NOTHING if all values are missing.
 
@@ -99,7 +99,7 @@ class Column:
         return next(iter(kinds))
 
     def is_missing(self):
-        """Whether it has no value at all."""
+        """Whether all values are missing."""
         return all(map(is_missing, self.values))
 
     def example(self):
@@ -129,7 +129,7 @@ class Column:
         dtype = getattr(native, "dtype", None)
         if hasattr(dtype, "tz"):  # pandas', in any zone, of which narwhals knows some
             return np.asarray(native, dtype=f"M8[{dtype.unit}]")
-        # Of narwhals alone it takes four times as long.
+        # Through narwhals alone this takes four times as long.
         return native.to_numpy() if isinstance(dtype, np.dtype) else self.data.to_numpy()
 
     def days(self):
@@ -173,7 +173,7 @@ class Column:
         return array if array.dtype.kind in "iufmM" and not is_rounded else None
 
     def _holds_integers(self):
-        """Whether it is of a dtype of integers, which become floats where some are missing."""
+        """Whether the dtype is of integers, which become floats if some are missing."""
         return not isinstance(self.data, np.ndarray) and self.data.dtype.is_integer()
 
     def categories(self):

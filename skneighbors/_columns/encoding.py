@@ -8,7 +8,7 @@ from .._utils.arrays import array_field
 
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
-# So far out a scaled input may as well be anywhere, if only it is finite.
+# Scaled inputs are bounded by this, to be finite; so far out their place does not matter.
 _FAR = 1e300
 # Columns of no more categories are one-hot; those of more learn an embedding of each category.
 _MAX_ONE_HOT = 8
@@ -77,7 +77,7 @@ class FeatureEncoder:
         parts += [X[:, [j]] == np.arange(self.n_categories[j]) for j in self.one_hot]
         if len(self.coded):
             codes = X[:, self.coded]
-            parts.append(np.where(np.isnan(codes), self.n_categories[self.coded], codes))
+            parts.append(np.where(codes >= 0, codes, self.n_categories[self.coded]))
         return np.hstack(parts) if len(parts) > 1 else parts[0]
 
     def _scale(self, X):

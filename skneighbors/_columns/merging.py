@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Of the weights of all rows: leaves room for products in float32.
+# Bounds of the sum of all weights, which leave room for products in float32.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
 
 

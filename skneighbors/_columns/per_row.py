@@ -21,7 +21,7 @@ from .values import (
     sorts_of,
 )
 
-# Of more columns those are named whose names are most alike.
+# A message names at most so many columns: those whose names are most alike.
 _N_SHOWN = 5
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from .column import CATEGORIES, NOTHING
 from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
+# Code of categories that were not seen in fit.
+_UNKNOWN = -1.0
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -70,7 +72,7 @@ class TableReader:
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Float64: numbers, days and codes; NaN for missing values and unknown categories.
+            Float64: numbers, days and codes; NaN for missing values, -1 for unknown categories.
 
         Raises
         ------
@@ -137,9 +139,10 @@ class TableReader:
         """
         values = np.empty(X.shape, dtype=object)
         for i, j in enumerate(self.order):
-            present = ~np.isnan(X[:, i])
+            is_category = self.kinds[j] == CATEGORIES
+            present = X[:, i] >= 0 if is_category else ~np.isnan(X[:, i])
             values[present, i] = _decode(X[present, i], self.kinds[j], self.codes[j])
-            if table is not None and self.kinds[j] == CATEGORIES:
+            if table is not None and is_category:
                 given = table.column(j).values
                 for row in np.flatnonzero(~present):
                     values[row, i] = None if is_missing(given[row]) else given[row]
@@ -191,7 +194,7 @@ class TableReader:
             known = ~np.isnan(X[:, i])
             X[known, i] = new[X[known, i].astype(int)]
             categories = zip(codes[j], new, strict=True)
-            codes[j] = {category: int(code) for category, code in categories if not np.isnan(code)}
+            codes[j] = {category: int(code) for category, code in categories if code >= 0}
         return TableReader(kinds, codes, order, self.names), X
 
 
@@ -219,7 +222,7 @@ def find_categorical(categorical_features, table):
             )
         return given.tolist()
     columns = range(n_columns) if given.dtype.kind in "iu" else table.names or ()
-    # Lists of NumPy's times hold integers.
+    # NumPy's `tolist` would make integers of times.
     listed = list(given) if given.dtype.kind in "mM" else given.tolist()
     for column in listed:
         if column not in columns:
@@ -276,7 +279,7 @@ def _number_categories(categories):
 
 
 def _encode(column, codes, were):
-    """Codes of a column's categories; NaN for those that are missing or unknown.
+    """Codes of a column's categories; NaN for those that are missing, -1 for unknown ones.
 
     `were` are the sorts of categories in fit.
 
@@ -287,7 +290,7 @@ def _encode(column, codes, were):
     """
     categories = column.categories()
     for sort, value in sorts_of(categories).items():
-        # Bools equal numbers.
+        # A bool equals a number.
         if sort == BOOLS and NUMBERS in were:
             continue
         if sort == NUMBERS and were == {BOOLS}:
@@ -302,9 +305,9 @@ def _encode(column, codes, were):
                 f"{column.name} holds categories such as {show(value)}, of type "
                 f"{type(value).__name__!r}; in fit they were {was}."
             )
-    return np.fromiter(
-        (codes.get(category, np.nan) for category in categories), np.float64, len(categories)
-    )
+    codes = codes | {None: np.nan}
+    found = (codes.get(category, _UNKNOWN) for category in categories)
+    return np.fromiter(found, np.float64, len(categories))
 
 
 def _decode(column, kind, codes):
@@ -319,7 +322,7 @@ def _decode(column, kind, codes):
 
 
 def _rank_categories(column, rank, weight, categories):
-    """Find the new code of each old one; NaN if it has no weight.
+    """Find the new code of each old one; that of unknown ones if it has no weight.
 
     Rows that are alike have the same rank.
     """
@@ -342,6 +345,6 @@ def _rank_categories(column, rank, weight, categories):
         (total, ranks.tolist(), weights.tolist(), repr(categories[code]), code)
         for total, ranks, weights, code in parts
     )
-    new = np.full(len(categories), np.nan)
+    new = np.full(len(categories), _UNKNOWN)
     new[[key[-1] for key in keys]] = np.arange(len(keys))
     return new

@@ -196,7 +196,7 @@ def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_st
 
 
 def _fill(training, judging, order, n_wanted):
-    """Take groups in an order until they judge by enough rows.
+    """Take groups in an order until there are enough validation rows.
 
     Two groups are left, with half of the training rows if any group can be held out so.
     """

@@ -42,7 +42,7 @@ class Table:
             If columns share a name.
         """
         refuse_lazy(X, "X")
-        # To look for frames takes longer.
+        # Checks for other libraries' frames take longer.
         frame = X if isinstance(X, np.ndarray) else _as_frame(X)
         if isinstance(frame, nw.DataFrame):
             return cls(frame, frame.columns, _declared_in(frame))

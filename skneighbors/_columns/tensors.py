@@ -53,17 +53,22 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows(Rows):
-    """Encoded features (n, ...), scaled targets (n, k), weights (n,) and groups (n,) or None."""
+    """Encoded features (n, ...), scaled targets (n, k), and optional tensors.
+
+    These are weights (n,), groups (n,) and columns (n, p), as a :class:`LikenessEncoder` encodes
+    them; None where they are not needed.
+    """
 
     X: torch.Tensor
     y: torch.Tensor
     weight: torch.Tensor | None = None
     group: torch.Tensor | None = None
+    columns: torch.Tensor | None = None
 
     @classmethod
-    def from_numpy(cls, X, y, weight, group, device):
+    def from_numpy(cls, X, y, weight, group, columns, device):
         """Rows on a device."""
-        parts = X, y, none_if_ones(weight), group
+        parts = X, y, none_if_ones(weight), group, columns
         return cls(*(None if part is None else torch.from_numpy(part) for part in parts)).to(device)
 
     def float(self):

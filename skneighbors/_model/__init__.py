@@ -19,8 +19,8 @@
     suspects       label errors: rows whose targets are unlike their predictions by the others
     printing       tables as text and HTML
 
-What is near is said by the similarity (see `nn/_similarity.py`), by the embeddings of all
-members side by side.
+The nearest rows are those by the similarity (see `nn/_similarity.py`) of the embeddings of all
+members side by side, and by likeness in the columns (see `_columns/likeness.py`).
 """
 
 from .bank import NeighborBank
@@ -28,13 +28,14 @@ from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnAdjustments, Explanation
 from .model import Model, Queries, Search
 from .numbering import SampleNumbering
-from .rows import NeighborRows
+from .rows import EmbeddedRows, NeighborRows
 from .suspects import Suspects
 from .validation import ValidationRows, ValidationSet, warn_if_infinite, warn_unless_validated
 
 __all__ = [
     "ALGORITHMS",
     "ColumnAdjustments",
+    "EmbeddedRows",
     "Explanation",
     "Model",
     "NeighborBank",

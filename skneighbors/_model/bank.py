@@ -6,6 +6,7 @@ from functools import cached_property
 
 import torch
 
+from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
 from .._utils.arrays import array_field
@@ -18,9 +19,9 @@ from .search import NeighborIndex
 
 # Queries whose neighbors are searched at a time, at most, and attended to at a time.
 _SEARCHED, _ATTENDED = 4096, 512
-# What a search keeps of a neighbor, beside its similarity by each member.
+# Numbers that a search keeps of each neighbor, beside its similarities by the members.
 _PER_NEIGHBOR = 4
-# Tensors of the size of the weights that attention needs at a time.
+# Number of tensors of the size of the weights that attention needs at a time.
 _TEMPORARIES = 8
 
 
@@ -37,7 +38,7 @@ class Neighbors:
     weights : Tensor of shape (m, b, K)
         Weights by each member times the member's: they sum to 1 over members and rows.
     reach : Tensor of shape (b,)
-        Distance of the furthest of the rows: those beyond do not count. inf if all do.
+        Learned distance of the furthest row considered: those beyond do not count. inf if all do.
     """
 
     queries: slice
@@ -85,6 +86,8 @@ class NeighborBank:
         The members' weights in a prediction, which sum to 1.
     blend_weight : float
         The blended model's weight in baselines; 0 if there is none.
+    likeness : Likeness or None
+        Second part of the distance, beside the learned one.
     cache : Cache
         Of engines; empty in what is made by `replace`.
     """
@@ -94,6 +97,7 @@ class NeighborBank:
     task: Task
     member_weight: torch.Tensor = array_field("float64", "m", low=0)
     blend_weight: float
+    likeness: Likeness | None = None
     cache: Cache = field(default_factory=Cache, init=False)
 
     @classmethod
@@ -126,18 +130,24 @@ class NeighborBank:
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
         bank = cls(network, None, task, member_weight, blend_weight)
         blended = torch.zeros_like(rows.y) if blended is None else blended
-        new = bank._make_rows(bank.embed(rows.X), rows.y, blended)
+        new = bank._make_rows(bank.embed(rows.X), rows.columns, rows.y, blended)
         if blended_out_of_fold is not None:
             new = replace(new, blended_out_of_fold=blended_out_of_fold)
         if rows.group is not None:
             new = replace(new, group=rows.group)
         return replace(bank, rows=new.weigh(rows.weight))
 
-    def _make_rows(self, z, y, blended, n_before=0):
+    def _make_rows(self, z, columns, y, blended, n_before=0):
         """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
-        values = y.unsqueeze(1) - self.baselines(z, blended)
-        group = n_before + torch.arange(len(y), device=y.device)
-        return NeighborRows(z, y, values, blended, blended, group)
+        return NeighborRows(
+            z=z,
+            columns=columns,
+            targets=y,
+            values=y.unsqueeze(1) - self.baselines(z, blended),
+            blended=blended,
+            blended_out_of_fold=blended,
+            group=n_before + torch.arange(len(y), device=y.device),
+        )
 
     def __len__(self):
         return len(self.rows)
@@ -145,7 +155,8 @@ class NeighborBank:
     @cached_property
     def index(self):
         """Index of the rows by which the nearest are found."""
-        return NeighborIndex(SIMILARITIES[self.network.head.similarity], self.rows, self.cache)
+        space = SIMILARITIES[self.network.head.similarity]
+        return NeighborIndex(space, self.rows, self.likeness, self.cache)
 
     @cached_property
     def limits(self):
@@ -167,22 +178,30 @@ class NeighborBank:
         if self.rows.z.device == device:
             return self
         network, weight = copy.deepcopy(self.network).to(device), self.member_weight.to(device)
-        moved = replace(self, network=network, rows=self.rows.to(device), member_weight=weight)
+        likeness = None if self.likeness is None else self.likeness.to(device)
+        moved = replace(
+            self,
+            network=network,
+            rows=self.rows.to(device),
+            member_weight=weight,
+            likeness=likeness,
+        )
         vars(moved)["cache"] = self.cache  # which knows devices
         return moved
 
     @torch.no_grad()
-    def extend(self, z, y, blended, sample_weight):
+    def extend(self, queries, y, blended, sample_weight):
         """Bank with further rows, each a group; of all rows the new weights.
 
         Parameters
         ----------
-        z : Tensor of shape (n, m, d)
+        queries : EmbeddedRows
+            n of them.
         y, blended : Tensor of shape (n, k)
         sample_weight : Tensor of shape (N + n,)
         """
         rows = replace(self.rows, sample_weight=None)
-        rows = rows.concat(self._make_rows(z, y, blended, len(self)))
+        rows = rows.concat(self._make_rows(queries.z, queries.columns, y, blended, len(self)))
         return replace(self, rows=rows.weigh(sample_weight))
 
     @torch.no_grad()
@@ -200,45 +219,45 @@ class NeighborBank:
         return self.task.combine(trends, blended, self.blend_weight)
 
     @torch.no_grad()
-    def predict(self, z, blended, n_neighbors=None, algorithm="auto", self_index=None):
-        """Predict embeddings (n, m, d), to (n, k); see :meth:`attend`.
+    def predict(self, queries, blended, n_neighbors=None, algorithm="auto", self_index=None):
+        """Predict, to (n, k); see :meth:`attend`.
 
         Parameters
         ----------
-        z : Tensor of shape (n, m, d)
+        queries : EmbeddedRows
         blended : Tensor of shape (n, k)
             Predictions of the blended model.
         n_neighbors : int or None
         algorithm : {"auto", "ivf", "hnsw"}
         self_index : int Tensor of shape (n,) or None
         """
-        means = self.average(z, n_neighbors, algorithm, self_index)
-        return self.complete(z, means, blended).clamp(*self.limits)
+        means = self.average(queries, n_neighbors, algorithm, self_index)
+        return self.complete(queries.z, means, blended).clamp(*self.limits)
 
-    def average(self, z, n_neighbors, algorithm, self_index):
+    def average(self, queries, n_neighbors, algorithm, self_index):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
 
         def average(near):
             return near.average(self.rows.values)
 
-        return torch.cat(self.attend(z, average, n_neighbors, algorithm, self_index))
+        return torch.cat(self.attend(queries, average, n_neighbors, algorithm, self_index))
 
     def complete(self, z, means, blended):
-        """Make means (n, k) of values predictions: add the members' baselines by their weights."""
+        """Turn means (n, k) of values into predictions: add the members' baselines by weight."""
         return means + torch.einsum("nmk,m->nk", self.baselines(z, blended), self.member_weight)
 
     @torch.no_grad()
-    def attend(self, z, function, n_neighbors=None, algorithm="auto", self_index=None):
+    def attend(self, queries, function, n_neighbors=None, algorithm="auto", self_index=None):
         """Results of a function of :class:`Neighbors`, for batches of queries in their order.
 
         Parameters
         ----------
-        z : Tensor of shape (n, m, d)
-            Queries.
+        queries : EmbeddedRows
+            n of them.
         function : callable
             Called in several threads at once.
         n_neighbors : int or None
-            Number of rows, the nearest in the embedding space, to attend to; None for all.
+            Number of rows, the nearest, to attend to; None for all.
         algorithm : {"auto", "ivf", "hnsw"}
         self_index : int Tensor of shape (n,) or None
             Which row each query itself is, -1 for none. That row is left out, with its whole
@@ -249,7 +268,9 @@ class NeighborBank:
         results : list
         """
         keep_freed_memory()
-        if n_neighbors is None or n_neighbors >= len(self):
+        z = queries.z
+        n_neighbors = len(self) if n_neighbors is None else min(n_neighbors, len(self))
+        if n_neighbors == len(self) and self.likeness is None:
             weigh_all = self._weigh_all(z, self_index)
             cached = CACHED_BYTES * _TEMPORARIES if z.is_cpu else None
             length = bounded_length(8 * _TEMPORARIES * self.rows.z.shape[:2].numel(), cached)
@@ -257,7 +278,7 @@ class NeighborBank:
         results, row_bytes = [], 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
         for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):
             index = None if self_index is None else self_index[part]
-            weigh_nearest = self._weigh_nearest(z[part], n_neighbors, algorithm, index)
+            weigh_nearest = self._weigh_nearest(queries.select(part), n_neighbors, algorithm, index)
             results += self._attend(part, weigh_nearest, function, _ATTENDED)
         return results
 
@@ -287,9 +308,9 @@ class NeighborBank:
 
         return weigh
 
-    def _weigh_nearest(self, z, n_neighbors, algorithm, self_index):
+    def _weigh_nearest(self, queries, n_neighbors, algorithm, self_index):
         """Make a function of batches: the nearest rows (b, K), their weights and the reach."""
-        nearest = self.index.find(z, n_neighbors, algorithm, self_index)
+        z, nearest = queries.z, self.index.find(queries, n_neighbors, algorithm, self_index)
         total, weight = self.rows.total_weight, None
         if self_index is not None:
             lost = self.rows.weights_by_group()[self.rows.group[self_index]]
@@ -304,6 +325,6 @@ class NeighborBank:
                 sample_weight=None if weight is None else weight[batch],
                 total=total if len(total) == 1 else total[batch],
             )
-            return nearest.rows[batch], weights, nearest.distances[batch, -1]
+            return nearest.rows[batch], weights, nearest.reach[batch]
 
         return weigh

@@ -8,7 +8,7 @@ from .._utils.blocks import gather_rows
 from .explanations import ColumnAdjustments, Explanation
 from .shapley import shapley_values
 
-# Of standardized targets: no clipping is taken to be smaller.
+# Clipping of standardized targets that is no larger than this is rounding, and taken as 0.
 _ROUNDING = 1e-12
 # How often the baseline of a query and a row is evaluated to split an adjustment by column.
 _N_EVALUATIONS = 200
@@ -30,10 +30,10 @@ def explain(model, queries, search, by_column):
     """
     if by_column:
         _check_has_columns(model)
-    bank, z, blended = model.embed(queries, search)
-    baselines = bank.baselines(z, blended)
+    bank, embedded, blended = model.embed(queries, search)
+    baselines = bank.baselines(embedded.z, blended)
     parts = bank.attend(
-        z, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
+        embedded, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
     )
     rows, weights, mixtures, adjustments, y, clipping = (
         torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)

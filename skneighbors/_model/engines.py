@@ -14,17 +14,17 @@ from ..nn._similarity import SIMILARITIES
 
 ALGORITHMS = ("auto", "ivf", "hnsw")
 
-# Multiplications of a search below which starting scikit-learn's loops takes longer.
+# Number of multiplications up to which a search by torch is faster than scikit-learn's loops.
 _FEW_PRODUCTS = 2**26
-# Points that torch compares with queries at a time.
+# Number of points that torch compares with queries at a time.
 _CHUNK = 2**16
-# Lists of an inverted file: a multiple of the root of the rows; how many are looked through.
+# Lists of an inverted file, per root of the number of rows; fewest lists that are searched.
 _LISTS_PER_ROOT, _MIN_PROBES = 4, 32
 _MIN_ROWS_PER_LIST, _ROWS_PER_LIST_TO_TRAIN = 39, 64  # FAISS warns below 39
-# Rows looked through for every neighbor.
+# Rows that are searched per neighbor.
 _SEARCHED_PER_NEIGHBOR = 8
 _HNSW_LINKS, _MIN_HNSW_DEPTH = 32, 64
-# By which Minkowski distances its indices search.
+# Minkowski distances by which FAISS's indices search.
 _FAISS_P = {"ivf": (2,), "hnsw": (1, 2)}
 
 
@@ -35,7 +35,7 @@ class TorchEngine:
 
     def __init__(self, points, p, algorithm):
         self._points, self._p = points, p
-        # Without a copy of the size of the points.
+        # The norm makes no copy of the points.
         self._squares = torch.linalg.vector_norm(points, dim=1).square_() if p == 2 else None
 
     @staticmethod
@@ -151,7 +151,7 @@ class FaissEngine:
         return self._faiss.SearchParametersHNSW(efSearch=max(_MIN_HNSW_DEPTH, 2 * k))
 
 
-# The first that is usable is taken.
+# The first engine that is usable is taken.
 ENGINES = (FaissEngine, ScikitLearnEngine, TorchEngine)
 
 

@@ -12,9 +12,9 @@ from .printing import by_target, html_note, html_table, same_decimals, text_tabl
 if TYPE_CHECKING:
     import pandas as pd
 
-# Of so many queries tables are printed, with so many rows each; and by columns, of so many of
-# these rows, with so many columns each.
+# Printed are tables of at most so many queries, with at most so many rows.
 _N_QUERIES, _N_ROWS = 10, 10
+# Adjustments are printed by column for so many of these rows, with at most so many columns.
 _N_TAKEN_APART, _N_COLUMNS = 3, 5
 _ROWS = (
     "Rows are those most like the query in what the networks have learned to look at; the more\n"

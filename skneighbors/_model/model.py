@@ -8,7 +8,14 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from .._columns import FeatureEncoder, TableReader, check_total_weight, find_labels, merge_rows
+from .._columns import (
+    FeatureEncoder,
+    LikenessEncoder,
+    TableReader,
+    check_total_weight,
+    find_labels,
+    merge_rows,
+)
 from .._network import FittedNetwork
 from .._utils.arrays import array_field
 from .._utils.checks import check_int
@@ -19,6 +26,7 @@ from .decomposition import explain
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
 from .residuals import LeftOut, effective_number, joined_since, measure
+from .rows import EmbeddedRows
 from .suspects import find_suspects
 from .validation import ValidationRows, ValidationSet
 
@@ -54,6 +62,8 @@ class Model:
     reader : TableReader or None
         None, and no encoder, if a feature extractor takes X as it is.
     encoder : FeatureEncoder or None
+    likeness_encoder : LikenessEncoder or None
+        None without likeness.
     blended_model : BlendedRegressor or NoBlendedModel
         The model that is averaged with the networks.
     x_shape : tuple
@@ -70,6 +80,7 @@ class Model:
     matrix: np.ndarray = array_field("float64", "N p", allows="nan")
     reader: TableReader | None
     encoder: FeatureEncoder | None
+    likeness_encoder: LikenessEncoder | None
     blended_model: object
     x_shape: tuple
     left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
@@ -99,9 +110,14 @@ class Model:
         return torch.from_numpy(self.blended_model.predict(X, matrix, self.task)).to(device)
 
     def transform(self, queries, search):
-        """Bank on the device to use, and queries embedded there, (n, m, d)."""
-        bank = self.bank.to(search.device)
-        return bank, bank.embed(self.prepare(queries.matrix).to(search.device))
+        """Bank on the device to use, and queries embedded there."""
+        bank, columns = self.bank.to(search.device), None
+        if self.likeness_encoder is not None:
+            columns = torch.from_numpy(self.likeness_encoder.transform(queries.matrix)).to(
+                search.device
+            )
+        z = bank.embed(self.prepare(queries.matrix).to(search.device))
+        return bank, EmbeddedRows(z, columns)
 
     def embed(self, queries, search):
         """Do the same, and predict queries by the blended model."""
@@ -121,20 +137,22 @@ class Model:
 
     def predict_std(self, queries, search):
         """Predictions, and root mean squares of the residuals around them."""
-        y, std = self._predict(queries, search, lambda residuals, z: residuals.std(z))
+        y, std = self._predict(queries, search, lambda known, rows: known.std(rows))
         back = self.task.inverse_transform
-        # The way back may be bent.
+        # The way back need not be linear.
         return back(y), (back(y + std) - back(y - std)) / 2
 
     def predict_quantiles(self, queries, search, levels):
         """Quantiles at levels (l,), the last axis."""
-        y, offsets = self._predict(queries, search, lambda known, z: known.quantiles(z, levels))
+        y, offsets = self._predict(
+            queries, search, lambda known, rows: known.quantiles(rows, levels)
+        )
         return np.moveaxis(self.task.inverse_transform(y[:, None] + offsets), 1, -1)
 
     def predict_interval(self, queries, search, confidence_level):
         """Lower and upper ends, the last axis."""
         y, width = self._predict(
-            queries, search, lambda known, z: known.half_widths(z, confidence_level)
+            queries, search, lambda known, rows: known.half_widths(rows, confidence_level)
         )
         ends = [self.task.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
@@ -150,10 +168,10 @@ class Model:
 
     def _predict(self, queries, search, offsets=None):
         """Predict, standardized; `offsets` is a function of residuals and embedded queries."""
-        bank, z, blended = self.embed(queries, search)
-        y = bank.predict(z, blended, search.n_neighbors, search.algorithm).cpu().numpy()
+        bank, rows, blended = self.embed(queries, search)
+        y = bank.predict(rows, blended, search.n_neighbors, search.algorithm).cpu().numpy()
         if offsets is not None:
-            offsets = offsets(self.residuals(bank, search.n_neighbors), z).cpu().numpy()
+            offsets = offsets(self.residuals(bank, search.n_neighbors), rows).cpu().numpy()
         return y, offsets
 
     def explain(self, queries, search, by_column):
@@ -162,9 +180,9 @@ class Model:
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
-        bank, z = self.transform(queries, search)
+        bank, rows = self.transform(queries, search)
         nearness = self.cache.get("nearness", None, lambda: measure_nearness(bank))
-        return novelty(bank, z, nearness).numpy()
+        return novelty(bank, rows, nearness).numpy()
 
     def suspects(self, search, n_rows, confidence_level):
         """Find the rows whose targets differ most from their predictions without them."""
@@ -172,9 +190,9 @@ class Model:
 
     def neighbor_weights(self, queries, search):
         """Weights of the samples, CSR (n, n_samples)."""
-        bank, z = self.transform(queries, search)
+        bank, rows = self.transform(queries, search)
         parts = bank.attend(
-            z, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
+            rows, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
         )
         weights = sparse.vstack(parts, format="csr") @ self.numbering.fractions()
         weights.sort_indices()
@@ -182,11 +200,11 @@ class Model:
 
     def effective_n_neighbors(self, queries, search):
         """Effective number of neighbors."""
-        bank, z = self.transform(queries, search)
-        # A row of weight c is c of them.
+        bank, rows = self.transform(queries, search)
+        # A row of weight c counts as c rows.
         size = bank.rows.weights().rsqrt()
         parts = bank.attend(
-            z,
+            rows,
             lambda near: effective_number(near.total_weights * near.take(size)),
             search.n_neighbors,
             search.algorithm,
@@ -203,8 +221,8 @@ class Model:
         samples, n_neighbors = self._count(search, n_neighbors, leave_out=1)
         bank = self.bank.to(search.device)
         rows = self.numbering.row_of[samples]
-        distances, found = self._find_samples(bank, bank.rows.z, search, n_neighbors + 1, rows)
-        # Of more rows that coincide than are searched it may be missing; then the last goes.
+        distances, found = self._find_samples(bank, bank.rows, search, n_neighbors + 1, rows)
+        # If more rows coincide than are searched, a sample may not be found; then the last goes.
         is_other = found != samples[:, None]
         is_other[is_other.all(axis=1), -1] = False
         return tuple(part[is_other].reshape(len(samples), -1) for part in (distances, found))
@@ -219,8 +237,8 @@ class Model:
         what = ", the number of neighbors"
         return samples, check_int("n_neighbors", n_neighbors, 1, largest, what)
 
-    def _find_samples(self, bank, z, search, n_samples, taken=slice(None)):
-        found = bank.index.find(z, min(n_samples, len(bank)), search.algorithm)
+    def _find_samples(self, bank, queries, search, n_samples, taken=slice(None)):
+        found = bank.index.find(queries, min(n_samples, len(bank)), search.algorithm)
         distances, rows = (part.cpu().numpy()[taken] for part in (found.distances, found.rows))
         samples, column = self.numbering.expand_rows(rows, n_samples)
         return np.take_along_axis(distances, column, axis=1), samples
@@ -228,13 +246,14 @@ class Model:
     def with_rows(self, queries, y, weight, search):
         """Model with further training samples, y (n, k); those of weight 0 are only numbered."""
         check_total_weight(self.numbering.weights_left, weight)
-        bank, z, blended = self.embed(queries, search)
+        bank, embedded, blended = self.embed(queries, search)
         before, validation = bank.rows.weights(), self.validation
         y = torch.from_numpy(self.task.transform(y))
-        new, row_of = self._merge(queries.matrix, z.cpu(), y, weight)
+        new, row_of = self._merge(queries.matrix, embedded.z.cpu(), y, weight)
         numbering = self.numbering.append(weight, row_of, find_labels(queries.X))
         row_weights = torch.from_numpy(numbering.row_weights()).to(search.device)
-        bank = bank.extend(z[new], y[new].to(search.device), blended[new], row_weights)
+        y = y[new].to(search.device)
+        bank = bank.extend(embedded.select(new), y, blended[new], row_weights)
         joined = joined_since(before, row_weights)
         if validation is not None and len(joined):
             validation = validation.join(bank.rows.z[joined], joined)

@@ -10,14 +10,16 @@ from .._utils.device import CPU
 from .bank import NeighborBank
 from .validation import Judged
 
-# A prediction's distribution counts, beside its neighbors, this many of any rows: few neighbors
-# alone say little of tails.
+# Number of any rows that a prediction's distribution counts beside its neighbors, as a few
+# neighbors say little of tails.
 _N_ANY = 10
-# Rows whose residuals are known; more would change little and take long.
+# Fewest neighbors that a spread rests on; a prediction may rest on fewer.
+_N_SPREAD = 80
+# Largest number of rows whose residuals are computed; more would change little and take long.
 _MAX_ROWS = 10_000
-# Rows that join for which it pays to find out whose residuals they change.
+# Largest number of rows that join for which it pays to find the residuals that they change.
 _MAX_JOINED = 100
-# Of the targets' standard deviation: no spread is taken to be smaller.
+# Smallest spread, as a fraction of the targets' standard deviation.
 _MIN_SPREAD = 1e-12
 
 
@@ -43,7 +45,7 @@ class LeftOut:
     y_hat : Tensor of shape (c, k)
         Scaled, and not clipped to the limits.
     reach : Tensor of shape (c,)
-        Distance of the furthest neighbor of each.
+        Learned distance of the furthest row considered for each.
     """
 
     weight: torch.Tensor
@@ -87,13 +89,13 @@ class ResidualDistribution:
     group: torch.Tensor
     left_out: LeftOut
 
-    def quantiles(self, z, levels):
-        """Quantiles (n, l, k) at levels (l,) for queries (n, m, d)."""
-        known = self.known.to(z.device)
+    def quantiles(self, queries, levels):
+        """Quantiles (n, l, k) at levels (l,) for n queries."""
+        known = self.known.to(queries.device)
         weight = known.rows.weights()
-        values, order = (self.residuals * self.scale).to(z.device).sort(0)
+        values, order = (self.residuals * self.scale).to(queries.device).sort(0)
         any_row = _N_ANY * weight[order].cumsum(0) / weight.sum()  # (c, k)
-        levels = levels.to(z.device) - 1e-12
+        levels = levels.to(queries.device) - 1e-12
 
         def quantiles_of(near):
             mass, n_near, out = near.total_weights, effective_number(near.total_weights), []
@@ -106,31 +108,32 @@ class ResidualDistribution:
                 out.append(residuals[found.clamp_(max=len(residuals) - 1)])
             return torch.stack(out, 2)
 
-        return torch.cat(known.attend(z, quantiles_of, self.n_neighbors))
+        return torch.cat(known.attend(queries, quantiles_of, self.n_neighbors))
 
-    def std(self, z):
-        """Root mean squares (n, k) for queries (n, m, d)."""
-        return self._expect(z, self.residuals.square()).sqrt() * self.scale.to(z.device)
+    def std(self, queries):
+        """Root mean squares (n, k) for n queries."""
+        squares = self._expect(queries, self.residuals.square())
+        return squares.sqrt() * self.scale.to(queries.device)
 
-    def half_widths(self, z, confidence):
-        """Half widths (n, k) of split-conformal intervals for queries (n, m, d).
+    def half_widths(self, queries, confidence):
+        """Half widths (n, k) of split-conformal intervals for n queries.
 
         inf where validation rows are too few for such a confidence.
         """
-        return self.factor(confidence).to(z.device) * self.spread(z)
+        return self.factor(confidence).to(queries.device) * self.spread(queries)
 
-    def spread(self, z, self_index=None):
-        """Mean absolute residuals (n, k) of the neighbors of queries (n, m, d).
+    def spread(self, queries, self_index=None):
+        """Mean absolute residuals (n, k) of the neighbors of n queries.
 
         `self_index` (n,), on the CPU, are rows of `known` to leave out with their groups, -1 for
         none.
         """
-        index = None if self_index is None else self_index.to(z.device)
-        return self._expect(z, self.residuals.abs(), index).clamp(min=_MIN_SPREAD)
+        index = None if self_index is None else self_index.to(queries.device)
+        return self._expect(queries, self.residuals.abs(), index).clamp(min=_MIN_SPREAD)
 
-    def _expect(self, z, values, self_index=None):
-        known, values = self.known.to(z.device), values.to(z.device)
-        return expect(known, z, values, self.n_neighbors, self_index)
+    def _expect(self, queries, values, self_index=None):
+        known, values = self.known.to(queries.device), values.to(queries.device)
+        return expect(known, queries, values, self.n_neighbors, self_index)
 
     def factor(self, confidence):
         """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
@@ -184,7 +187,7 @@ def _effective_count(weight):
     return weight.sum().square() / weight.square().sum()
 
 
-def expect(known, z, values, n_neighbors, self_index=None):
+def expect(known, queries, values, n_neighbors, self_index=None):
     """Average values (c, k) of a bank's rows over the neighbors of queries, and over any rows."""
     weight = known.rows.weights()
     any_row = (weight @ values) / weight.sum()
@@ -194,12 +197,12 @@ def expect(known, z, values, n_neighbors, self_index=None):
         means = (near.total_weights.unsqueeze(2) * near.take(values)).sum(1)
         return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
 
-    return torch.cat(known.attend(z, average, n_neighbors, self_index=self_index))
+    return torch.cat(known.attend(queries, average, n_neighbors, self_index=self_index))
 
 
 def effective_number(weights):
     """Effective number (b, 1) of rows of weights (b, K)."""
-    # Without any neighbor there is no weight.
+    # The weights of a query without neighbors are 0.
     return weights.square().sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
 
 
@@ -222,16 +225,13 @@ def _leave_out(bank, n_neighbors, before):
         is_open[kept] = _is_reached(bank, rows[kept], reach[kept], joined)
     index = rows[is_open].to(device)
     if len(index):
-        z, blended, values = (
-            bank.rows.z[index],
-            bank.rows.blended_out_of_fold[index],
-            bank.rows.values,
-        )
+        queries, values = bank.rows.select(index), bank.rows.values
         parts = bank.attend(
-            z, lambda near: (near.average(values), near.reach), n_neighbors, self_index=index
+            queries, lambda near: (near.average(values), near.reach), n_neighbors, self_index=index
         )
         means, reached = map(torch.cat, zip(*parts, strict=True))
-        y_hat[is_open], reach[is_open] = bank.complete(z, means, blended).cpu(), reached.cpu()
+        completed = bank.complete(queries.z, means, queries.blended_out_of_fold)
+        y_hat[is_open], reach[is_open] = completed.cpu(), reached.cpu()
     return LeftOut(weight, n_neighbors, rows, y_hat, reach)
 
 
@@ -247,11 +247,12 @@ def _is_reached(bank, rows, reach, joined):
         return torch.zeros_like(reach, dtype=torch.bool)
     space, z_n = bank.index.space, bank.rows.z
     new = z_n[joined.to(z_n.device)]
+    every = torch.arange(len(new), device=new.device)
     length = bounded_length(3 * 8 * new.numel(), DIFFERENCES_BYTES)
     reached = []
     for batch in cut(len(rows), length):
         z = z_n[rows[batch].to(z_n.device)]
-        distances = space.compare(z, new.expand(len(z), *new.shape))[1].amin(1)
+        distances = space.compare(z, new, every.expand(len(z), -1))[1].amin(1)
         unit = space.tolerance(space.norms(z), bank.index.radius)
         reached.append((distances <= reach[batch].to(z_n.device) + 2 * unit).cpu())
     return torch.cat(reached)
@@ -274,6 +275,7 @@ def measure(bank, validation, n_neighbors, before=None):
     residuals : ResidualDistribution
     """
     left_out = _leave_out(bank, n_neighbors, before)
+    n_spread = None if n_neighbors is None else max(n_neighbors, _N_SPREAD)
     rows = left_out.rows.to(bank.rows.z.device)
     limits = bank.limits
     residuals = bank.rows.targets[rows] - left_out.y_hat.to(rows.device).clamp(*limits)
@@ -282,22 +284,29 @@ def measure(bank, validation, n_neighbors, before=None):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True
         known = bank.keep(is_known, bank.rows.weights()[rows])
-    z, weight, group = known.rows.z, known.rows.weights(), known.rows.group
+    weight, group = known.rows.weights(), known.rows.group
     if validation:
         judged = validation.judge(bank, n_neighbors)
         index = stand_ins(bank.rows.group, judged.self_index, rows)
     else:
         index = torch.arange(len(rows), device=rows.device)
-        judged = Judged(z, residuals, weight, group, index)
+        judged = Judged(
+            z=known.rows.z,
+            columns=known.rows.columns,
+            residuals=residuals,
+            weight=weight,
+            group=group,
+            self_index=index,
+        )
     judged_weight, size = _by_group(judged.weight, judged.group), judged.residuals.abs()
-    spread = expect(known, judged.z, residuals.abs(), n_neighbors, index)
+    spread = expect(known, judged, residuals.abs(), n_spread, index)
     scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)
     usual = _median(residuals.abs(), _by_group(weight, group))
     missed = _median(size, judged_weight)
     scale = torch.where((usual > 0) & (missed > 0), missed / usual, 1.0)
     found = residuals, scale, scores, judged_weight[order], judged.group[order]
     known = known.to(CPU)
-    return ResidualDistribution(known, n_neighbors, *(part.cpu() for part in found), left_out)
+    return ResidualDistribution(known, n_spread, *(part.cpu() for part in found), left_out)
 
 
 def _places(index, rows):

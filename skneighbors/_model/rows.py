@@ -1,4 +1,4 @@
-"""The training samples of a bank."""
+"""Rows in the embedding space: queries, and the training samples of a bank."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,13 +10,35 @@ from .._utils.arrays import array_field
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborRows(Rows):
+class EmbeddedRows(Rows):
+    """Rows in the embedding space.
+
+    Attributes
+    ----------
+    z : Tensor of shape (n, m, d)
+        Embeddings by the m members of the ensemble.
+    columns : Tensor of shape (n, p) or None
+        Columns, as a :class:`LikenessEncoder` encodes them; None without likeness.
+    """
+
+    z: torch.Tensor
+    columns: torch.Tensor | None
+
+    @property
+    def device(self):
+        """Device of the tensors."""
+        return self.z.device
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NeighborRows(EmbeddedRows):
     """Unique training samples, embedded.
 
     Attributes
     ----------
     z : Tensor of shape (N, m, d)
-        Embeddings by the m members of the ensemble.
+    columns : Tensor of shape (N, p) or None
+        See :class:`EmbeddedRows`.
     targets : Tensor of shape (N, k)
         Scaled targets.
     values : Tensor of shape (N, m, k)
@@ -32,6 +54,7 @@ class NeighborRows(Rows):
     """
 
     z: torch.Tensor = array_field("float64", "N m d")
+    columns: torch.Tensor | None = array_field("float64", "N p", allows="nan", default=None)
     targets: torch.Tensor = array_field("float64", "N k")
     values: torch.Tensor = array_field("float64", "N m k")
     blended: torch.Tensor = array_field("float64", "N k")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from .._columns import Likeness, count_candidates
 from .._utils.blocks import CACHED_BYTES, DIFFERENCES_BYTES, bounded_length, cut, gather_rows
 from .._utils.threads import map_batches
 from ..nn._similarity import Similarity
@@ -13,7 +14,7 @@ from .cache import Cache
 from .engines import make_engine
 from .rows import NeighborRows
 
-# How many more than needed an engine searches: enough to see most ties whole.
+# How many more candidates than needed an engine finds: enough for all rows of most ties.
 _MARGIN = 8
 
 
@@ -25,14 +26,17 @@ class Nearest(NamedTuple):
     rows : int Tensor of shape (b, k)
         The nearest first; those as near up to rounding in the :func:`tie_order`.
     distances : Tensor of shape (b, k)
-        In the embedding space; inf for rows that are none, where fewer than k are found.
+        Likeness included; inf for rows that are none, where fewer than k are found.
     s : Tensor of shape (m, b, k)
-        Similarities by each member.
+        Similarities by each member, likeness included.
+    reach : Tensor of shape (b,)
+        Learned distance of the furthest row that was considered.
     """
 
     rows: torch.Tensor
     distances: torch.Tensor
     s: torch.Tensor
+    reach: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +47,14 @@ class NeighborIndex:
     ----------
     space : Similarity
     rows : NeighborRows
+    likeness : Likeness or None
     cache : Cache
         Of engines, which :meth:`find` makes when they are first needed.
     """
 
     space: Similarity
     rows: NeighborRows
+    likeness: Likeness | None
     cache: Cache
 
     @cached_property
@@ -61,15 +67,13 @@ class NeighborIndex:
         self_index = self_index.unsqueeze(1)
         return (self.rows.group[rows] == self.rows.group[self_index]) & (self_index >= 0)
 
-    def find(self, z, k, algorithm="auto", self_index=None):
-        """Find the k nearest rows of queries.
-
-        Candidates come from an engine. Their distances are computed again, from differences,
-        and where the last one might tie with a row that is no candidate, more are searched.
+    def find(self, queries, k, algorithm="auto", self_index=None):
+        """Find the k nearest rows of queries, likeness included.
 
         Parameters
         ----------
-        z : Tensor of shape (n, m, d)
+        queries : EmbeddedRows
+            n of them.
         k : int
             Up to the number of rows.
         algorithm : {"auto", "ivf", "hnsw"}
@@ -80,13 +84,39 @@ class NeighborIndex:
         -------
         nearest : Nearest
         """
+        if self.likeness is None:
+            return self._find_learned(queries.z, k, algorithm, self_index)
+        n_candidates = count_candidates(k, len(self.rows))
+        near = self._find_learned(queries.z, n_candidates, algorithm, self_index)
+
+        def choose(part):
+            rows = near.rows[part]
+            order, distances, s = self.likeness.choose(
+                (near.distances[part], near.s[:, part]),
+                self.space.largest,
+                queries.columns[part],
+                gather_rows(self.rows.columns, rows),
+                k,
+            )
+            return rows.gather(1, order), distances, s
+
+        length = bounded_length(8 * n_candidates * self.rows.columns.shape[1], CACHED_BYTES)
+        rows, distances, s = zip(*map_batches(choose, cut(len(queries), length)), strict=True)
+        return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), near.reach)
+
+    def _find_learned(self, z, k, algorithm, self_index):
+        """Find the k nearest rows of queries (n, m, d) by the learned distance.
+
+        Candidates come from an engine. Their distances are computed again, from differences,
+        and where the last one might tie with a row that is no candidate, more are searched.
+        """
         n_found = k + _MARGIN
         found, is_settled = self._search(z, k, n_found, algorithm, self_index)
         while not is_settled.all():
             left, n_found = torch.nonzero(~is_settled).squeeze(1), 4 * n_found
             index = None if self_index is None else self_index[left]
             again, is_settled[left] = self._search(z[left], k, n_found, algorithm, index)
-            found.rows[left], found.distances[left], found.s[:, left] = again
+            found.rows[left], found.distances[left], found.s[:, left], found.reach[left] = again
         return found
 
     def _search(self, z, k, n_found, algorithm, self_index):
@@ -107,8 +137,8 @@ class NeighborIndex:
         length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
         parts = map_batches(settle, cut(len(z), length))
         found, is_settled = zip(*parts, strict=True)
-        rows, distances, s = zip(*found, strict=True)
-        found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
+        rows, distances, s, reach = zip(*found, strict=True)
+        found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), torch.cat(reach))
         return found, torch.cat(is_settled) | complete
 
     def _make_engine(self, algorithm):
@@ -118,8 +148,7 @@ class NeighborIndex:
         """Compare queries (n, m, d) with rows (n, K), so few at a time that a CPU caches them."""
         length = bounded_length(_row_bytes(z, rows), CACHED_BYTES) if z.is_cpu else len(z)
         parts = [
-            self.space.compare(z[batch], gather_rows(self.rows.z, rows[batch]))
-            for batch in cut(len(z), length)
+            self.space.compare(z[batch], self.rows.z, rows[batch]) for batch in cut(len(z), length)
         ]
         s, distances = zip(*parts, strict=True)
         return torch.cat(s, 1), torch.cat(distances)
@@ -138,7 +167,8 @@ class NeighborIndex:
         rows, distances = rows.clamp(min=0).gather(1, order), distances.gather(1, order)
         reach = self.space.reach(distances[:, -1], norms, self.radius, z[0].numel())
         is_settled = reach + 2 * unit < furthest
-        return Nearest(rows, distances, s.gather(2, order.expand(len(s), -1, -1))), is_settled
+        s = s.gather(2, order.expand(len(s), -1, -1))
+        return Nearest(rows, distances, s, distances[:, -1]), is_settled
 
 
 def tie_order(rows):

@@ -5,9 +5,9 @@ from math import comb
 
 import numpy as np
 
-# Of so many columns all subsets are evaluated.
+# Largest number of columns of which all subsets are evaluated.
 _MAX_EXACT = 7
-# Rows to evaluate at a time.
+# Number of rows to evaluate at a time.
 _N_AT_ONCE = 16_384
 
 

@@ -166,7 +166,7 @@ def find_suspects(model, search, n_rows, confidence_level):
     y_hat = _predict_left_out(bank, search, residuals.left_out)
     every = torch.arange(len(bank), device=CPU)
     known = stand_ins(group.cpu(), every, residuals.left_out.rows)
-    spread = residuals.spread(bank.rows.z, known)
+    spread = residuals.spread(bank.rows, known)
     scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
     worst = np.lexsort([model.samples, -scores])[:n_rows]
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
@@ -192,7 +192,7 @@ def _predict_left_out(bank, search, known):
         y_hat = known.y_hat.to(rows.z.device)
     else:
         every = torch.arange(len(bank), device=rows.z.device)
-        means = bank.average(rows.z, search.n_neighbors, search.algorithm, every)
+        means = bank.average(rows, search.n_neighbors, search.algorithm, every)
         y_hat = bank.complete(rows.z, means, rows.blended_out_of_fold)
     return y_hat.clamp(*bank.limits_left_out())
 
@@ -201,7 +201,7 @@ def _largest_weights(bank, search, rows):
     """Rows of the largest weights in the prediction of each of `rows` (n,) without itself."""
     self_index = torch.from_numpy(rows).to(bank.rows.z.device)
     parts = bank.attend(
-        bank.rows.z[self_index],
+        bank.rows.select(self_index),
         lambda near: [part[:, :_N_NEIGHBORS] for part in near.by_weight()[:2]],
         search.n_neighbors,
         search.algorithm,

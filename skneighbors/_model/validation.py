@@ -10,22 +10,20 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._columns import Rows
 from .._utils.arrays import array_field
-from .._utils.blocks import gather_rows
 from .._utils.sklearn_private import fit_unlogged
 from ..nn._similarity import SIMILARITIES
+from .rows import EmbeddedRows
 
 # Candidates for a sample's row: products of embeddings lose digits where two coincide.
 _N_CANDIDATES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Judged(Rows):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged(EmbeddedRows):
     """Rows whose residuals say how far off predictions are.
 
     Attributes
     ----------
-    z : Tensor of shape (n, m, d)
-        Embeddings.
     residuals : Tensor of shape (n, k)
     weight : Tensor of shape (n,)
     group : int Tensor of shape (n,)
@@ -33,7 +31,6 @@ class Judged(Rows):
         Which row of the bank each is; -1 for none.
     """
 
-    z: torch.Tensor
     residuals: torch.Tensor
     weight: torch.Tensor
     group: torch.Tensor
@@ -88,23 +85,29 @@ class ValidationRows(Rows):
         bank_rows = bank.rows.select(mine.rows)
         residuals = mine.residuals
         if n_neighbors != self.n_neighbors:
-            # As much as it changes what the final networks predict of these rows, left out.
+            # The change of `n_neighbors` changes them as it does those of the final networks,
+            # which predict these rows left out.
             before, now = (
-                bank.predict(bank_rows.z, bank_rows.blended, k, self_index=mine.rows)
+                bank.predict(bank_rows, bank_rows.blended, k, self_index=mine.rows)
                 for k in (self.n_neighbors, n_neighbors)
             )
             residuals = residuals + before - now
-        return Judged(bank_rows.z, residuals, bank_rows.weights(), bank_rows.group, mine.rows)
+        return Judged(
+            z=bank_rows.z,
+            columns=bank_rows.columns,
+            residuals=residuals,
+            weight=bank_rows.weights(),
+            group=bank_rows.group,
+            self_index=mine.rows,
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class ValidationSet(Rows):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ValidationSet(EmbeddedRows):
     """A validation set given to `fit`, predicted from the bank's rows; each sample is a group.
 
     Attributes
     ----------
-    z : Tensor of shape (n, m, d)
-        Embeddings.
     y : Tensor of shape (n, k)
         Scaled targets.
     blended : Tensor of shape (n, k)
@@ -115,6 +118,7 @@ class ValidationSet(Rows):
     """
 
     z: torch.Tensor = array_field("float64", "h m d")
+    columns: torch.Tensor | None = array_field("float64", "h p", allows="nan", default=None)
     y: torch.Tensor = array_field("float64", "h k")
     blended: torch.Tensor = array_field("float64", "h k")
     weight: torch.Tensor = array_field("float64", "h", low=0)
@@ -127,7 +131,7 @@ class ValidationSet(Rows):
         fit_unlogged(NearestNeighbors, search, z.flatten(1).numpy())
         nearest = search.kneighbors(self.z.flatten(1).numpy(), return_distance=False)
         nearest = torch.from_numpy(nearest)
-        smallest, place = space.compare(self.z, gather_rows(z, nearest))[1].min(1)
+        smallest, place = space.compare(self.z, z, nearest)[1].min(1)
         norms = space.norms(self.z)
         joins = (smallest <= space.tolerance(norms, norms)) & (self.rows < 0)
         joined = rows[nearest.gather(1, place.unsqueeze(1)).squeeze(1)]
@@ -141,9 +145,15 @@ class ValidationSet(Rows):
     def judge(self, bank, n_neighbors):
         """Residuals of predictions by so many neighbors, as :class:`Judged`."""
         mine = self.to(bank.rows.z.device)
-        y_hat = bank.predict(mine.z, mine.blended, n_neighbors, self_index=mine.rows)
-        group = torch.arange(len(mine), device=y_hat.device)
-        return Judged(mine.z, mine.y - y_hat, mine.weight, group, mine.rows)
+        y_hat = bank.predict(mine, mine.blended, n_neighbors, self_index=mine.rows)
+        return Judged(
+            z=mine.z,
+            columns=mine.columns,
+            residuals=mine.y - y_hat,
+            weight=mine.weight,
+            group=torch.arange(len(mine), device=y_hat.device),
+            self_index=mine.rows,
+        )
 
 
 def warn_unless_validated(model):

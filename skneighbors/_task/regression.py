@@ -10,7 +10,7 @@ from .._columns import refuse_what_is_no_number
 from .._utils.arrays import array_field
 from .base import Task
 
-# Of the targets' range: how far beyond it a prediction may lie.
+# How far beyond the targets' range a prediction may lie, as a fraction of the range.
 _MARGIN = 0.1
 
 
@@ -52,7 +52,7 @@ class Regression(Task):
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.average(y, axis=0, weights=sample_weight)
             largest = np.abs(y - mean).max(axis=0)
-            # Rounding of the mean is no spread.
+            # Differences within the rounding of the mean are none.
             constant = largest <= 10 * np.finfo(float).eps * np.abs(mean)
             largest = np.where(constant, 1.0, largest)
             # Squared relative to the largest, so that no square overflows.

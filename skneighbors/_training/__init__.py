@@ -8,13 +8,13 @@
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
             Pace (schedule)             the learning rate, by the time that is left
         Checkpoint, Patience, OverfittingCheck (stopping)   which weights to keep, when to end
-      calibrate, inverse_error_weights (calibration)   temperatures and weights of networks
+      calibrate, inverse_error_weights, most_likeness (calibration)   chosen on validation rows
 
 All decide by the plan; none knows the fitted model, or an estimator.
 """
 
-from .calibration import inverse_error_weights
+from .calibration import inverse_error_weights, most_likeness
 from .loop import Training
 from .runtime import Runtime, TrainingData
 
-__all__ = ["Runtime", "Training", "TrainingData", "inverse_error_weights"]
+__all__ = ["Runtime", "Training", "TrainingData", "inverse_error_weights", "most_likeness"]

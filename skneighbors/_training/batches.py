@@ -69,7 +69,7 @@ class ContextSampler:
     def find_near(self, z):
         """Find every row's nearest by the Euclidean distance of embeddings z (m, n_rows, d)."""
         self._near = torch.empty((*z.shape[:2], self.n_near), dtype=torch.int64, device=self.device)
-        # Random blocks, one of them for all rows while there are few.
+        # Rows are searched in random blocks; a few rows are one block.
         n_blocks = -(-self.n_rows // _SEARCHED_ROWS)
         order = self._draw_order().to(self.device)
         for block in order.tensor_split(n_blocks):
@@ -165,7 +165,7 @@ class ContextSampler:
         itself = torch.arange(n_queries, device=self.device).view(1, -1, 1).expand_as(stand_in)
         weight.scatter_(2, itself, 0.0)
         total = weight.sum(2)
-        # Without any others, none stand for the rest.
+        # Without other columns, none stands for the rest.
         scale = ((self.n_rows - 1 - n_group) / total).masked_fill_(total == 0, 0.0)
         weight.mul_(scale.unsqueeze(2)).scatter_(2, stand_in, n_group.unsqueeze(2))
         return weight.scatter_(2, itself, 1.0)
@@ -187,7 +187,7 @@ class ContextSampler:
         column = self._column_of_row.gather(1, nearest.flatten(1)).clamp_(max=n_columns - 1)
         present = (rows.gather(1, column) == nearest.flatten(1)).view_as(nearest)
         found = self._n_anchors_of.new_zeros(*nearest.shape[:2], n_columns)
-        # Added: where one is not present another may be.
+        # Entries are added: if one row is not present, another in its column may be.
         return found.scatter_add_(2, column.view_as(nearest), present.to(found.dtype))
 
     def _draw_order(self):
@@ -200,7 +200,7 @@ def _nearest(z, n_near):
     length = _CACHED_ROWS if z.is_cpu else _ROWS_AT_ONCE
     nearest = []
     for start in range(0, len(z), length):
-        # They fall with the distance to the query.
+        # Scores fall with the distance to the query.
         scores = linear(z[start : start + length], z, half_sq_norms)
         scores.diagonal(start).fill_(-torch.inf)
         nearest.append(scores.topk(n_near).indices)

@@ -10,6 +10,7 @@ import torch
 
 from .._utils.device import CPU
 from .._utils.threads import map_in_threads, use_one_thread
+from .calibration import Calibrated
 from .optim import FlatWeights, Snapshot
 from .schedule import Pace, cycle_ends, validates
 from .trainer import Trainer
@@ -88,7 +89,7 @@ class ParallelTrainers:
         """Train all for an epoch, counted from 1; their results taken together."""
         before = self.position
         with self._draws():
-            # Those that share a thread take turns, lest the first takes all the time.
+            # Trainers of the same thread take turns, lest the first takes all the time.
             self._run(_take_turns, self._crews)
             validated = self.is_over or validates(epoch, before, self.position, self._plan)
             results = self._run(lambda trainer: trainer.judge(validated), self.trainers)
@@ -134,11 +135,16 @@ class ParallelTrainers:
         self._network.eval()
 
     def calibrate(self):
-        """Choose the calibration of the weights that are kept."""
+        """Predict the validation rows in the end, by the weights that are kept."""
         map_in_threads(
             lambda trainer: trainer.calibrate(trainer.network), self.trainers, self._n_threads
         )
-        self._join()
+
+    @property
+    def calibrated(self):
+        """Predictions of the validation rows in the end; None if nothing is to be chosen."""
+        parts = [trainer.calibrated for trainer in self.trainers]
+        return None if None in parts else Calibrated.of_members(parts)
 
     def _join(self):
         if self._apart:

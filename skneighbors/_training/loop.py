@@ -4,8 +4,10 @@ import copy
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from .._utils.blocks import count_batches, keep_freed_memory
+from .calibration import Calibrated
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
 from .stopping import Checkpoint, OverfittingCheck, Patience
@@ -24,6 +26,7 @@ class TrainingHistory:
     validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best_epoch: int = 0  # counted from 1; 0: none yet
     best_before_refit: EpochResult | None = None  # of those before all samples were trained on
+    calibrated: Calibrated | None = None  # predictions of the validation rows in the end
     interrupted: bool = False  # whether by an interrupt from the keyboard
     out_of_time: bool = False  # whether there was no time for all epochs
     refit_out_of_time: bool = False  # whether there was none to train again on all samples
@@ -95,6 +98,7 @@ class Training:
         try:
             if history.best_epoch:
                 trainers.calibrate()
+                history.calibrated = trainers.calibrated
             if again:
                 refitted = self._refit(untrained)
         except KeyboardInterrupt:
@@ -102,8 +106,6 @@ class Training:
                 raise
             history.interrupted = True
         if refitted:
-            if self._plan.calibrations:
-                untrained.head.calibration.copy_(self._network.head.calibration)
             copy_weights(untrained, self._network)
         return history
 
@@ -127,11 +129,11 @@ class Training:
                 checkpoint.offer(epoch, result)
                 history.best_before_refit = checkpoint.best
             elif trainers.is_over:
-                # Nothing is held out any more: the last epoch is the one to keep.
+                # There are no validation rows any more: the last epoch is kept.
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
             self._runtime.report(result.loss, result.score, on_all, plan.max_epochs)
-            if self._callbacks_stop(trainers.copy_kept):
+            if self._callbacks_stop(partial(self._copy_kept, trainers)):
                 return False
             if patience.is_exhausted(result.error):
                 break
@@ -183,6 +185,12 @@ class Training:
         trainers.take_snapshot()
         trainers.finish()
         return is_finite(network)
+
+    def _copy_kept(self, trainers):
+        """Copy the network as it would be kept if the training ended now."""
+        network = trainers.copy_kept()
+        self.history.calibrated = trainers.calibrated
+        return network
 
     def _callbacks_stop(self, keep):
         """Tell callbacks of an epoch; whether they end the training, for which `keep` is called."""

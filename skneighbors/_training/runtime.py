@@ -14,11 +14,15 @@ from .._utils.random import MAX_SEED, BorrowedGenerators
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Rows, which of them each member trains on, and what is predicted of them."""
+    """Rows, which of them each member trains on, and what is predicted of them.
+
+    `column_weight` (p,) are weights of their columns in likeness; None without it.
+    """
 
     rows: LabeledRows
     split: EnsembleSplit
     task: Task
+    column_weight: torch.Tensor | None = None
 
     def on_all(self):
         """Train on all rows."""

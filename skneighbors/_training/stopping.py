@@ -92,6 +92,6 @@ def exceeds(errors, others, weight, n_standard_errors=1.0):
     weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
     total = weight.sum()
     mean = (weight * gain).sum() / total
-    # Of a row as one draw, whatever it weighs.
+    # Each row counts as one draw, whatever its weight.
     variance = (weight * (gain - mean)).square().sum() / total.square()
     return bool(mean > n_standard_errors * variance.sqrt())

@@ -33,7 +33,7 @@ class Trainer:
         self.n_epochs, self.loss = 0, math.nan
         self._make_sampler()
         self.stopped = False
-        self._calibration = None
+        self.calibrated = None
         self.weights = FlatWeights(network)
         self.average = None
         self.result, self.result_weights = network, self.weights
@@ -59,7 +59,7 @@ class Trainer:
         self.network.head.calibration.copy_(self.result.head.calibration)
 
     def _nearest_calibrations(self):
-        """Those of the plan that are nearest to a member's present one, to try."""
+        """Calibrations of the plan that are nearest to a member's present one, to try."""
         nearest = set()
         for present in self.result.head.calibration.tolist():
             by_ratio = sorted(self.plan.calibrations, key=lambda new: abs(math.log(new / present)))
@@ -67,19 +67,13 @@ class Trainer:
         return sorted(nearest)
 
     def calibrate(self, network):
-        """Choose the calibration of a network, the trained one or the result."""
-        if not self.plan.calibrations:
-            return
-        if self.data.split.validation is not None:
-            calibrate(network, self.data, self.plan.n_neighbors, self.plan.calibrations)
-            self._calibration = network.head.calibration.clone()
-        elif self._calibration is not None:  # chosen before all rows were trained on
-            network.head.calibration.copy_(self._calibration)
+        """Predict the validation rows by a network, the trained one or the result, in the end."""
+        if self.plan.calibrates and self.data.split.validation is not None:
+            self.calibrated = calibrate(network, self.data, self.plan)
 
     def train_on_all(self):
         """Train on all rows from now on."""
         self.calibrate(self.result)
-        self._share_calibration()
         self.data = self.data.on_all()
         self._make_sampler()
         if self.sampler.n_near and self.n_epochs % self.refresh:
@@ -91,7 +85,7 @@ class Trainer:
         if self.stopped or not math.isfinite(loss):
             return EpochResult(loss, math.nan)
         if self.data.split.validation is None:
-            # No loss has seen the last step yet.
+            # The last step has been taken after the last loss.
             return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)

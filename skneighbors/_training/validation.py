@@ -1,10 +1,13 @@
 """Results of an epoch of training, on the validation rows."""
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
 
+from .._columns import Likeness
 from .._network import attend_in_batches, embed_in_batches
+from .alike import MemberRows, attend_alike
 
 
 class ValidationResult(NamedTuple):
@@ -14,6 +17,12 @@ class ValidationResult(NamedTuple):
     y_hat: torch.Tensor
     errors: torch.Tensor
     weight: torch.Tensor | None
+
+    def take(self, place):
+        """Take one place (m,) of each member in predictions (c, m, n, k)."""
+        y_hat = self.y_hat.take_along_dim(place[None, :, None, None], 0).squeeze(0)
+        errors = self.errors.take_along_dim(place[None, :, None], 0).squeeze(0)
+        return self._replace(y_hat=y_hat, errors=errors)
 
 
 class EpochResult(NamedTuple):
@@ -51,36 +60,46 @@ def validate(network, data, n_neighbors, calibrations=()):
     if calibrations:
         best = mean_over_rows(validation.errors, validation.weight).argmin(0)
         network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
-        y_hat = validation.y_hat.take_along_dim(best[None, :, None, None], 0).squeeze(0)
-        errors = validation.errors.take_along_dim(best[None, :, None], 0).squeeze(0)
-        validation = validation._replace(y_hat=y_hat, errors=errors)
+        validation = validation.take(best)
     error = mean_over_rows(validation.errors, validation.weight)
     return validation, error, _score(error, validation.y, validation.weight, data.task)
 
 
-def predict_validation(network, data, n_neighbors, calibrations):
-    """Predict the validation rows; (l, m, n, k) if there are l calibrations to try."""
+def predict_validation(network, data, n_neighbors, calibrations, likeness=0.0):
+    """Predict the validation rows; (c, m, n, k) if there are c calibrations to try."""
     set_mode(network, training=False)
     rows, split, task = data.rows, data.split, data.task
     z = embed_in_batches(network, rows.X)
-    queries, z_n = take_rows(z, split.validation), take_rows(z, split.train)
-    y, weight = rows.take_labels(split.validation)
-    y_n, weight_n = rows.take_labels(split.train)
-    neighbors = z_n, y_n, None if weight_n is None else weight_n.unsqueeze(-2), n_neighbors
-    head = network.head
+    queries, neighbors = (_take(data, z, part) for part in (split.validation, split.train))
+    y, weight, head = queries.y, queries.weight, network.head
+    if likeness:
+        alike = Likeness(likeness, data.column_weight)
+        attend = partial(attend_alike, head, alike, queries, neighbors, n_neighbors)
+    else:
+        y_n, weight_n = neighbors.y, neighbors.weight
+        weight_n = None if weight_n is None else weight_n.unsqueeze(-2)
+        known = queries.z, neighbors.z, y_n, weight_n, n_neighbors, max(1, len(calibrations))
+        attend = partial(attend_in_batches, head, *known)
     if not calibrations:
-        y_hat = attend_in_batches(head, queries, *neighbors)
+        y_hat = attend()
         return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
     kept = head.calibration
     try:
-        # Against all of them at once, as ranks are the same.
+        # All calibrations are tried at once, as the ranks are the same.
         head.calibration = kept.new_tensor(calibrations).unsqueeze(1).expand(-1, len(kept))
-        y_hat = attend_in_batches(head, queries, *neighbors, n_heads=len(calibrations))
+        y_hat = attend()
     finally:
         head.calibration = kept
-    # Of a head that does not read its calibration there is one set of predictions.
+    # A head that does not read its calibration gives a single set of predictions.
     y_hat = y_hat.expand(len(calibrations), *y.shape)
     return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
+
+
+def _take(data, z, rows):
+    """Take rows (m, n) of embeddings (m, N, d), columns, targets and weights."""
+    y, weight = data.rows.take_labels(rows)
+    columns = data.rows.columns
+    return MemberRows(take_rows(z, rows), None if columns is None else columns[rows], y, weight)
 
 
 def take_rows(z, rows):

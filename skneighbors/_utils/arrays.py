@@ -67,7 +67,7 @@ def check_arrays(value, sizes, path=""):
 
 
 def _check_array(array, name, spec, sizes):
-    """Check one; dimensions that are new become known."""
+    """Check one array; dimensions that are new become known."""
     array = array.numpy() if isinstance(array, torch.Tensor) else array
     if type(array) is not np.ndarray or array.dtype != spec.dtype:
         raise ValueError(f"{name} must be an array of {spec.dtype}")

@@ -5,9 +5,9 @@ from functools import cache
 import torch
 from sklearn import get_config
 
-# Of a block that a CPU's cache can hold.
+# Size of a block that fits the cache of a CPU.
 CACHED_BYTES = 2**21
-# Of a block of differences between queries and rows.
+# Size of a block of differences between queries and rows.
 DIFFERENCES_BYTES = 2**24
 
 

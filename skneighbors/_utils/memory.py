@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-# How torch's allocators of the CPU say it, on Linux, macOS and Windows.
+# Words in the errors of torch's CPU allocators, on Linux, macOS and Windows.
 _SAID = ("not enough memory", "can't allocate memory", "out of memory")
 
 

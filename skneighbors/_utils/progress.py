@@ -26,7 +26,7 @@ def progress_bar(verbose, n_epochs):
     ------
     report : callable or None
         To be called as ``report(loss, score, on_all, n_epochs)`` after every epoch; `score`
-        may be None, `on_all` says whether no row is held out any more, `n_epochs` how many
+        may be None, `on_all` says whether all rows are trained on, `n_epochs` how many
         there will be at most, by what is known then.
     """
     if not verbose:

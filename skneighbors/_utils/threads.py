@@ -179,7 +179,7 @@ def use_one_thread():
 
 @lru_cache(maxsize=1)
 def _find_libraries(n_modules):
-    """Find those that threads can be counted of; more are loaded with modules alone."""
+    """Find the libraries whose threads can be counted; only imports of modules load more."""
     return ThreadpoolController()
 
 

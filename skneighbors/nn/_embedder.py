@@ -162,15 +162,15 @@ class _Standardize(torch.autograd.Function):
     """Rows minus their mean, over their standard deviation, times weight plus bias."""
 
     @staticmethod
-    def forward(ctx, x, weight, bias, share, eps):
-        # share (..., 1, b) holds what each row contributes to the mean.
-        mean = share @ x
+    def forward(ctx, x, weight, bias, row_weight, eps):
+        # row_weight (..., 1, b) sums to 1.
+        mean = row_weight @ x
         standard = x - mean
-        var = share @ standard.square()
+        var = row_weight @ standard.square()
         scale = torch.rsqrt(var + eps)
         standard.mul_(scale)
         weight = weight.unsqueeze(-2)
-        ctx.save_for_backward(standard, share, scale, weight)
+        ctx.save_for_backward(standard, row_weight, scale, weight)
         mean, var = mean.squeeze(-2), var.squeeze(-2)
         ctx.mark_non_differentiable(mean, var)
         return torch.addcmul(bias.unsqueeze(-2), standard, weight), mean, var
@@ -178,10 +178,10 @@ class _Standardize(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad, *_):
-        standard, share, scale, weight = ctx.saved_tensors
+        standard, row_weight, scale, weight = ctx.saved_tensors
         by_bias = grad.sum(-2, keepdim=True)
         by_weight = (grad * standard).sum(-2, keepdim=True)
-        by_mean = torch.addcmul(by_bias, standard, by_weight).mul_(share.mT)
+        by_mean = torch.addcmul(by_bias, standard, by_weight).mul_(row_weight.mT)
         grad_x = torch.sub(grad, by_mean, out=by_mean).mul_(scale * weight)
         return grad_x, by_weight.squeeze(-2), by_bias.squeeze(-2), None, None
 
@@ -247,8 +247,8 @@ class WeightedBatchNorm(nn.Module):
         one = stack.numel() == 1 and stack == self.weight.shape[:-1]
         if one and sample_weight is None and x.shape[-2] > 1:
             return self._normalize_one(x)
-        share, correction = self._shares(x, sample_weight)
-        out, mean, var = _Standardize.apply(x, self.weight, self.bias, share, self.eps)
+        row_weight, correction = self._row_weights(x, sample_weight)
+        out, mean, var = _Standardize.apply(x, self.weight, self.bias, row_weight, self.eps)
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(var * correction, self.momentum)
@@ -261,7 +261,7 @@ class WeightedBatchNorm(nn.Module):
         out = F.batch_norm(x.flatten(0, -2), *state, True, self.momentum, self.eps)
         return out.view_as(x)
 
-    def _shares(self, x, sample_weight):
+    def _row_weights(self, x, sample_weight):
         """Weight of each row in its mean, (..., 1, b), and what makes the variance unbiased."""
         n = x.shape[-2]
         if sample_weight is None:

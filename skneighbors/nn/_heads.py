@@ -247,7 +247,7 @@ class SoftStepKNN(NeighborHead):
         return ((x_top - x) * (1 - self.calibration[..., None, None])).add_(x).clamp_(0, 1)
 
     def _from_rank(self, rank, total):
-        """Rank 1 to 1, the last to 0."""
+        """Scale ranks: rank 1 to 1, the last to 0."""
         # A single neighbor, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":

@@ -26,7 +26,7 @@ def _scale(s, low, high):
     Those as low as the lowest up to rounding are 0 like it: a mask may jump there.
     """
     tolerance = rounding_tolerance(torch.maximum(low.abs(), high.abs()))
-    # Not above: constant, or without any entry that counts.
+    # Rows that are constant, or without any entry that counts; a comparison with NaN is False.
     constant = ~(high - low > tolerance)
     width = (high - low).masked_fill_(constant, torch.inf)
     x = s - low.masked_fill(constant, 0)

@@ -19,7 +19,7 @@ def _euclidean_distances(z, z_n):
     their differences. Those that coincide are returned as flat indices.
     """
     if z.shape[-2] == 1:
-        # A product would not pay.
+        # For a single query a product is no faster.
         return _distances_one_by_one(z, z_n)
     scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
     sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
@@ -79,18 +79,27 @@ class Similarity:
     ----------
     p : int
         Of the Minkowski distance between points; the nearest point is the most similar row.
+    largest : float or None
+        Similarity of rows that coincide; None if others may be more similar.
     """
 
     p = 2
+    largest = 0.0
 
     def __call__(self, z, z_n):
         """Similarities (..., b, N) of queries (..., b, d) and rows (..., N, d), with gradients."""
         raise NotImplementedError
 
-    def compare(self, z, rows):
-        """Compare queries (b, m, d) with rows (b, K, m, d), from their differences.
+    def compare(self, z, z_n, rows):
+        """Compare queries with some rows each, from their differences.
 
         Those that coincide up to rounding have distance 0.
+
+        Parameters
+        ----------
+        z : Tensor of shape (b, m, d)
+        z_n : Tensor of shape (N, m, d)
+        rows : int Tensor of shape (b, K)
 
         Returns
         -------
@@ -122,6 +131,20 @@ class Similarity:
         return distances + self.tolerance(norms, radius)
 
 
+def _gather(z_n, rows):
+    """Rows (b, K) of z_n (N, m, d), by member: (b, K, d) each."""
+    flat = rows.flatten()
+    return (z.index_select(0, flat).view(*rows.shape, -1) for z in z_n.unbind(1))
+
+
+def _distances_by_member(z, z_n, rows, p):
+    """Minkowski's distances (m, b, K) of queries and some rows each, from their differences."""
+    mode = "donot_use_mm_for_euclid_dist"
+    pairs = zip(z.unbind(1), _gather(z_n, rows), strict=True)
+    parts = [torch.cdist(q.unsqueeze(1), near, p, mode).squeeze(1) for q, near in pairs]
+    return torch.stack(parts)
+
+
 class Euclidean(Similarity):
     """Minus the Euclidean distance."""
 
@@ -130,12 +153,12 @@ class Euclidean(Similarity):
             return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
         return _EuclideanSimilarity.apply(z, z_n)
 
-    def compare(self, z, rows):
-        squares = (rows - z.unsqueeze(1)).square_().sum(-1)
+    def compare(self, z, z_n, rows):
+        distances = _distances_by_member(z, z_n, rows, 2)
         # Rows that coincide have equal norms.
-        bound = coincidence(z.dtype) ** 2 * 2 * z.square().sum(-1).unsqueeze(1)
-        squares.masked_fill_(squares <= bound, 0)
-        return squares.sqrt().neg_().permute(2, 0, 1), squares.sum(-1).sqrt_()
+        bound = coincidence(z.dtype) * (2 * z.square().sum(-1)).sqrt_()
+        distances.masked_fill_(distances <= bound.T.unsqueeze(2), 0)
+        return -distances, distances.square().sum(0).sqrt_()
 
     def reach(self, distances, norms, radius, n_dims):
         # Engines compare squares, which are small differences of large products.
@@ -155,15 +178,17 @@ class Manhattan(Similarity):
             coincide = distances <= coincidence(z.dtype) * scale
         return -distances.masked_fill(coincide, 0)
 
-    def compare(self, z, rows):
-        sums = (rows - z.unsqueeze(1)).abs_().sum(-1)
-        bound = coincidence(z.dtype) * 2 * z.abs().sum(-1).unsqueeze(1)
-        sums.masked_fill_(sums <= bound, 0)
-        return sums.neg().permute(2, 0, 1), sums.sum(-1)
+    def compare(self, z, z_n, rows):
+        distances = _distances_by_member(z, z_n, rows, 1)
+        bound = coincidence(z.dtype) * 2 * z.abs().sum(-1)
+        distances.masked_fill_(distances <= bound.T.unsqueeze(2), 0)
+        return -distances, distances.sum(0)
 
 
 class Product(Similarity):
     """Inner product over the number of dimensions; the distance is minus that."""
+
+    largest = None
 
     def __call__(self, z, z_n):
         return z @ z_n.mT / z.shape[-1]
@@ -177,9 +202,11 @@ class Product(Similarity):
     def query_points(self, z):
         return F.pad(z.flatten(1), (0, 1))
 
-    def compare(self, z, rows):
-        products = (rows * z.unsqueeze(1)).sum(-1) / z.shape[-1]
-        return products.permute(2, 0, 1), products.mean(-1).neg_()
+    def compare(self, z, z_n, rows):
+        pairs = zip(z.unbind(1), _gather(z_n, rows), strict=True)
+        products = torch.stack([(near * q.unsqueeze(1)).sum(-1) for q, near in pairs])
+        products /= z.shape[-1]
+        return products, products.mean(0).neg_()
 
     def tolerance(self, norms, radius):
         return rounding_tolerance(norms * radius)
@@ -192,6 +219,8 @@ class Product(Similarity):
 class Cosine(Similarity):
     """Cosine of the angle; the distance is 1 minus that of the embeddings side by side."""
 
+    largest = 1.0
+
     def __call__(self, z, z_n):
         return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
 
@@ -200,11 +229,11 @@ class Cosine(Similarity):
 
     query_points = row_points
 
-    def compare(self, z, rows):
-        z = z.unsqueeze(1)
-        s = (F.normalize(rows, dim=-1) * F.normalize(z, dim=-1)).sum(-1)
-        z, rows = F.normalize(z.flatten(2), dim=-1), F.normalize(rows.flatten(2), dim=-1)
-        return s.permute(2, 0, 1), 1 - (rows * z).sum(-1)
+    def compare(self, z, z_n, rows):
+        near, z = torch.stack([*_gather(z_n, rows)]), z.transpose(0, 1).unsqueeze(2)
+        s = (F.normalize(near, dim=-1) * F.normalize(z, dim=-1)).sum(-1)
+        norms = near.square().sum((0, -1)).sqrt_() * z.square().sum((0, -1)).sqrt_()
+        return s, 1 - (near * z).sum((0, -1)) / norms.clamp_(min=torch.finfo(z.dtype).tiny)
 
     def tolerance(self, norms, radius):
         return rounding_tolerance(torch.ones_like(norms))

@@ -206,7 +206,7 @@ class _SortedSoftRank(torch.autograd.Function):
         rank = _mid_ranks(z, weight)
         low, high, excess = (bottom - top) * factor, rank[:, -1:], rank - z
         if present is not None:
-            # Below all others, hence out of their blocks; any weight does.
+            # Absent entries are put below all others, hence out of their blocks, by any weight.
             low = low - 1
             excess, weight = torch.where(present, excess, low), torch.where(present, weight, 1)
         lengths = _isotonic_blocks(excess, low, high, weight)
@@ -233,7 +233,7 @@ class _SortedSoftRank(torch.autograd.Function):
             grad[:, :1].sub_(slope)
             grad.scatter_add_(1, last, slope)
         grad = grad.new_zeros(ctx.shape).scatter_(1, order, grad)
-        # Without any neighbor both are 0.
+        # Without neighbors both are 0.
         return grad, None, None, moment / rate.clamp(min=torch.finfo(rate.dtype).tiny), None
 
 

@@ -85,6 +85,13 @@ def test_the_first_of_several_columns_is_named():
         fit(NUMBERS.reshape(-1, 1), y.drop(columns=1))
 
 
+def test_text_in_y_is_classes_or_numbers():
+    advice = r"y must be numeric.* use a classifier.* astype\(float\)"
+    for y in (TEXT, DIGITS):
+        with pytest.raises(ValueError, match=advice):
+            fit(NUMBERS.reshape(-1, 1), y)
+
+
 def test_nothing_is_learned_of_what_is_refused():
     model = make_model()
     with pytest.raises(ValueError, match="y holds text"):

@@ -18,7 +18,7 @@ from skneighbors._columns.reader import TableReader
 from skneighbors._columns.table import Table, unwrap
 from skneighbors._columns.values import DURATIONS, NUMBERS, TIMES
 
-NAN = np.nan
+NAN, UNKNOWN = np.nan, -1
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
 DAYS = [18262.0, NAN, -0.5]
 
@@ -339,7 +339,7 @@ def test_columns_come_in_the_order_of_their_names():
 def test_levels_are_found_by_value():
     reader, _ = read(pd.DataFrame({"a": pd.Series(["x", "y"], dtype="category"), "b": [1, 2]}))
     other = pd.DataFrame({"a": ["z", "y", None], "b": [1, 2, 3]})
-    assert_array_equal(reader.read(Table.of(other))[:, 0], [NAN, 1, NAN])
+    assert_array_equal(reader.read(Table.of(other))[:, 0], [UNKNOWN, 1, NAN])
     other["a"] = pd.Categorical(["x", "y", "y"], categories=["y", "q", "x"])
     assert_array_equal(reader.read(Table.of(other))[:, 0], [0, 1, 1])
     for X in (
@@ -493,7 +493,7 @@ def test_levels_without_weight_are_unknown():
     table = Table.of([["a"], ["b"], ["c"]])
     reader = TableReader.of(table, "from_dtype")
     reader, matrix = reader.settle(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
-    assert_array_equal(matrix, [[1], [NAN], [0]])
+    assert_array_equal(matrix, [[1], [UNKNOWN], [0]])
     assert_array_equal(reader.read(table), matrix)
     assert reader.n_categories.tolist() == [2]
 

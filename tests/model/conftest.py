@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skneighbors._columns import LabeledRows
-from skneighbors._model import NeighborBank
+from skneighbors._model import EmbeddedRows, NeighborBank
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors.nn import NONA, SoftStepKNN
@@ -96,3 +96,9 @@ def points():
 def by_member():
     """Embeddings (n, 6) as (n, 2, 3)."""
     return lambda Z: torch.from_numpy(np.asarray(Z)).unflatten(1, (2, 3)).contiguous()
+
+
+@pytest.fixture(scope="session")
+def as_queries(by_member):
+    """Embeddings (n, 6) as queries in which likeness has no say."""
+    return lambda Z: EmbeddedRows(by_member(Z), None)

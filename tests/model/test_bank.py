@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
 from skneighbors._columns import LabeledRows
-from skneighbors._model import NeighborBank, search
+from skneighbors._model import EmbeddedRows, NeighborBank, search
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
@@ -63,9 +63,14 @@ def _similarity(z, z_n, metric):
     return z_n @ z / z.norm() / z_n.norm(dim=1)
 
 
-def nothing(z):
+def nothing(queries):
     """What no blended model predicts of queries."""
-    return z.new_zeros(len(z), 2)
+    return torch.zeros(len(queries), 2, dtype=torch.float64)
+
+
+def embed(bank, X):
+    """Queries in which likeness has no say."""
+    return EmbeddedRows(bank.embed(X), None)
 
 
 def predict_by_formula(bank, queries, weights, blended):
@@ -89,17 +94,17 @@ def predict_by_formula(bank, queries, weights, blended):
     return y_hat.clip(y.min(0) - margin, y.max(0) + margin)
 
 
-def test_predicts_by_the_nearest_rows(make_bank, points, by_member, metric, kind_and_params):
-    assert_predicts(make_bank, points, by_member, metric, *kind_and_params, k=6, weighted=True)
+def test_predicts_by_the_nearest_rows(make_bank, points, as_queries, metric, kind_and_params):
+    assert_predicts(make_bank, points, as_queries, metric, *kind_and_params, k=6, weighted=True)
 
 
 @pytest.mark.parametrize("k", [1, 60])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_predicts_by_one_row_or_by_all(make_bank, points, by_member, kind, k, weighted):
-    assert_predicts(make_bank, points, by_member, "l2", kind, {}, k, weighted)
+def test_predicts_by_one_row_or_by_all(make_bank, points, as_queries, kind, k, weighted):
+    assert_predicts(make_bank, points, as_queries, "l2", kind, {}, k, weighted)
 
 
-def assert_predicts(make_bank, points, by_member, metric, kind, params, k, weighted):
+def assert_predicts(make_bank, points, as_queries, metric, kind, params, k, weighted):
     rng = np.random.default_rng(1)
     weight = rng.integers(1, 4, 60) / 2 if weighted else None
     blended, blended_q = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
@@ -107,14 +112,14 @@ def assert_predicts(make_bank, points, by_member, metric, kind, params, k, weigh
     bank = make_bank(Z, kind, metric, weight, blended=blended, share=0.4, **params)
     weights = weights_by_formula(bank, queries, Z, metric, k)
     expected = predict_by_formula(bank, queries, weights, blended_q)
-    z, blended_q = by_member(queries), torch.from_numpy(blended_q)
-    found = bank.predict(z, blended_q, k)
+    asked, blended_q = as_queries(queries), torch.from_numpy(blended_q)
+    found = bank.predict(asked, blended_q, k)
     assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
-    near = bank.attend(z, lambda near: near, k)[0]
+    near = bank.attend(asked, lambda near: near, k)[0]
     assert near.total_weights.shape == (20, k)
     assert_allclose(near.weights.sum(2), SHARES.unsqueeze(1).expand(2, 20))
     if k == 60:
-        every = bank.predict(z, blended_q, None)
+        every = bank.predict(asked, blended_q, None)
         assert_allclose(every, expected, rtol=1e-7, atol=1e-7)
 
 
@@ -135,7 +140,7 @@ def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
         of_own = np.where(own >= 0, group[own], -1)[:, None]
         excluded |= (group == of_own) & (of_own >= 0)
     near = bank.attend(
-        bank.rows.z[own],
+        bank.rows.select(own),
         lambda near: (near.rows, near.weights),
         k,
         self_index=torch.from_numpy(own),
@@ -153,16 +158,17 @@ def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
 @pytest.mark.parametrize("working_memory", [0.02, 1])
 @pytest.mark.parametrize("k", [5, None])
 def test_size_of_the_batches_changes_nothing(
-    make_bank, points, by_member, kind, k, working_memory, monkeypatch
+    make_bank, points, as_queries, kind, k, working_memory, monkeypatch
 ):
-    bank, queries = make_bank(points(), kind), by_member(points(50, seed=1))
+    bank, queries = make_bank(points(), kind), as_queries(points(50, seed=1))
     expected = bank.predict(queries, nothing(queries), k)
     monkeypatch.setattr("skneighbors._model.bank._SEARCHED", 17)
     monkeypatch.setattr("skneighbors._model.bank._ATTENDED", 4)
     with config_context(working_memory=working_memory):
         found = bank.predict(queries, nothing(queries), k)
     assert_allclose(found, expected, rtol=1e-10)
-    alone = torch.cat([bank.predict(row[None], nothing(row[None]), k) for row in queries])
+    each = (queries.select([i]) for i in range(50))
+    alone = torch.cat([bank.predict(query, nothing(query), k) for query in each])
     assert_allclose(alone, expected, rtol=1e-9)
 
 
@@ -203,18 +209,20 @@ def assert_same(bank, other):
 @pytest.mark.parametrize("k", [8, None])
 def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries, k):
     bank, X = bank_and_queries
-    before, z = copy.deepcopy(bank), bank.embed(X)
-    asked = bank.predict(z, nothing(z), k)
+    before, queries = copy.deepcopy(bank), embed(bank, X)
+    asked = bank.predict(queries, nothing(queries), k)
     more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
     rows = LabeledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
     rows = rows.concat(LabeledRows(more, y, weight, 100 + torch.arange(40)))
     weights, blended = rows.weight, torch.cat([bank.rows.blended, y])
     expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
-    longer = bank.extend(bank.embed(more), y, y, weights)
+    longer = bank.extend(embed(bank, more), y, y, weights)
     assert_same(longer, expected)
-    assert_allclose(longer.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
+    assert_allclose(
+        longer.predict(queries, nothing(queries), k), expected.predict(queries, nothing(queries), k)
+    )
     assert_same(bank, before)
-    assert_array_equal(bank.predict(z, nothing(z), k), asked)
+    assert_array_equal(bank.predict(queries, nothing(queries), k), asked)
 
 
 @pytest.mark.parametrize("k", [8, None])
@@ -225,9 +233,12 @@ def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
     rows = LabeledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
     blended = bank.rows.blended[keep]
     expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
-    shorter, z = bank.keep(keep, weight), bank.embed(X)
+    shorter, queries = bank.keep(keep, weight), embed(bank, X)
     assert_same(shorter, expected)
-    assert_allclose(shorter.predict(z, nothing(z), k), expected.predict(z, nothing(z), k))
+    assert_allclose(
+        shorter.predict(queries, nothing(queries), k),
+        expected.predict(queries, nothing(queries), k),
+    )
     assert_same(bank, before)
 
 
@@ -236,7 +247,7 @@ def test_weights_of_one_are_none():
     rows = LabeledRows(features(), labels())
     bank = NeighborBank.build(network, rows, TASK, torch.ones(1).double())
     more = features(2, seed=2), labels()[:2]
-    more, weight = (bank.embed(more[0]), more[1], nothing(more[0])), torch.ones(302).double()
+    more, weight = (embed(bank, more[0]), more[1], nothing(more[0])), torch.ones(302).double()
     assert bank.extend(*more, weight).rows.sample_weight is None
     weight[-1] = 2.0
     weighted = bank.extend(*more, weight)
@@ -250,7 +261,7 @@ def test_weights_of_one_are_none():
 def test_engines_are_of_their_bank_alone(bank_and_queries):
     bank, _ = bank_and_queries
     weight = torch.cat([bank.rows.sample_weight, torch.ones(1)])
-    longer = bank.extend(bank.embed(features(1)), labels()[:1], labels()[:1], weight)
+    longer = bank.extend(embed(bank, features(1)), labels()[:1], labels()[:1], weight)
     shorter = bank.keep(torch.arange(300) > 0, bank.rows.sample_weight[1:])
     banks = bank, longer, shorter, copy.deepcopy(bank)
     assert len({id(own.cache) for own in banks}) == 4
@@ -260,18 +271,18 @@ def test_engines_are_of_their_bank_alone(bank_and_queries):
 def test_engines_are_kept(bank_and_queries, monkeypatch):
     (bank, X), made, make = bank_and_queries, [], search.make_engine
     monkeypatch.setattr(search, "make_engine", lambda *a: made.append(a) or make(*a))
-    z = bank.embed(X)
+    queries = embed(bank, X)
     for _ in range(2):
-        bank.predict(z, nothing(z), 5)
+        bank.predict(queries, nothing(queries), 5)
     assert [algorithm for *_, algorithm in made] == ["auto"]
 
 
 def test_a_pickle_predicts_the_same_bits(bank_and_queries):
     bank, X = bank_and_queries
-    z = bank.embed(X)
-    expected = bank.predict(z, nothing(z), 5)
+    queries = embed(bank, X)
+    expected = bank.predict(queries, nothing(queries), 5)
     again = pickle.loads(pickle.dumps(bank))
-    assert_array_equal(again.predict(z, nothing(z), 5), expected)
+    assert_array_equal(again.predict(queries, nothing(queries), 5), expected)
 
 
 def test_immutable(bank_and_queries):
@@ -282,8 +293,8 @@ def test_immutable(bank_and_queries):
 
 def test_all_of_a_bank_moves(bank_and_queries):
     bank, X = bank_and_queries
-    z = bank.embed(X)
-    bank.predict(z, nothing(z), 5)  # keeps what it has derived
+    queries = embed(bank, X)
+    bank.predict(queries, nothing(queries), 5)  # keeps what it has derived
     assert bank.to(torch.device("cpu")) is bank
     moved = bank.to(torch.device("meta"))
     assert moved.rows.tensors().keys() == bank.rows.tensors().keys()
@@ -297,11 +308,11 @@ def test_all_of_a_bank_moves(bank_and_queries):
 @pytest.mark.parametrize("k", [8, None])
 def test_predicts_the_same_on_a_gpu(bank_and_queries, k):
     bank, X = bank_and_queries
-    there, z = bank.to(torch.device("cuda")), bank.embed(X)
+    there, queries = bank.to(torch.device("cuda")), embed(bank, X)
     assert bank.rows.z.device.type == "cpu"
     assert_allclose(
-        there.predict(z.cuda(), nothing(z).cuda(), k).cpu(),
-        bank.predict(z, nothing(z), k),
+        there.predict(queries.to(torch.device("cuda")), nothing(queries).cuda(), k).cpu(),
+        bank.predict(queries, nothing(queries), k),
         rtol=1e-9,
     )
 

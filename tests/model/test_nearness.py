@@ -16,8 +16,8 @@ from .test_spaces import distances_of
 N = 60
 
 
-def novelty(bank, z):
-    return room.novelty(bank, z, room.measure_nearness(bank))
+def novelty(bank, queries):
+    return room.novelty(bank, queries, room.measure_nearness(bank))
 
 
 def novelty_by_sorting(metric, Z, weight, queries):
@@ -29,45 +29,45 @@ def novelty_by_sorting(metric, Z, weight, queries):
 
 @pytest.mark.parametrize(("working_memory", "weighted"), [(0.001, True), (1, False)])
 def test_share_of_rows_that_are_nearer_to_others(
-    make_bank, points, by_member, metric, weighted, working_memory
+    make_bank, points, as_queries, metric, weighted, working_memory
 ):
     Z, rng = points(), np.random.RandomState(2)
     queries = rng.normal(size=(30, 6)) * rng.uniform(0, 2, size=(30, 1))
     weight = rng.randint(1, 8, size=N) if weighted else np.ones(N, dtype=int)
     bank = make_bank(Z, metric=metric, weight=weight if weighted else None)
     with config_context(working_memory=working_memory):
-        shares = novelty(bank, by_member(queries))
+        shares = novelty(bank, as_queries(queries))
     assert shares.dtype == torch.float64
     assert_allclose(shares, novelty_by_sorting(metric, Z, weight, queries), atol=1e-12)
 
 
-def test_it_does_not_depend_on_what_all_rows_weigh(make_bank, points, by_member):
-    Z, z = points(), by_member(points(30, seed=1))
-    expected = novelty(make_bank(Z), z)
+def test_it_does_not_depend_on_what_all_rows_weigh(make_bank, points, as_queries):
+    Z, queries = points(), as_queries(points(30, seed=1))
+    expected = novelty(make_bank(Z), queries)
     for weight in (0.25, 6, 50):
-        assert_allclose(novelty(make_bank(Z, weight=np.full(N, weight)), z), expected)
+        assert_allclose(novelty(make_bank(Z, weight=np.full(N, weight)), queries), expected)
 
 
-def test_half_where_all_are_as_near(make_bank, by_member):
+def test_half_where_all_are_as_near(make_bank, as_queries):
     bank = make_bank(np.ones((20, 6)))
-    assert_array_equal(novelty(bank, by_member(np.ones((3, 6)))), np.full(3, 0.5))
-    assert_array_equal(novelty(bank, by_member(np.zeros((3, 6)))), np.ones(3))
+    assert_array_equal(novelty(bank, as_queries(np.ones((3, 6)))), np.full(3, 0.5))
+    assert_array_equal(novelty(bank, as_queries(np.zeros((3, 6)))), np.ones(3))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6])
-def test_few_rows(make_bank, points, by_member, metric, n):
+def test_few_rows(make_bank, points, as_queries, metric, n):
     Z, queries = points(8)[:n], points(20, seed=1)
-    shares = novelty(make_bank(Z, metric=metric), by_member(queries))
+    shares = novelty(make_bank(Z, metric=metric), as_queries(queries))
     assert ((shares >= 0) & (shares <= 1)).all()
     if n == 1:  # which has no others: infinitely far
         assert_array_equal(shares, torch.zeros(20))
 
 
-def test_of_many_rows_a_part_is_compared_with(make_bank, points, by_member, metric, monkeypatch):
+def test_of_many_rows_a_part_is_compared_with(make_bank, points, as_queries, metric, monkeypatch):
     Z, queries = points(), points(30, seed=1)[:15]
     bank = make_bank(Z, metric=metric)
     monkeypatch.setattr(room, "_MAX_COMPARED", 25)
-    shares = novelty(bank, by_member(queries))
+    shares = novelty(bank, as_queries(queries))
     rows = residuals.sample_rows(N, 25).numpy()
     assert len(rows) == 25
     own = np.where(np.eye(N) > 0, np.inf, distances_of(metric, Z, Z))[rows]
@@ -75,7 +75,7 @@ def test_of_many_rows_a_part_is_compared_with(make_bank, points, by_member, metr
     assert_allclose(shares, (own < asked[:, None]).mean(1))
     monkeypatch.setattr(room, "_MAX_COMPARED", N)
     expected = novelty_by_sorting(metric, Z, np.ones(N, dtype=int), queries)
-    assert_allclose(novelty(bank, by_member(queries)), expected)
+    assert_allclose(novelty(bank, as_queries(queries)), expected)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 200))

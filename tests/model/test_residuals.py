@@ -19,10 +19,12 @@ from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
+from .test_bank import embed, nothing
+
 LEVELS = torch.tensor([0.5, 0.0, 1.0, 0.1, 0.93]).double()
 SHARES = torch.tensor([0.7, 0.3]).double()
 TASK = Regression(np.zeros(1), np.ones(1), 1)
-K = 9
+K, N_SPREAD = 9, 14  # neighbors of a prediction, and at least of a spread
 
 
 def make_rows(n=60, seed=0):
@@ -31,9 +33,14 @@ def make_rows(n=60, seed=0):
     return [torch.from_numpy(part).double() for part in parts]
 
 
-def nothing(z):
-    """What no blended model predicts."""
-    return z.new_zeros(len(z), 2)
+@pytest.fixture(autouse=True)
+def few_in_a_spread(monkeypatch):
+    monkeypatch.setattr(residuals, "_N_SPREAD", N_SPREAD)
+
+
+def n_spread(k):
+    """How many neighbors a spread rests on."""
+    return None if k is None else max(k, N_SPREAD)
 
 
 def build(network, *rows):
@@ -55,15 +62,24 @@ def bank(request, network):
 
 def extend(bank, X, y, weight):
     """Bank with further rows."""
-    return bank.extend(bank.embed(X), y, nothing(X), torch.cat([bank.rows.weights(), weight]))
+    weight = torch.cat([bank.rows.weights(), weight])
+    return bank.extend(embed(bank, X), y, nothing(X), weight)
 
 
 def hold_out(bank, n=40, scale=1.0, k=K):
     """Samples that are not among a bank's rows, whose residuals are given."""
     X, residuals, weight = make_rows(n, seed=1)
-    z = bank.embed(X)
-    y = bank.predict(z, nothing(z), k) + scale * residuals
-    return ValidationSet(z, y, nothing(z), weight, torch.full((n,), -1))
+    queries = embed(bank, X)
+    y = bank.predict(queries, nothing(queries), k) + scale * residuals
+    return beside(queries, y, weight)
+
+
+def beside(queries, y, weight):
+    """Samples that are not among a bank's rows."""
+    n = len(queries)
+    return ValidationSet(
+        z=queries.z, y=y, blended=nothing(y), weight=weight, rows=torch.full((n,), -1)
+    )
 
 
 def all_of(bank, X, validation=None, confidence=0.6, k=K):
@@ -72,9 +88,10 @@ def all_of(bank, X, validation=None, confidence=0.6, k=K):
 
 
 def distribution(bank, own, X, confidence=0.6):
-    z = bank.embed(X)
+    queries = embed(bank, X)
     with torch.no_grad():
-        return own.quantiles(z, LEVELS), own.std(z), own.half_widths(z, confidence)
+        quantiles, std = own.quantiles(queries, LEVELS), own.std(queries)
+        return quantiles, std, own.half_widths(queries, confidence)
 
 
 def assert_alike(pairs, rtol=1e-9):
@@ -114,25 +131,25 @@ def test_those_stay_whose_rows_do(bank, kept):
         assert_array_equal(left.judge(shorter, K).weight, shorter.rows.weights()[left.rows])
     assert_array_equal(held_out.rows, [1, 3, 4, 8])
     assert held_out.join(None, rows) is held_out
-    beside = hold_out(bank)  # none of whose rows is the bank's
-    assert_array_equal(beside.keep(keep).y, beside.y)
-    assert (beside.keep(keep).rows == -1).all()
+    other = hold_out(bank)  # none of whose rows is the bank's
+    assert_array_equal(other.keep(keep).y, other.y)
+    assert (other.keep(keep).rows == -1).all()
 
 
 def test_what_is_held_out_is_left_out_once_it_joins(bank):
     X, y, weight = make_rows(20, seed=2)
-    z = bank.embed(X)
-    beside = ValidationSet(z, y, nothing(z), weight, torch.full((20,), -1))
+    queries = embed(bank, X)
+    apart = beside(queries, y, weight)
     longer, joined = extend(bank, X[:5], y[:5], weight[:5]), torch.arange(60, 65)
-    joins = beside.join(longer.rows.z[joined], joined)
+    joins = apart.join(longer.rows.z[joined], joined)
     assert_array_equal(joins.rows, [*range(60, 65), *[-1] * 15])
     # Each is predicted by the others that are there now.
-    expected = y - longer.predict(z, nothing(z), K, self_index=joins.rows)
+    expected = y - longer.predict(queries, nothing(y), K, self_index=joins.rows)
     assert_allclose(joins.judge(longer, K).residuals, expected)
     assert measure(longer, joins, K).scores.min() > 1e-6
     mask = torch.arange(65) < 60
     again = measure(longer.keep(mask, bank.rows.weights()), joins.keep(mask), K)
-    assert_allclose(again.scores, measure(bank, beside, K).scores, rtol=1e-9)
+    assert_allclose(again.scores, measure(bank, apart, K).scores, rtol=1e-9)
 
 
 @pytest.mark.parametrize("k", [K, None])
@@ -145,8 +162,9 @@ def test_rows_of_a_group_are_left_out_together(network, k):
         keep = group != group[row]
         rest = bank.keep(keep, torch.ones(54).double())
         vars(rest)["limits"] = bank.limits
-        z = bank.rows.z[[row]]
-        assert_allclose(own.residuals[row], y[row] - rest.predict(z, nothing(z), k)[0], atol=1e-9)
+        query = bank.rows.select([row])
+        expected = y[row] - rest.predict(query, nothing(query), k)[0]
+        assert_allclose(own.residuals[row], expected, atol=1e-9)
     more = make_rows(5, seed=1)[:2]
     longer = extend(bank, *more, torch.ones(5).double())
     assert_array_equal(longer.rows.group[60:], 10 + np.arange(5))  # each a group of its own
@@ -245,19 +263,19 @@ def test_rows_left_out_are_no_neighbors_of_their_own(bank, k):
     y = make_rows()[1]
     own = measure(bank, None, k)
     for row in (0, 17, 59):
-        z = bank.rows.z[[row]]
-        expected = y[row] - without(bank, row).predict(z, nothing(z), k)[0]
+        query = bank.rows.select([row])
+        expected = y[row] - without(bank, row).predict(query, nothing(query), k)[0]
         assert_allclose(own.residuals[row], expected, atol=1e-9)
     assert_array_equal(own.scale, [1, 1])
 
 
-@pytest.mark.parametrize("k", [K, None])
+@pytest.mark.parametrize("k", [K, 20, None])
 def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank, k):
     own, weight = measure(bank, None, k), bank.rows.weights()
     size, sizes = own.residuals.abs(), []
     for row in range(len(bank)):
         rest, others = without(bank, row), torch.arange(60) != row
-        (near,) = rest.attend(bank.rows.z[[row]], lambda near: near, k)
+        (near,) = rest.attend(bank.rows.select([row]), lambda near: near, n_spread(k))
         rows = torch.arange(59) if near.rows is None else near.rows[0]
         mean = near.total_weights[0]
         n_local = 1 / (mean**2).sum()
@@ -319,7 +337,7 @@ def test_shapes_and_bounds(bank):
     assert (std <= residuals.abs().amax(0)).all()
 
 
-@pytest.mark.parametrize("k", [K, None])
+@pytest.mark.parametrize("k", [K, 20, None])
 def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
     everything = measure(bank, None, k)
     monkeypatch.setattr(residuals, "_MAX_ROWS", 25)
@@ -328,7 +346,7 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
     assert_allclose(own.residuals, everything.residuals[rows], atol=1e-12)
     # A query takes the nearest of those.
     known = bank.keep(torch.isin(torch.arange(60), rows), bank.rows.weights()[rows])
-    (near,) = known.attend(known.embed(X), lambda near: near, k)
+    (near,) = known.attend(embed(known, X), lambda near: near, n_spread(k))
     share = near.total_weights
     if near.rows is not None:
         share = torch.zeros(30, 25).double().scatter(1, near.rows, share)
@@ -355,10 +373,10 @@ def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_mos
     longer = extend(longer, X + 0.1, y, weight)
     asked, attend = [], type(bank).attend
 
-    def count(self, z, *arguments, self_index=None, **keywords):
+    def count(self, queries, *arguments, self_index=None, **keywords):
         if self is longer and self_index is not None:
-            asked.append(len(z))
-        return attend(self, z, *arguments, self_index=self_index, **keywords)
+            asked.append(len(queries))
+        return attend(self, queries, *arguments, self_index=self_index, **keywords)
 
     monkeypatch.setattr(type(bank), "attend", count)
     own, fresh = measure(longer, None, k, before), measure(longer, None, k)
@@ -376,8 +394,8 @@ def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     rows = torch.arange(0, 60, 2)
     held_out = ValidationRows(make_rows()[1][rows], rows, K)
     judged = held_out.judge(bank, k)
-    z = bank.rows.z[rows]
-    y_hat = [bank.predict(z, nothing(z), n, self_index=rows) for n in (K, k)]
+    queries = bank.rows.select(rows)
+    y_hat = [bank.predict(queries, nothing(queries), n, self_index=rows) for n in (K, k)]
     assert_allclose(judged.residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
     assert_array_equal(judged.self_index, rows)
     assert_array_equal(judged.z, bank.rows.z[rows])
@@ -389,16 +407,14 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
     """Each of exchangeable rows in turn, by the interval that the others make."""
     bank = build(network, *make_rows()[:2])
     X, y, _ = make_rows(10, seed=1)
-    z = bank.embed(X)
-    y_hat = bank.predict(z, nothing(z), K)
+    queries = embed(bank, X)
+    y_hat = bank.predict(queries, nothing(queries), K)
     y = y + y_hat
     for confidence in (0.5, 0.75, 0.9):
         n_inside = torch.zeros(2)
         for i in range(10):
             rest = torch.arange(10) != i
-            held_out = ValidationSet(
-                z[rest], y[rest], nothing(y[rest]), torch.ones(9).double(), torch.full((9,), -1)
-            )
+            held_out = beside(queries.select(rest), y[rest], torch.ones(9).double())
             half_width = all_of(bank, X[[i]], held_out, confidence)[2]
             n_inside += ((y[i] - y_hat[i]).abs() <= half_width)[0]
         assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)

@@ -38,11 +38,11 @@ class Counted:
 
 
 @pytest.mark.parametrize(("k", "working_memory"), [(1, 1), (7, 0.001), (55, 1), (60, 0.001)])
-def test_nearest_by_brute_force(make_bank, points, by_member, metric, k, working_memory):
+def test_nearest_by_brute_force(make_bank, points, as_queries, metric, k, working_memory):
     Z, queries = points(), points(40, seed=1)
     expected = distances_of(metric, queries, Z)
     with config_context(working_memory=working_memory):
-        found = make_bank(Z, metric=metric).index.find(by_member(queries), k)
+        found = make_bank(Z, metric=metric).index.find(as_queries(queries), k)
     assert_array_equal(found.rows, in_order(expected, k))
     assert_allclose(
         found.distances, np.take_along_axis(expected, found.rows.numpy(), axis=1), atol=1e-12
@@ -51,13 +51,13 @@ def test_nearest_by_brute_force(make_bank, points, by_member, metric, k, working
 
 
 @pytest.mark.parametrize("kind", [engines.ScikitLearnEngine, TorchEngine, Counted])
-def test_ties_are_broken_alike_whoever_finds_them(make_bank, by_member, metric, kind, monkeypatch):
+def test_ties_are_broken_alike_whoever_finds_them(make_bank, as_queries, metric, kind, monkeypatch):
     monkeypatch.setattr(search, "make_engine", kind)
     rng = np.random.default_rng(0)
     Z = rng.integers(0, 2, size=(300, 6)).astype(float)  # many ties, many equal rows
     queries, Counted.asked = rng.integers(0, 2, size=(30, 6)) + 0.0, []
     bank = make_bank(Z, metric=metric)
-    found = bank.index.find(by_member(queries), 5)
+    found = bank.index.find(as_queries(queries), 5)
     assert_array_equal(found.rows, in_order(distances_of(metric, queries, Z), 5))
     if kind is Counted:  # more were looked for where the last one tied
         assert len(Counted.asked) > 1
@@ -66,7 +66,7 @@ def test_ties_are_broken_alike_whoever_finds_them(make_bank, by_member, metric, 
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.booleans())
-def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
+def test_left_out_rows_are_not_found(make_bank, as_queries, seed, k, grouped):
     rng = np.random.default_rng(seed)
     Z, group = rng.integers(0, 3, size=(40, 6)) + 0.0, rng.integers(0, 4, size=40)
     own = rng.integers(-1, 40, size=9)
@@ -75,7 +75,7 @@ def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
         excluded |= (group == group[own][:, None]) & (own >= 0)[:, None]
     queries = Z[own]
     bank = make_bank(Z, group=group if grouped else None)
-    found = bank.index.find(by_member(queries), k, self_index=torch.from_numpy(own))
+    found = bank.index.find(as_queries(queries), k, self_index=torch.from_numpy(own))
     distances = np.where(excluded, np.inf, distances_of("l2", queries, Z))
     for rows, d, own_distances in zip(found.rows, found.distances, distances, strict=True):
         n = min(k, int(np.isfinite(own_distances).sum()))
@@ -84,40 +84,40 @@ def test_left_out_rows_are_not_found(make_bank, by_member, seed, k, grouped):
         assert d[:n].isfinite().all()
 
 
-def test_a_row_alone_is_a_row_in_a_batch(make_bank, points, by_member, metric):
-    bank, queries = make_bank(points(200), metric=metric), by_member(points(50, seed=1))
+def test_a_row_alone_is_a_row_in_a_batch(make_bank, points, as_queries, metric):
+    bank, queries = make_bank(points(200), metric=metric), as_queries(points(50, seed=1))
     found = bank.index.find(queries, 9)
     for i in range(50):
-        alone = bank.index.find(queries[i : i + 1], 9)
+        alone = bank.index.find(queries.select([i]), 9)
         assert_array_equal(alone.rows[0], found.rows[i])
         assert_array_equal(alone.s[:, 0], found.s[:, i])
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_threads_change_nothing(make_bank, by_member, thread_count, n_threads):
+def test_threads_change_nothing(make_bank, as_queries, thread_count, n_threads):
     rng = np.random.default_rng(0)
     Z, queries = rng.integers(0, 3, size=(5000, 6)) + 0.0, rng.integers(0, 3, size=(600, 6)) + 0.0
     bank = make_bank(Z)
     expected = in_order(distances_of("l2", queries, Z), 10)
     thread_count(n_threads)
     with one_openmp_thread() if n_threads == 1 else config_context():
-        assert_array_equal(bank.index.find(by_member(queries), 10).rows, expected)
+        assert_array_equal(bank.index.find(as_queries(queries), 10).rows, expected)
 
 
-def test_rows_that_are_all_alike(make_bank, by_member, metric):
+def test_rows_that_are_all_alike(make_bank, as_queries, metric):
     bank = make_bank(np.ones((500, 6)), metric=metric)
-    found = bank.index.find(by_member(np.ones((3, 6))), 4)
+    found = bank.index.find(as_queries(np.ones((3, 6))), 4)
     assert_array_equal(found.rows, in_order(np.zeros((3, 500)), 4))
 
 
 @pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
-def test_what_an_index_finds_is_exact(make_bank, points, by_member, metric, algorithm):
+def test_what_an_index_finds_is_exact(make_bank, points, as_queries, metric, algorithm):
     pytest.importorskip("faiss")
     if (algorithm, metric) == ("ivf", "l1"):
         pytest.skip("refused")
     Z, queries = points(2000), points(40, seed=1)
     expected = distances_of(metric, queries, Z)
-    found = make_bank(Z, metric=metric).index.find(by_member(queries), 6, algorithm)
+    found = make_bank(Z, metric=metric).index.find(as_queries(queries), 6, algorithm)
     own = np.take_along_axis(expected, found.rows.numpy(), axis=1)
     assert_allclose(found.distances, own, atol=1e-12)
     recall = (found.rows.numpy()[:, :, None] == in_order(expected, 6)[:, None]).any(2).mean()

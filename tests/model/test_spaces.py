@@ -20,7 +20,7 @@ def distances_of(metric, queries, Z):
 
 def compared(metric, queries, Z, by_member):
     z, z_n = by_member(queries), by_member(Z)
-    return SIMILARITIES[metric].compare(z, z_n.expand(len(z), *z_n.shape))
+    return SIMILARITIES[metric].compare(z, z_n, torch.arange(len(z_n)).expand(len(z), -1))
 
 
 def test_distances_are_those_of_the_embeddings_side_by_side(metric, points, by_member):

@@ -1,5 +1,7 @@
 """Temperatures: which are learned, which validation rows choose, and what comes of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,9 @@ from skneighbors._training.stopping import OverfittingCheck
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-TRIED = [2 ** (power / 2) for power in (0, -1, 1, -2, 2, 3, 4, 5, 6)]
+from .test_loop import plan_for
+
+TRIED = [2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8)]
 K = 30  # neighbors
 
 
@@ -54,6 +58,12 @@ def untrained(weighted, noise=0.0, head=SoftStepKNN):
 def calibration_of(model):
     """What each network's temperature is divided by in prediction."""
     return model.network_.head.calibration.numpy()
+
+
+def calibrations_of(network, data):
+    """What each temperature is to be divided by, (m,), where likeness has no say."""
+    plan = plan_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
+    return calibrate(network, data, plan).calibrations.squeeze(0)
 
 
 def errors_of_each(network, data):
@@ -103,8 +113,8 @@ def test_the_first_calibration_that_predicts_as_well_as_the_best(noise, weighted
             as_well[calibration] = mean <= np.sqrt(np.sum((share * np.asarray(loss - mean)) ** 2))
         expected.append(next(own for own in TRIED if as_well[own]))
     network.head.calibration.fill_(3.0)
-    calibrate(network, data, K, TRIED)
-    assert_allclose(network.head.calibration, expected, rtol=1e-6)
+    assert_allclose(calibrations_of(network, data), expected, rtol=1e-6)
+    assert_array_equal(network.head.calibration, 3.0)
     assert noise or max(expected) > 1
 
 
@@ -122,22 +132,29 @@ def far_from_one(auto):
 
 @pytest.fixture
 def chosen(far_from_one, auto, monkeypatch):
-    """Short trainings that may join, stop and be repeated; the calibration at each choice."""
+    """Short trainings that may join, stop and be repeated; the calibrations at each choice."""
     auto(min_epochs=30, min_steps=30)
-    values = []
+    choose, judge, values = trainer.calibrate, trainer.validate, []
 
-    def recording(function):
-        def recorded(network, *args):
-            out = function(network, *args)
-            if args[-1]:
-                values.append(network.head.calibration.tolist())
-            return out
+    def choosing(*args):
+        calibrated = choose(*args)
+        values.append(calibrated.calibrations.numpy())
+        return calibrated
 
-        return recorded
+    def judging(network, *args):
+        judged = judge(network, *args)
+        if args[-1]:
+            values.append(network.head.calibration.numpy().copy())
+        return judged
 
-    for name in ("calibrate", "validate"):
-        monkeypatch.setattr(trainer, name, recording(getattr(trainer, name)))
+    monkeypatch.setattr(trainer, "calibrate", choosing)
+    monkeypatch.setattr(trainer, "validate", judging)
     return values
+
+
+def last_choice(chosen, model):
+    """The last of the choices, (m,), with the likeness that came of it."""
+    return chosen[-1][model.plan_.likenesses.index(model.likeness_)]
 
 
 @pytest.fixture
@@ -155,7 +172,7 @@ SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=Non
 def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe):
     model = estimator(**SMALL).fit(*make_rows(n))
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
-    assert_array_equal(calibration_of(model), chosen[-1])
+    assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
 
 
@@ -168,7 +185,7 @@ def test_the_choice_before_the_last_cycle_is_that_of_the_average(
 
     def recorded(network, *args):
         calibrated.append(network)
-        choose(network, *args)
+        return choose(network, *args)
 
     def joining(self):
         averages.append(self.average.network)
@@ -194,7 +211,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
     with pytest.warns(UserWarning, match="Training interrupted"):
         model = estimator(**SMALL).fit(*make_rows(400))
     assert len(chosen) == 1
-    assert_array_equal(calibration_of(model), chosen[0])
+    assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
 
 
@@ -215,7 +232,7 @@ def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkey
     assert repeated == [True]
     by_epoch = len(chosen) > 1
     assert by_epoch == (n > 1000 and estimator is SoftStepKNNRegressor)
-    assert_array_equal(calibration_of(model), chosen[-1])
+    assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
 
 
@@ -237,13 +254,13 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.calibrate
 
-    def calibrate_in_turn(network, data, n_neighbors, calibrations):
-        in_turn(network, data, n_neighbors, (0.1, next(values)))
+    def calibrate_in_turn(network, data, plan):
+        return in_turn(network, data, replace(plan, calibrations=(0.1, next(values))))
 
     monkeypatch.setattr(trainer, "calibrate", calibrate_in_turn)
     model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
     if estimator is NONARegressor:
-        assert_array_equal(chosen, [[2.0], [3.0], [4.0]])
+        assert_array_equal([own[0] for own in chosen], [[2.0], [3.0], [4.0]])
         assert_array_equal(calibration_of(model), [2.0, 3.0, 4.0])
     assert set(calibration_of(model)) <= {2.0, 3.0, 4.0}
 
@@ -379,8 +396,7 @@ def test_a_head_may_ignore_its_calibration():
 
     network, data = untrained(False, head=Mean)
     network.head.calibration.fill_(3.0)
-    calibrate(network, data, K, TRIED)
-    assert_array_equal(network.head.calibration, 1.0)
+    assert_array_equal(calibrations_of(network, data), 1.0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])

@@ -62,6 +62,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         ema_decay=None,
         temperature="learned",
         calibrations=(),
+        likenesses=(0.0,),
         check_overfitting=False,
         join_last_cycle=False,
         refits=False,

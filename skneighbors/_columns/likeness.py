@@ -1,0 +1,166 @@
+"""Likeness of rows in their columns, whatever their targets: Gower's distance."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from .._utils.arrays import array_field
+
+# Coordinate of missing values: at least 1 from all others, and 0 from each other.
+_MISSING = -2.0
+# Distances are divided by that of the neighbor of this rank.
+_TYPICAL_RANK = 80
+# Fraction of the largest distance up to which distances are ties.
+_TIE = 1e-12
+# Number of candidates for likeness: the larger of this, and this per neighbor.
+_N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR = 200, 5
+
+
+@dataclass(frozen=True, eq=False)
+class LikenessEncoder:
+    """Encoder of columns as coordinates: ranks of numbers, codes of categories.
+
+    Rows differ in a column by the absolute difference of their coordinates, at most 1: numbers
+    by the fraction of the training samples that lie between them, categories by 0 or 1, missing
+    values from all others by 1. An unknown category is NaN, and differs from all by 1.
+
+    Attributes
+    ----------
+    n_categories : int ndarray of shape (p,)
+        Number of categories of each column; 0 for numbers.
+    values : ndarray of shape (v,)
+        Unique values of the columns of numbers, ascending, one column after the other.
+    fractions : ndarray of shape (v,)
+        Fraction of the training samples, by weight, that are no larger.
+    starts : int ndarray of shape (p,)
+        Where each column's values begin.
+    column_weight : ndarray of shape (p,)
+        0 for constant columns, else 1 over the number of the others.
+    """
+
+    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    values: np.ndarray = array_field("float64", "v")
+    fractions: np.ndarray = array_field("float64", "v", low=0)
+    starts: np.ndarray = array_field("int64", "p", low=0)
+    column_weight: np.ndarray = array_field("float64", "p", low=0)
+
+    @classmethod
+    def fit(cls, X, sample_weight, n_categories):
+        """Make an encoder of columns (n_samples, p) as read."""
+        values, fractions = [], []
+        for column, is_category in zip(X.T, n_categories > 0, strict=True):
+            present = ~np.isnan(column) & (not is_category)
+            unique, place = np.unique(column[present], return_inverse=True)
+            values.append(unique)
+            cumulative = np.bincount(place, sample_weight[present], len(unique)).cumsum()
+            fractions.append(cumulative / cumulative[-1:])
+        differs = np.array([len(np.unique(column)) > 1 for column in X.T], dtype=float)
+        starts = np.cumsum([0, *map(len, values)])[:-1]
+        weight = differs / max(1.0, differs.sum())
+        values, fractions = np.concatenate(values), np.concatenate(fractions)
+        return cls(n_categories, values, fractions, starts, weight)
+
+    def transform(self, X):
+        """Encode columns (n, p) as read."""
+        out = np.empty_like(X)
+        ends = [*self.starts[1:], len(self.values)]
+        for j, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            if self.n_categories[j]:
+                out[:, j] = np.where(X[:, j] < 0, np.nan, X[:, j])
+                out[np.isnan(X[:, j]), j] = _MISSING
+            else:
+                values = self.values[start:end]
+                below = np.append(0.0, self.fractions[start:end])
+                rank = sum(below[np.searchsorted(values, X[:, j], side)] for side in _SIDES) / 2
+                out[:, j] = np.where(np.isnan(X[:, j]), _MISSING, rank)
+        return out
+
+
+_SIDES = "left", "right"
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Likeness, as a second part of the distance.
+
+    The distance of a query and a row becomes ``r + strength * r_80 * g / g_80``, where r is the
+    learned one, g Gower's, and r_80 and g_80 are those of the query's 80th nearest by each.
+
+    Attributes
+    ----------
+    strength : float
+        0 for none.
+    column_weight : Tensor of shape (p,)
+        See :class:`LikenessEncoder`.
+    """
+
+    strength: float
+    column_weight: torch.Tensor = array_field("float64", "p", low=0)
+
+    def to(self, device):
+        """Move the tensor to a device."""
+        return replace(self, column_weight=self.column_weight.to(device))
+
+    def choose(self, near, largest, columns, row_columns, k):
+        """Choose the nearest candidates, the nearest first.
+
+        Parameters
+        ----------
+        near : tuple of Tensor of shapes (b, C) and (m, b, C)
+            Learned distances, inf for rows to leave out, and similarities by each member.
+        largest : float
+            Similarity of rows that coincide.
+        columns : Tensor of shape (b, p)
+            Encoded columns of the queries.
+        row_columns : Tensor of shape (b, C, p)
+            Those of the candidates.
+        k : int
+
+        Returns
+        -------
+        order : int Tensor of shape (b, k)
+            Places of the candidates chosen.
+        distances, s : Tensor of shapes (b, k) and (m, b, k)
+            Their distances and similarities, likeness included.
+        """
+        distances, s = near
+        g, counts = gower_distances(columns, row_columns, self.column_weight), distances < torch.inf
+        relative = self.strength * g / _typical(g, counts)
+        s = s - _typical(largest - s, counts) * relative
+        distances = distances + _typical(distances, counts) * relative
+        unit = _TIE * distances.masked_fill(~counts, 0).amax(1, keepdim=True)
+        steps = (distances / unit.clamp_(min=torch.finfo(unit.dtype).tiny)).floor_()
+        # One key each: of ties the first candidate comes first.
+        place = torch.arange(steps.shape[1], dtype=steps.dtype, device=steps.device)
+        order = steps.mul_(len(place)).add_(place).topk(k, largest=False).indices
+        return order, distances.gather(1, order), s.gather(2, order.expand(len(s), -1, -1))
+
+
+def count_candidates(k, n_rows):
+    """Count the candidates, the nearest by the learned distance, of which likeness chooses k."""
+    return min(n_rows, max(_N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR * k))
+
+
+def gower_distances(columns, row_columns, column_weight):
+    """Gower's distances (b, K) of queries (b, p) and rows (b, K, p), encoded.
+
+    See Gower, "A general coefficient of similarity and some of its properties", Biometrics 27
+    (1971).
+    """
+    differences = (row_columns - columns.unsqueeze(1)).abs_()
+    return torch.fmin(differences, differences.new_ones(()), out=differences) @ column_weight
+
+
+def _typical(distances, counts):
+    """Distance (..., 1) of the 80th nearest row that counts, or of the last.
+
+    If that is 0, it is the smallest positive distance, or 1 if there is none.
+    """
+    rank = min(_TYPICAL_RANK, distances.shape[-1])
+    typical = distances.masked_fill(~counts, torch.inf).kthvalue(rank, -1, keepdim=True).values
+    last = distances.masked_fill(~counts, 0).amax(-1, keepdim=True)
+    typical = torch.where(typical < torch.inf, typical, last)
+    positive = distances.masked_fill(~counts | (distances <= 0), torch.inf)
+    typical = torch.where(typical > 0, typical, positive.amin(-1, keepdim=True))
+    return torch.where(typical < torch.inf, typical, 1.0)

@@ -1,0 +1,63 @@
+"""Predictions of validation rows by neighbors that likeness has chosen."""
+
+from typing import NamedTuple
+
+import torch
+
+from .._columns import count_candidates
+from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows
+from .._utils.threads import map_batches
+from ..nn._similarity import SIMILARITIES
+
+
+class MemberRows(NamedTuple):
+    """Rows of each member: embeddings (m, n, d), encoded columns (m, n, p), targets (m, n, k).
+
+    And weights (m, n) or None.
+    """
+
+    z: torch.Tensor
+    columns: torch.Tensor | None
+    y: torch.Tensor
+    weight: torch.Tensor | None
+
+
+def attend_alike(head, likeness, queries, rows, n_neighbors):
+    """Predict queries, to (..., m, n, k), each member by neighbors that likeness has chosen.
+
+    Parameters
+    ----------
+    head : nn.Module
+    likeness : Likeness
+    queries, rows : MemberRows
+    n_neighbors : int or None
+    """
+    space, n_rows = SIMILARITIES[head.similarity], rows.z.shape[1]
+    n_neighbors = n_rows if n_neighbors is None else min(n_neighbors, n_rows)
+    weight = torch.ones_like(rows.y[..., 0]) if rows.weight is None else rows.weight
+    values, total = head.subtract_trend(rows.z, rows.y), weight.sum(1)[:, None, None]
+
+    def choose(member, s, batch):
+        s, near = s[member].topk(count_candidates(n_neighbors, n_rows))
+        order, _, s = likeness.choose(
+            (space.largest - s, s.unsqueeze(0)),
+            space.largest,
+            queries.columns[member, batch],
+            gather_rows(rows.columns[member], near),
+            n_neighbors,
+        )
+        near = near.gather(1, order)
+        return s[0], gather_rows(values[member], near), weight[member][near]
+
+    def attend(batch):
+        z = queries.z[:, batch]
+        s = space(z, rows.z)
+        s, near, near_weight = map(
+            torch.stack, zip(*[choose(i, s, batch) for i in range(len(s))], strict=True)
+        )
+        weights = head.weights_of(z, s, sample_weight=near_weight, total=total)
+        return head.add_trend(z, (weights.unsqueeze(-1) * near).sum(-2))
+
+    row_bytes = rows.z.element_size() * n_rows * len(rows.z) * (1 + rows.columns.shape[2] // 4)
+    length = bounded_length(row_bytes, CACHED_BYTES if rows.z.is_cpu else None)
+    return torch.cat(map_batches(attend, cut(queries.z.shape[1], length)), -2)
