@@ -252,7 +252,7 @@ class NONARegressor(BaseNeighborRegressor):
     >>> model.score(X[250:], y[250:]) > 0.8
     True
     >>> model.explain(X[250:]).indices.shape
-    (50, 80)
+    (50, 20)
     >>> model.predict_interval(X[250:], confidence_level=0.9).shape
     (50, 2)
     """

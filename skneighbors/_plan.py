@@ -268,22 +268,18 @@ def _resolve_likeness(given, n_validation, auto):
     likeness = given["likeness"]
     if likeness == 0:
         return 0.0
-    conflict = next(
-        (
-            f"{name}={given[name]!r}"
-            for name, is_one in (
-                ("feature_extractor", given["feature_extractor"] is not None),
-                ("n_neighbors", given["n_neighbors"] is None),
-                ("similarity", SIMILARITIES[given["similarity"]].largest is None),
-            )
-            if is_one
-        ),
-        None,
-    )
+    cannot = {
+        "feature_extractor": given["feature_extractor"] is not None,
+        "n_neighbors": given["n_neighbors"] is None,
+        "similarity": SIMILARITIES[given["similarity"]].largest is None,
+    }
     if likeness == "auto":
-        return auto["likeness"] if conflict is None and n_validation else 0.0
-    if conflict is not None:
-        raise ValueError(f"recipe.likeness={likeness!r} cannot be used with {conflict}.")
+        return auto["likeness"] if n_validation and not any(cannot.values()) else 0.0
+    for name, conflicts in cannot.items():
+        if conflicts:
+            raise ValueError(
+                f"recipe.likeness={likeness!r} cannot be used with {name}={given[name]!r}."
+            )
     return likeness
 
 

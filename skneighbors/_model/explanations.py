@@ -171,7 +171,7 @@ class Explanation:
         >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
         >>> model.explain(X[80:]).adjusted_targets.shape
-        (20, 80)
+        (20, 20)
         """
         return self.targets + self.adjustments
 

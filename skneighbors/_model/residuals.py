@@ -290,14 +290,7 @@ def measure(bank, validation, n_neighbors, before=None):
         index = stand_ins(bank.rows.group, judged.self_index, rows)
     else:
         index = torch.arange(len(rows), device=rows.device)
-        judged = Judged(
-            z=known.rows.z,
-            columns=known.rows.columns,
-            residuals=residuals,
-            weight=weight,
-            group=group,
-            self_index=index,
-        )
+        judged = Judged.of_bank(known.rows, residuals, index)
     judged_weight, size = _by_group(judged.weight, judged.group), judged.residuals.abs()
     spread = expect(known, judged, residuals.abs(), n_spread, index)
     scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)

@@ -100,7 +100,8 @@ class NeighborIndex:
             )
             return rows.gather(1, order), distances, s
 
-        length = bounded_length(8 * n_candidates * self.rows.columns.shape[1], CACHED_BYTES)
+        cached = CACHED_BYTES if queries.z.is_cpu else None
+        length = bounded_length(8 * n_candidates * self.rows.columns.shape[1], cached)
         rows, distances, s = zip(*map_batches(choose, cut(len(queries), length)), strict=True)
         return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), near.reach)
 

@@ -36,6 +36,18 @@ class Judged(EmbeddedRows):
     group: torch.Tensor
     self_index: torch.Tensor
 
+    @classmethod
+    def of_bank(cls, rows, residuals, self_index):
+        """Take rows of a bank, NeighborRows."""
+        return cls(
+            z=rows.z,
+            columns=rows.columns,
+            residuals=residuals,
+            weight=rows.weights(),
+            group=rows.group,
+            self_index=self_index,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows(Rows):
@@ -92,14 +104,7 @@ class ValidationRows(Rows):
                 for k in (self.n_neighbors, n_neighbors)
             )
             residuals = residuals + before - now
-        return Judged(
-            z=bank_rows.z,
-            columns=bank_rows.columns,
-            residuals=residuals,
-            weight=bank_rows.weights(),
-            group=bank_rows.group,
-            self_index=mine.rows,
-        )
+        return Judged.of_bank(bank_rows, residuals, mine.rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
