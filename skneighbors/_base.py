@@ -342,18 +342,19 @@ class BaseNeighborEstimator(
         _, queries = self._call(Model.transform, X)
         return queries.z.flatten(1).cpu().numpy()
 
-    def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:
+    def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = "auto") -> Explanation:
         """Explain predictions by rows, their weights, and how their targets are adjusted.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
-        by_column : bool, default=False
+        by_column : bool or "auto", default="auto"
             Whether to take the adjustments apart by column, too, as Shapley values with the row
             as the background: exact where a query differs from a row in at most seven columns,
             else from some 200 evaluations of the trend and the blended model, in random orders
-            of the columns that are always the same.
+            of the columns that are always the same. That takes some hundred times as long.
+            ``"auto"``: for at most 200 pairs of a query and a row, and where it can be done.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from functools import cache
 
 import numpy as np
@@ -267,7 +268,8 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     equal = own.row_values == own.query_values[:, None]
     assert (own.adjustments[equal] == 0).all()
     expected = by_weight(why.weights, np.abs(own.adjustments)).mean(0)
-    assert_allclose(why.importances(), expected)
+    assert_allclose(list(why.importances().values()), expected)
+    assert list(why.importances()) == own.columns
     assert (kind == "no trend") == (expected.max() == 0)
 
 
@@ -279,27 +281,53 @@ def test_levels_that_fit_has_not_seen_are_named(estimator_class):
 
 def test_adjustments_by_column_as_text(estimator_class):
     why = fit_table(estimator_class).explain(ask(), by_column=True)
-    _, *tables, _, _ = str(why).split("\n\n")
-    assert len(tables) == 3
-    for place, table in enumerate(tables):
-        title, head, *rows = table.splitlines()
-        label, adjustment = title.split(" is adjusted by ")
-        assert label == why.labels[0, place]
-        assert head.split() == ["column", "query", *label.split(), "adjustment"]
-        parts = [float(row.split()[-1]) for row in rows]
-        assert_allclose(sum(parts), float(adjustment), atol=0.02)
-        shown = [row.split()[0] for row in rows]
-        assert shown == [why.by_column.columns[c] for c in why.by_column.largest(0, place)]
+    _, table, _, _ = str(why).split("\n\n")
+    _, head, *rows = table.splitlines()
+    assert re.split("  +", head) == ["column", "query", *why.labels[0, :5], "adjustment"]
+    cells = [re.split("  +", row) for row in rows]
+    parts = [float(row[-1]) for row in cells]
+    assert_allclose(sum(parts), (why.weights * why.adjustments).sum(), atol=0.02)
+    sizes = why.importances()
+    assert [row[0] for row in cells] == sorted(filter(sizes.get, sizes), key=sizes.get)[::-1]
+    for name, query, *values, _ in cells:
+        row_values = TABLE.loc[why.labels[0, :5], name]
+        for value, row_value in zip(values, row_values, strict=True):
+            is_equal = pd.Series([ask()[name].iloc[0]]).equals(pd.Series([row_value]))
+            assert (value == "=") == is_equal
+            assert value in ("=", "missing") or value[:4] in str(row_value)
+        assert query[:4] in ("miss", str(ask()[name].iloc[0])[:4])
 
 
 def test_equal_columns_are_not_printed(estimator_class):
     model = fit_table(estimator_class)
-    own = model.explain(TABLE[:1], by_column=True)
-    place = np.flatnonzero(own.labels[0] == TABLE.index[0])
-    assert len(own.by_column.largest(0, place[0])) == 0
-    assert f"{TABLE.index[0]} is adjusted by" not in str(own)
+    own = model.explain(TABLE[:1].assign(area=71.5), by_column=True)
     assert "-0.0" not in str(own).split()
     assert repr(own.by_column) == f"<adjustments of {K} rows to 1 queries by 4 columns>"
+    X, y = np.tile([[0.0], [1.0]], (20, 1)), np.arange(40.0) % 4
+    model = estimator_class(**QUICK | dict(n_neighbors=2)).fit(X, y)
+    model.forget(np.flatnonzero(X[:, 0]))
+    assert "beside the query" not in str(model.explain([[0.0]]))
+
+
+@pytest.mark.parametrize(("n_pairs", "has"), [(200, True), (201, False)])
+def test_few_pairs_are_taken_apart(estimator_class, n_pairs, has):
+    model = copy.deepcopy(fit_table(estimator_class)).set_params(n_neighbors=1)
+    X = TABLE.iloc[np.arange(n_pairs) % len(TABLE)]
+    assert (model.explain(X).by_column is not None) == has
+    assert model.explain(X[:1], by_column=False).by_column is None
+
+
+def test_equal_rows_are_counted(estimator_class):
+    X, y, _ = make_data()
+    X, y = np.concatenate([X, X[:3], X[:1]]), np.concatenate([y, y[:3], y[:1]])
+    model = estimator_class(**QUICK | dict(n_neighbors=None)).fit(X, y)
+    why = model.explain(X[:1])
+    equal = (np.column_stack([X, y])[:, None] == np.column_stack([X, y])).all(2)
+    assert_array_equal(why.counts, equal.sum(0)[why.indices])
+    assert f"{why.indices[0, 0]} (x{why.counts[0, 0]})" in str(why) or why.counts[0, 0] == 1
+    assert "(x" in str(why)
+    model.forget([0])
+    assert model.explain(X[:1]).counts.sum() == len(X) - 1
 
 
 def test_columns_that_are_not_there(estimator_class):
@@ -394,7 +422,7 @@ def test_as_a_frame(model):
 
 def test_columns_in_the_frame(estimator_class):
     why = fit_table(estimator_class).explain(ask(), by_column=True)
-    frame = why.to_frame()
+    frame = why.to_frame(by_column=True)
     names = [f"adjustment by {name}" for name in ("area", "town", "built", "garden")]
     assert list(frame.columns)[-4:] == names
     assert_allclose(frame[names].sum(axis=1), frame["adjustment"], atol=1e-9 * np.ptp(PRICE))
@@ -407,12 +435,13 @@ def numbers_in(text):
 
 def test_as_text(estimator_class):
     model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=3)).set_params(n_neighbors=20)
-    why = model.explain(make_queries()[:2])
+    why = model.explain(make_queries()[:2], by_column=False)
     text = str(why)
     assert repr(why) == text
     *tables, note = text.split("\n\n")
     assert len(tables) == 2
-    assert "The prediction is the mean of the adjusted targets, by weight." in note
+    assert "weights sum to 100 %" in note
+    assert "Adjusted = target + f(query) - f(row)" in note
     for i, table in enumerate(tables):
         title, head, *rows, others, last = table.splitlines()
         assert title == f"Query {i}: prediction {last.split()[-1]}"
@@ -421,19 +450,20 @@ def test_as_text(estimator_class):
         assert len(rows) == n_shown
         weights, adjusted = [], []
         for sample, row in zip(why.indices[i], rows, strict=False):
-            label, weight, target, adjustment, own = row.split()
+            label, weight, percent, target, adjustment, own = row.split()
+            assert percent == "%"
             assert label == str(sample)
             assert_allclose(sum(numbers_in(f"{target} {adjustment}")), float(own), atol=2e-3)
             weights.append(float(weight))
             adjusted.append(float(own))
         assert others.startswith(f"{20 - n_shown} more, mean")
-        if len(others.split()) > 4:
+        if len(others.split()) > 5:
             weights.append(float(others.split()[3]))
             adjusted.append(float(others.split()[-1]))
         # A reader can check the sum.
-        assert_allclose(sum(weights), 1, atol=0.01)
+        assert_allclose(sum(weights), 100, atol=1)
         assert_allclose(np.average(adjusted, weights=weights), why.prediction[i], rtol=5e-3)
-        assert last.split()[:2] == ["prediction", "1.000"]
+        assert last.split()[:3] == ["prediction", "100", "%"]
 
 
 def test_many_queries_are_counted(estimator_class):
@@ -450,10 +480,9 @@ def test_as_html(estimator_class):
     assert "<b>" not in page.replace("<p><b>", "")
     n_shown = np.count_nonzero(why.weights)
     n_shown += n_shown == K - 1
-    main, *by_column = page.split("</table>")[:-1]
+    main, by_column = page.split("</table>")[:-1]
     assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + 1
-    assert len(by_column) == 3
-    assert "<th>adjustment</th>" in by_column[0]
+    assert "<th>adjustment</th>" in by_column
     for label in why.labels[0, :n_shown]:
         assert f"<td>{label}</td>" in page
 
@@ -594,7 +623,7 @@ def test_neighbors_in_the_embedding_space(estimator_class, metric, changed):
 
 def answers(model, X):
     """All that is told of X."""
-    why = model.explain(X)
+    why = model.explain(X, by_column=False)
     return [
         *[value for value in vars(why).values() if value is not None],
         *model.kneighbors(X),

@@ -55,19 +55,19 @@ _ = NeighborsDisplay.from_estimator(model, flat)
 print(flat.to_string())
 
 # %%
-# :meth:`~skneighbors.NONARegressor.explain` has the numbers, and says for each of the six which
-# columns are behind its adjustment.
+# :meth:`~skneighbors.NONARegressor.explain` has the numbers, and puts the six beside the flat, in
+# the columns that adjust most.
 
-print(model.explain(flat, by_column=True))
+print(model.explain(flat))
 
 # %%
-# You can check by hand that the prediction is the mean of the last column of the table,
+# You can check by hand that the prediction is the mean of the last column of the first table,
 # by weight, and judge whether these six are similar to the flat.
 #
 # Over many flats, which columns adjust prices most? On average, and in thousands:
 
 explanation = model.explain(X_test, by_column=True)
-importances = pd.Series(explanation.importances(), explanation.by_column.columns)
+importances = pd.Series(explanation.importances())
 fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
 importances.sort_values().plot.barh(ax=ax, color="tab:blue")
 _ = ax.set_xlabel("mean absolute adjustment")

@@ -12,6 +12,8 @@ from .shapley import shapley_values
 _ROUNDING = 1e-12
 # How often the baseline of a query and a row is evaluated to split an adjustment by column.
 _N_EVALUATIONS = 200
+# Largest number of pairs of a query and a row that are split by column unless asked.
+_N_PAIRS = 200
 
 
 def explain(model, queries, search, by_column):
@@ -22,14 +24,18 @@ def explain(model, queries, search, by_column):
     model : Model
     queries : Queries
     search : Search
-    by_column : bool
+    by_column : bool or "auto"
 
     Returns
     -------
     explanation : Explanation
     """
-    if by_column:
-        _check_has_columns(model)
+    missing = _why_not_by_column(model)
+    if by_column == "auto":
+        n_neighbors = min(search.n_neighbors or len(model.bank), len(model.bank))
+        by_column = missing is None and len(queries.matrix) * n_neighbors <= _N_PAIRS
+    elif by_column and missing is not None:
+        raise ValueError(missing)
     bank, embedded, blended = model.embed(queries, search)
     baselines = bank.baselines(embedded.z, blended)
     parts = bank.attend(
@@ -48,20 +54,24 @@ def explain(model, queries, search, by_column):
         adjustments=task.differences_on_scale(adjustments),
         clipping=task.differences_on_scale(clipping),
         is_adjusted=bank.has_baseline,
+        counts=model.numbering.counts()[rows],
+        likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
     )
 
 
-def _check_has_columns(model):
+def _why_not_by_column(model):
+    """Why adjustments cannot be split by column; None if they can."""
     if model.reader is None:
-        raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
+        return "by_column=True needs columns, which a feature_extractor has none of."
     if not model.blended_model.takes_matrix:
-        raise ValueError(
+        return (
             "by_column=True needs blend='auto', 'boosting' or None; with "
             f"blend={model.blended_model.regressor!r}, which takes X as given, only whole "
             "adjustments are known."
         )
+    return None
 
 
 def _compare(bank, near, baselines):

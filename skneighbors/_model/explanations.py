@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 
 # Printed are tables of at most so many queries, with at most so many rows.
 _N_QUERIES, _N_ROWS = 10, 10
-# Adjustments are printed by column for so many of these rows, with at most so many columns.
-_N_TAKEN_APART, _N_COLUMNS = 3, 5
-_ROWS = (
-    "Rows are those most like the query in what the networks have learned to look at; the more\n"
-    "alike, the more each network lets them weigh. "
-)
-_NO_TREND = _ROWS + "The prediction is the mean of the targets, by weight."
-_TREND = (
-    _ROWS + "The prediction is the mean of the adjusted targets, by weight.\n"
-    "adjustment = f(query) - f(row), where f, the trend and the blended model, is a function of\n"
-    "the columns, learned from all rows."
+# Beside a query stand the values of at most so many rows, in at most so many columns.
+_N_BESIDE, _N_COLUMNS = 5, 8
+_LEARNED = "Neighbors are the nearest training rows, by what the networks learned"
+_ROWS = {
+    True: f"{_LEARNED} and by the columns\nthemselves; weights sum to 100 %.",
+    False: f"{_LEARNED}; weights sum to 100 %.",
+}
+_ADJUSTED = (
+    "Adjusted = target + f(query) - f(row); f: the trend and the blended model, learned from all\n"
+    "rows."
 )
 _BY_COLUMN = (
-    f"Adjustments by column are those of the {_N_TAKEN_APART} largest weights; to_frame() has\n"
-    "all. Columns that say the same share what it adjusts, and large parts may cancel. Where more\n"
-    "than seven columns differ, parts are estimates; their sum is exact."
+    'By column: "=" is the query\'s value; adjustments are means by weight. Columns that say the\n'
+    "same share what they adjust, and large parts may cancel."
 )
 
 
@@ -63,33 +61,6 @@ class ColumnAdjustments:
         n_queries, n_rows, n_columns = self.row_values.shape
         return f"<adjustments of {n_rows} rows to {n_queries} queries by {n_columns} columns>"
 
-    def largest(self, query: int, place: int, n_columns: int = _N_COLUMNS) -> np.ndarray:
-        """Columns that adjust one row most.
-
-        Parameters
-        ----------
-        query, place : int
-        n_columns : int, default=5
-
-        Returns
-        -------
-        columns : int ndarray
-            The largest adjustment first; those of 0 are left out.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=100, random_state=0)
-        >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> by_column = model.explain(X[80:81], by_column=True).by_column
-        >>> by_column.largest(0, 0).shape
-        (5,)
-        """
-        sizes = np.abs(self.adjustments[query, place]).reshape(len(self.columns), -1).sum(axis=1)
-        order = np.argsort(-sizes, kind="stable")[:n_columns]
-        return order[sizes[order] > 0]
-
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -122,6 +93,10 @@ class Explanation:
         it; 0 elsewhere.
     is_adjusted : bool
         Whether there is anything, a trend or a blended model, that adjusts targets.
+    counts : int ndarray of shape (n_queries, n_neighbors)
+        How many training samples, equal in X and y, each row stands for.
+    likeness : float
+        Strength of :ref:`likeness <likeness>` in the distance.
     query_labels : ndarray of shape (n_queries,)
         Labels of the queries; their numbers if X has no index.
     by_column : ColumnAdjustments or None
@@ -153,6 +128,8 @@ class Explanation:
     adjustments: np.ndarray
     clipping: np.ndarray
     is_adjusted: bool
+    counts: np.ndarray
+    likeness: float
     query_labels: np.ndarray
     by_column: ColumnAdjustments | None = None
 
@@ -178,14 +155,14 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.prediction)
 
-    def importances(self) -> np.ndarray:
+    def importances(self) -> dict:
         """Mean absolute adjustment by each column, over the queries.
 
         Returns
         -------
-        importances : ndarray of shape (n_columns,) or (n_columns, n_targets)
-            Means of the absolute adjustments, rows by their weights, in the order of
-            ``by_column.columns``.
+        importances : dict
+            From names of columns, in the order of X, to means of the absolute adjustments, rows by
+            their weights: a float, or an ndarray of shape (n_targets,).
 
         Raises
         ------
@@ -198,29 +175,35 @@ class Explanation:
         >>> from skneighbors import NONARegressor
         >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> model.explain(X[80:83], by_column=True).importances().shape
-        (10,)
+        >>> list(model.explain(X[80:83], by_column=True).importances())
+        ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9']
         """
-        if self.by_column is None:
-            raise ValueError("importances needs explain(X, by_column=True).")
+        self._check_by_column("importances")
         sizes = np.abs(self.by_column.adjustments)
-        return np.einsum("nk,nk...->...", self.weights, sizes) / len(self)
+        means = np.einsum("nk,nk...->...", self.weights, sizes) / len(self)
+        values = means.tolist() if means.ndim == 1 else means
+        return dict(zip(self.by_column.columns, values, strict=True))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, by_column: bool = False) -> pd.DataFrame:
         """Arrange the neighbors as a DataFrame, one row for each.
+
+        Parameters
+        ----------
+        by_column : bool, default=False
+            Whether to add the adjustment by each column, as ``adjustment by NAME``.
 
         Returns
         -------
         frame : pandas.DataFrame
             Of columns query, row (their labels), weight, target, adjustment and adjusted, the last
-            three with the number of the target behind their name if there are several; after
-            ``explain(X, by_column=True)`` the adjustment by each column, too, as
-            ``adjustment by NAME``.
+            three with the number of the target behind their name if there are several.
 
         Raises
         ------
         ImportError
             If pandas is missing.
+        ValueError
+            If there are no adjustments by column, and `by_column` is True.
 
         Examples
         --------
@@ -242,12 +225,17 @@ class Explanation:
             columns[f"target{suffix}"] = self.targets[k].ravel()
             columns[f"adjustment{suffix}"] = self.adjustments[k].ravel()
             columns[f"adjusted{suffix}"] = self.adjusted_targets[k].ravel()
-        if self.by_column is not None:
+        if by_column:
+            self._check_by_column("to_frame(by_column=True)")
             for k, suffix in by_target(self.prediction):
                 by_column = self.by_column.adjustments[k].reshape(self.weights.size, -1)
                 for name, values in zip(self.by_column.columns, by_column.T, strict=True):
                     columns[f"adjustment{suffix} by {name}"] = values
         return pd.DataFrame(columns)
+
+    def _check_by_column(self, name):
+        if self.by_column is None:
+            raise ValueError(f"{name} needs explain(X, by_column=True).")
 
     def __str__(self) -> str:
         tables = [text_table(title, cells) for title, cells in self._tables()]
@@ -262,9 +250,10 @@ class Explanation:
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
-        notes.append(_TREND if self.is_adjusted else _NO_TREND)
-        if self.by_column is not None:
-            notes.append(_BY_COLUMN if self.is_adjusted else "So there is nothing by column.")
+        note = _ROWS[self.likeness > 0]
+        notes.append(f"{note}\n{_ADJUSTED}" if self.is_adjusted else note)
+        if self.by_column is not None and self.is_adjusted:
+            notes.append(_BY_COLUMN)
         return notes
 
     def _tables(self):
@@ -273,10 +262,8 @@ class Explanation:
         for i in range(min(len(self), _N_QUERIES)):
             write = same_decimals(self.prediction[i], self.targets[i])
             tables.append(self._describe(i, write))
-            if self.by_column is not None and self.is_adjusted:
-                for place in range(min(_N_TAKEN_APART, self.weights.shape[1])):
-                    if len(self.by_column.largest(i, place)):  # not all columns are equal
-                        tables.append(self._describe_columns(i, place, write))
+            if self.by_column is not None and np.any(self.by_column.adjustments[i]):
+                tables.append(self._describe_columns(i, write))
         return tables
 
     def _describe(self, i, write):
@@ -286,21 +273,20 @@ class Explanation:
         if n_others == 1:  # itself as short as a line for others
             shown, n_others = shown + 1, 0
         cells = [["row", "weight", "target", "adjustment", "adjusted"]]
-        parts = self.labels, self.weights, self.targets, self.adjustments, self.adjusted_targets
-        for label, weight, target, adjustment, adjusted in zip(
-            *(part[i, :shown] for part in parts), strict=True
-        ):
+        parts = self.weights, self.targets, self.adjustments, self.adjusted_targets
+        for place in range(shown):
+            weight, target, adjustment, adjusted = (part[i, place] for part in parts)
             numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([str(label), f"{weight:.3f}", *numbers])
+            cells.append([self._name(i, place), _percent(weight), *numbers])
         if n_others:
             weight = self.weights[i, shown:]
             numbers = [""] * 3
             if weight.sum():
                 target, adjustment, adjusted = (
-                    np.average(part[i, shown:], axis=0, weights=weight) for part in parts[2:]
+                    np.average(part[i, shown:], axis=0, weights=weight) for part in parts[1:]
                 )
                 numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([f"{n_others} more, mean", f"{weight.sum():.3f}", *numbers])
+            cells.append([f"{n_others} more, mean", _percent(weight.sum()), *numbers])
         between = ["", ""]
         if not self.is_adjusted:
             cells, between = [row[:3] for row in cells], []
@@ -308,25 +294,39 @@ class Explanation:
             cells.append(
                 ["clipped to the range of targets", "", *between, write(self.clipping[i], "+")]
             )
-        cells.append(["prediction", "1.000", *between, write(self.prediction[i])])
+        cells.append(["prediction", "100 %", *between, write(self.prediction[i])])
         return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
 
-    def _describe_columns(self, i, place, write):
-        """Title and cells of a table that says by which columns one row is adjusted."""
-        found, label = self.by_column, str(self.labels[i, place])
-        adjustments = found.adjustments[i, place]
-        largest = found.largest(i, place)
-        cells = [["column", "query", label, "adjustment"]]
+    def _name(self, i, place):
+        """Label of a row, and how many samples it stands for."""
+        label, count = self.labels[i, place], self.counts[i, place]
+        return str(label) if count == 1 else f"{label} (x{count})"
+
+    def _describe_columns(self, i, write):
+        """Title and cells of a table that has a query and its first rows side by side."""
+        found, beside = self.by_column, range(min(_N_BESIDE, self.weights.shape[1]))
+        adjustments = np.tensordot(self.weights[i], found.adjustments[i], 1)
+        sizes = np.abs(found.adjustments[i]).reshape(*found.row_values.shape[1:], -1).sum(2)
+        sizes = self.weights[i] @ sizes
+        largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
+        largest = largest[sizes[largest] > 0]
+        names = [self._name(i, place) for place in beside]
+        cells = [["column", "query", *names, "adjustment"]]
         for column in largest:
-            values = found.query_values[i, column], found.row_values[i, place, column]
-            cells.append(
-                [str(found.columns[column]), *map(_show, values), write(adjustments[column], "+")]
-            )
+            query = found.query_values[i, column]
+            values = [found.row_values[i, place, column] for place in beside]
+            values = ["=" if value == query else _show(value) for value in values]
+            name = str(found.columns[column])
+            cells.append([name, _show(query), *values, write(adjustments[column], "+")])
         others = np.delete(adjustments, largest, axis=0)
-        n_others = sum(map(np.any, others))
-        if n_others:
-            cells.append([f"{n_others} more", "", "", write(others.sum(axis=0), "+")])
-        return f"{label} is adjusted by {write(self.adjustments[i, place], '+')}", cells
+        if n_others := np.count_nonzero(np.delete(sizes, largest)):
+            blank = [""] * (len(cells[0]) - 2)
+            cells.append([f"{n_others} more", *blank, write(others.sum(axis=0), "+")])
+        return "By column, the nearest rows beside the query", cells
+
+
+def _percent(weight):
+    return f"{100 * weight:.1f} %"
 
 
 def _show(value):
@@ -334,4 +334,4 @@ def _show(value):
     if value is None:
         return "missing"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
+    return text if len(text) <= 20 else f"{text[:17]}..."

@@ -77,6 +77,10 @@ class SampleNumbering:
         samples = self.row_of >= 0
         return np.bincount(self.row_of[samples], weights=self.weight_of[samples])
 
+    def counts(self):
+        """Count the samples (n_rows,) of each row of the bank."""
+        return np.bincount(self.row_of[self.row_of >= 0])
+
     def first_samples(self, n_rows):
         """First sample that each row of the bank stands for."""
         samples = np.flatnonzero(self.row_of >= 0)[::-1]
