@@ -149,7 +149,7 @@ def gower_distances(columns, row_columns, column_weight):
     (1971).
     """
     differences = (row_columns - columns.unsqueeze(1)).abs_()
-    return torch.fmin(differences, differences.new_ones(()), out=differences) @ column_weight
+    return differences.nan_to_num_(1.0).clamp_(max=1.0) @ column_weight
 
 
 def _typical(distances, counts):
