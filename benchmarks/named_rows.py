@@ -154,7 +154,7 @@ def gower(X, queries):
         if isinstance(both.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(both):
             codes = pd.factorize(both.astype(object))[0].astype(float)
         else:
-            codes = both.rank(pct=True).to_numpy()
+            codes = both.rank(pct=True).to_numpy(copy=True)
         codes[both.isna().to_numpy()] = -2
         if not pd.api.types.is_numeric_dtype(both):
             codes *= 2

@@ -28,7 +28,8 @@ from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, Valida
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, make_plan
 from ._recipe import Recipe
-from ._training import Runtime, Training, TrainingData, inverse_error_weights, most_likeness
+from ._selection import complete, inverse_error_weights, weigh
+from ._training import Runtime, Training, TrainingData
 from ._utils import interrupts
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
@@ -205,7 +206,7 @@ def _fit_trees_to_time(plan, given, task):
 
 def _finish(samples, parts, network, plan, history):
     """Weigh the trained networks and the blended model, and make the model of them."""
-    blend, result, strength = _weigh(parts, network, plan, history)
+    blend, result, strength = weigh(network, history, parts.task, parts.blend, plan)
     if not strength:
         parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
     bank, validation = _make_bank(network, history, result, parts, plan, blend, strength), None
@@ -225,48 +226,6 @@ def _finish(samples, parts, network, plan, history):
         x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history)
-
-
-def _weigh(parts, network, plan, history):
-    """Choose the weight of the blended model and the likeness on the validation rows.
-
-    Returns
-    -------
-    blend : BlendFit
-    result : ValidationResult or None
-        Predictions of the validation rows with that likeness.
-    strength : float
-        Of the likeness.
-    """
-    calibrated, best = history.calibrated, history.best_before_refit
-
-    def weigh(result):
-        return parts.blend.weigh(result) if plan.blended else parts.blend
-
-    if calibrated is None:
-        result = best.validation
-        return weigh(result), result, plan.likenesses[0]
-    known = [calibrated.at(place) for place in range(len(plan.likenesses))]
-    blends = [weigh(result) for result in known]
-    errors = torch.stack(
-        [
-            parts.task.losses(_complete(result, blend), result.y).flatten()
-            for result, blend in zip(known, blends, strict=True)
-        ]
-    )
-    weight = known[0].weight
-    weight = torch.ones_like(errors[0]) if weight is None else weight.flatten()
-    place = most_likeness(errors, weight)
-    network.head.calibration.copy_(calibrated.calibrations[place])
-    return blends[place], known[place], plan.likenesses[place]
-
-
-def _complete(result, blend):
-    """Predictions (m, n, k) of validation rows by each member, with the blended model."""
-    weight = blend.model.weight
-    if not weight:
-        return result.y_hat
-    return (1 - weight) * result.y_hat + weight * blend.validation.to(result.y_hat)
 
 
 def _plan(params, tables, samples, task_class, random_state):
@@ -448,6 +407,6 @@ def _validate(bank, parts, result, blend, plan):
             weight=torch.from_numpy(sample_weight),
             rows=place,
         )
-    residuals = result.y - _complete(result, blend)
+    residuals = result.y - complete(result, blend)
     rows = parts.split.validation.to(residuals.device)
     return ValidationRows.of_members(residuals, rows, plan.n_neighbors)

@@ -23,6 +23,7 @@ FLOORS = [
     {"_base"},
     {"_archive"},
     {"_fit"},
+    {"_selection"},
     {"_training", "_blend", "_model"},
     {"_task"},
     {"_columns", "_network", "_plan"},

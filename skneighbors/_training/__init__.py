@@ -8,13 +8,13 @@
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
             Pace (schedule)             the learning rate, by the time that is left
         Checkpoint, Patience, OverfittingCheck (stopping)   which weights to keep, when to end
-      calibrate, inverse_error_weights, most_likeness (calibration)   chosen on validation rows
+      calibrate (calibration)     temperatures, chosen on validation rows
 
 All decide by the plan; none knows the fitted model, or an estimator.
 """
 
-from .calibration import inverse_error_weights, most_likeness
 from .loop import Training
 from .runtime import Runtime, TrainingData
+from .validation import mean_over_rows
 
-__all__ = ["Runtime", "Training", "TrainingData", "inverse_error_weights", "most_likeness"]
+__all__ = ["Runtime", "Training", "TrainingData", "mean_over_rows"]

@@ -1,15 +1,11 @@
-"""Temperatures, likeness and weights of networks, chosen on the validation rows."""
+"""Temperatures, chosen on the validation rows for each likeness."""
 
 from typing import NamedTuple
 
 import torch
 
-from .._utils.device import CPU
 from .stopping import exceeds
 from .validation import ValidationResult, mean_over_rows, predict_validation
-
-# Fraction of the lowest mean squared error that more likeness may cost: 1 % of its root.
-_MAX_LOSS = 0.02
 
 
 class Calibrated(NamedTuple):
@@ -85,48 +81,3 @@ def _first_as_good(validation):
             )
         )
     return torch.tensor(places, device=errors.device)
-
-
-def most_likeness(errors, weight):
-    """Place of the last of some predictions whose error is hardly larger than the lowest.
-
-    Parameters
-    ----------
-    errors : Tensor of shape (l, n)
-        Of the rows, by ascending likeness.
-    weight : Tensor of shape (n,)
-
-    Returns
-    -------
-    place : int
-    """
-    means = errors.double() @ weight.double()
-    return int(torch.nonzero(means <= (1 + _MAX_LOSS) * means.min()).max())
-
-
-def inverse_error_weights(validation, kinds):
-    """Weights of an ensemble's members, inverse to the mean errors of their kinds.
-
-    Members of one kind have equal weights, as single errors vary too much.
-
-    Parameters
-    ----------
-    validation : ValidationResult or None
-        Predictions of the members' validation rows; None: all weights are equal, as they are if
-        there is one kind.
-    kinds : sequence of length m
-        Kind of each member.
-
-    Returns
-    -------
-    weight : Tensor of shape (m,)
-        Sums to 1; float64.
-    """
-    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64, device=CPU)
-    if len(kinds) == n_alike[0] or validation is None:
-        return torch.full_like(n_alike, 1 / len(kinds))
-    errors = mean_over_rows(validation.errors.double(), validation.weight)
-    alike = errors.new_tensor([[kind == other for other in kinds] for kind in kinds])
-    errors = (alike @ errors / alike.sum(1)).cpu()
-    weight = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
-    return weight / weight.sum()

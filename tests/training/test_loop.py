@@ -16,9 +16,9 @@ from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
+from skneighbors._selection import inverse_error_weights
 from skneighbors._task import Regression
 from skneighbors._training import Runtime, TrainingData, schedule, trainer
-from skneighbors._training.calibration import inverse_error_weights
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW

@@ -1,0 +1,101 @@
+"""What is chosen on the validation rows, once networks are trained."""
+
+import torch
+
+from ._training import mean_over_rows
+from ._utils.device import CPU
+
+# Fraction of the lowest mean squared error that more likeness may cost: 1 % of its root.
+_MAX_LOSS = 0.02
+
+
+def weigh(network, history, task, blend, plan):
+    """Choose the likeness, and with it the weight of the blended model.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+        Its calibration becomes that of the likeness.
+    history : History
+    task : Task
+    blend : BlendFit
+        Without a weight.
+    plan : Plan
+
+    Returns
+    -------
+    blend : BlendFit
+    result : ValidationResult or None
+        Predictions of the validation rows with the likeness.
+    likeness : float
+    """
+    calibrated = history.calibrated
+    if calibrated is None:
+        result = history.best_before_refit.validation
+        return blend.weigh(result) if plan.blended else blend, result, plan.likenesses[0]
+    results = [calibrated.at(place) for place in range(len(plan.likenesses))]
+    blends = [blend.weigh(result) if plan.blended else blend for result in results]
+    errors = torch.stack(
+        [
+            task.losses(complete(result, weighed), result.y).flatten()
+            for result, weighed in zip(results, blends, strict=True)
+        ]
+    )
+    weight = results[0].weight
+    weight = torch.ones_like(errors[0]) if weight is None else weight.flatten()
+    place = most_likeness(errors, weight)
+    network.head.calibration.copy_(calibrated.calibrations[place])
+    return blends[place], results[place], plan.likenesses[place]
+
+
+def complete(result, blend):
+    """Predictions (m, n, k) of validation rows by each member, with the blended model."""
+    weight = blend.model.weight
+    if not weight:
+        return result.y_hat
+    return (1 - weight) * result.y_hat + weight * blend.validation.to(result.y_hat)
+
+
+def most_likeness(errors, weight):
+    """Place of the last of some predictions whose error is hardly larger than the lowest.
+
+    Parameters
+    ----------
+    errors : Tensor of shape (l, n)
+        Of the rows, by ascending likeness.
+    weight : Tensor of shape (n,)
+
+    Returns
+    -------
+    place : int
+    """
+    means = errors.double() @ weight.double()
+    return int(torch.nonzero(means <= (1 + _MAX_LOSS) * means.min()).max())
+
+
+def inverse_error_weights(validation, kinds):
+    """Weights of an ensemble's members, inverse to the mean errors of their kinds.
+
+    Members of one kind have equal weights, as single errors vary too much.
+
+    Parameters
+    ----------
+    validation : ValidationResult or None
+        Predictions of the members' validation rows; None: all weights are equal, as they are if
+        there is one kind.
+    kinds : sequence of length m
+        Kind of each member.
+
+    Returns
+    -------
+    weight : Tensor of shape (m,)
+        Sums to 1; float64.
+    """
+    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64, device=CPU)
+    if len(kinds) == n_alike[0] or validation is None:
+        return torch.full_like(n_alike, 1 / len(kinds))
+    errors = mean_over_rows(validation.errors.double(), validation.weight)
+    alike = errors.new_tensor([[kind == other for other in kinds] for kind in kinds])
+    errors = (alike @ errors / alike.sum(1)).cpu()
+    weight = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
+    return weight / weight.sum()
