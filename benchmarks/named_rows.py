@@ -9,12 +9,15 @@ most 2,000 rows to train on, 400 queries. Every method is fitted with three seed
 trees those that share most leaves with it. `same_seed` is the share that two seeds have in common,
 `same_rows` that of rows which both parts hold; `likeness` how alike they are: Gower's mean distance
 to the query, as a share of the way from random rows (0) to the nearest by that distance (1);
-`spread` the standard deviation of predictions over the seeds, relative to the error. Appends to
+`spread` the standard deviation of predictions over the seeds, relative to the error. Of ours also
+`agreement`, the estimate of `same_seed` that an explanation prints, and the error of what adjusts
+targets alone, without neighbors (`rmse_f`). Appends to
 the results what is not there yet; writes docs/benchmark/named_rows.inc and named_rows.svg.
 `--report` does the latter alone.
 """
 
 import argparse
+import copy
 import json
 from functools import partial
 from importlib.util import find_spec
@@ -59,7 +62,17 @@ class Ours:
 
     def name(self, X):
         """Rows of the largest weights."""
-        return self.model.explain(X).indices[:, :N_NAMED]
+        return self.model.explain(X, by_column=False).indices[:, :N_NAMED]
+
+    def more(self, X, y):
+        """How many rows it says that another seed would name, and the error of f alone."""
+        agreement = self.model.explain(X, by_column=False).agreement.mean()
+        every = copy.deepcopy(self.model)
+        adjusted = every.set_params(n_neighbors=None).explain(X, by_column=False).adjusted_targets
+        return {
+            "agreement": float(agreement),
+            "rmse_f": float(root_mean_squared_error(y, adjusted.mean(axis=1))),
+        }
 
 
 class NearestRows(Ours):
@@ -197,7 +210,8 @@ def measure(name, split, method):
         rows[METHODS[method](SEEDS[0]).fit(X.iloc[rows], y[rows]).name(X_test)] for rows in parts
     ]
     distances = gower(X, X_test)
-    return {
+    more = fitted[0].more(X_test, y_test) if type(fitted[0]) is Ours else {}
+    return more | {
         "dataset": name,
         "split": split,
         "method": method,
@@ -219,6 +233,11 @@ def report(results, output):
         ["same_seed", "same_rows", "likeness", "spread"]
     ].mean()
     table.insert(0, "error to NONA's", (errors / errors.loc["NONA"]).apply(geometric_mean, axis=1))
+    with_f = frame[frame.rmse_f.notna()] if "rmse_f" in frame else frame[:0]
+    alone = (with_f.rmse_f / with_f.rmse).groupby("method", sort=False).apply(geometric_mean)
+    table["its f alone"] = alone
+    if "agreement" in frame:
+        table.insert(2, "estimated", frame.groupby("method", sort=False).agreement.mean())
     names = {
         "same_seed": "same five, another seed",
         "same_rows": "same five, other 90 % of rows",

@@ -47,8 +47,8 @@ class Plan:
     check_overfitting : bool
         Whether there are early-stopping checks: training stops at the end of the learning rate's
         last cycle but one after overfitting, if the validation error exceeds its best by
-        `overfitting_in_standard_errors`; and at those of the second and later cycles, if R2 is
-        below `early_check_below_r2`.
+        `overfitting_in_standard_errors`; and at those of the second and later cycles, by half
+        of them, if R2 is below `early_check_below_r2`.
     join_last_cycle : bool
         Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
@@ -133,7 +133,7 @@ TABLE = [
         embedding_dim=64,
         ema_decay=0.99,
         eps=1e-6,
-        overfitting_in_standard_errors=1.0,
+        overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",

@@ -317,6 +317,24 @@ def test_few_pairs_are_taken_apart(estimator_class, n_pairs, has):
     assert model.explain(X[:1], by_column=False).by_column is None
 
 
+def test_what_networks_have_in_common(estimator_class):
+    model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=3))
+    queries, k = make_queries(), 5
+
+    why = model.set_params(n_neighbors=20).explain(queries, by_column=False)
+
+    assert why.agreement.shape == (len(queries),)
+    assert ((why.agreement >= 0) & (why.agreement <= 1)).all()
+    # Three networks have three pairs, each of which shares a number of k rows.
+    assert_allclose(why.agreement * 3 * k, np.round(why.agreement * 3 * k), atol=1e-9)
+    few = model.set_params(n_neighbors=2).explain(queries, by_column=False)
+    assert_array_equal(few.agreement, why.agreement)  # as it is among twenty
+    alone = fit(estimator_class, "linear").explain(queries, by_column=False)
+    assert np.isnan(alone.agreement).all()
+    assert "random_state" in str(why)
+    assert "random_state" not in str(alone)
+
+
 def test_equal_rows_are_counted(estimator_class):
     X, y, _ = make_data()
     X, y = np.concatenate([X, X[:3], X[:1]]), np.concatenate([y, y[:3], y[:1]])

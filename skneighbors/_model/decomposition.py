@@ -14,6 +14,8 @@ _ROUNDING = 1e-12
 _N_EVALUATIONS = 200
 # Largest number of pairs of a query and a row that are split by column unless asked.
 _N_PAIRS = 200
+# Rows of the largest weight that networks are compared by, among so many neighbors.
+_N_NAMED, _N_AMONG = 5, 20
 
 
 def explain(model, queries, search, by_column):
@@ -44,6 +46,8 @@ def explain(model, queries, search, by_column):
     rows, weights, mixtures, adjustments, y, clipping = (
         torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
     )
+    n_among = None if search.n_neighbors is None else max(search.n_neighbors, _N_AMONG)
+    agreement = bank.attend(embedded, _compare_members, n_among, search.algorithm)
     task, indices, labels = model.task, model.samples[rows], find_labels(queries.X)
     return Explanation(
         prediction=task.on_scale(y),
@@ -55,6 +59,7 @@ def explain(model, queries, search, by_column):
         clipping=task.differences_on_scale(clipping),
         is_adjusted=bank.has_baseline,
         counts=model.numbering.counts()[rows],
+        agreement=torch.cat(agreement).cpu().numpy(),
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
@@ -101,6 +106,18 @@ def _compare(bank, near, baselines):
     clipping = y - means
     clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
     return rows, weights, mixtures, adjustments, y, clipping
+
+
+def _compare_members(near):
+    """Share (b,) of the rows of the largest weight by a member that another names, too."""
+    n_members, b, k = near.weights.shape
+    if n_members == 1:
+        return near.weights.new_full((b,), torch.nan)
+    n_named = min(_N_NAMED, k)
+    order = near.weights.argsort(dim=2, descending=True, stable=True)[:, :, :n_named]
+    n_naming = torch.zeros_like(near.weights).scatter_(2, order, 1.0).sum(0)
+    pairs = (n_naming * (n_naming - 1)).sum(1)
+    return pairs / (n_named * n_members * (n_members - 1))
 
 
 def _take_apart(model, bank, queries, rows, mixtures):

@@ -21,6 +21,10 @@ _ROWS = {
     True: f"{_LEARNED} and by the columns\nthemselves; weights sum to 100 %.",
     False: f"{_LEARNED}; weights sum to 100 %.",
 }
+_AGREEMENT = (
+    "Another random_state would name about {:.0f} % of the five rows of largest weight: so many\n"
+    "do the networks, each alone, have in common."
+)
 _ADJUSTED = (
     "Adjusted = target + f(query) - f(row); f: the trend and the blended model, learned from all\n"
     "rows."
@@ -95,6 +99,9 @@ class Explanation:
         Whether there is anything, a trend or a blended model, that adjusts targets.
     counts : int ndarray of shape (n_queries, n_neighbors)
         How many training samples, equal in X and y, each row stands for.
+    agreement : ndarray of shape (n_queries,)
+        Share of the five rows of the largest weight, by one network alone, that another network
+        names, too: an estimate of how many another `random_state` would name. NaN with one network.
     likeness : float
         Strength of :ref:`likeness <likeness>` in the distance.
     query_labels : ndarray of shape (n_queries,)
@@ -129,6 +136,7 @@ class Explanation:
     clipping: np.ndarray
     is_adjusted: bool
     counts: np.ndarray
+    agreement: np.ndarray
     likeness: float
     query_labels: np.ndarray
     by_column: ColumnAdjustments | None = None
@@ -250,8 +258,12 @@ class Explanation:
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
-        note = _ROWS[self.likeness > 0]
-        notes.append(f"{note}\n{_ADJUSTED}" if self.is_adjusted else note)
+        lines = [_ROWS[self.likeness > 0]]
+        if not np.isnan(self.agreement).all():
+            lines.append(_AGREEMENT.format(100 * np.nanmean(self.agreement)))
+        if self.is_adjusted:
+            lines.append(_ADJUSTED)
+        notes.append("\n".join(lines))
         if self.by_column is not None and self.is_adjusted:
             notes.append(_BY_COLUMN)
         return notes
