@@ -230,8 +230,8 @@ class NONARegressor(BaseNeighborRegressor):
     of the fifth of the learning rate's six cycles (31/63 of the epochs), and at those of the
     second to fourth (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its
     best by more than two standard errors (one at those), training stops, and the networks are
-    refitted on all rows, from the same initial weights and for as many steps as were best; with `time` in any
-    case. If not, the last cycle trains on all rows and its last weights are kept.
+    refitted on all rows, from the same initial weights and for as many steps as were best; with
+    `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
     (``Recipe(refit=False)`` never trains on validation rows.)
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
