@@ -50,6 +50,7 @@ class Fit(NamedTuple):
     model: Model
     plan: Plan
     history: object
+    columns: object = None  # how those of X were read
     shortened: str | None = None  # a warning: what `max_time` had no time for
 
     def warn(self, stacklevel):
@@ -72,6 +73,7 @@ class Fit(NamedTuple):
         return self.history.curves(self.plan.n_validation > 0) | dict(
             _model=model,
             plan_=self.plan,
+            columns_=self.columns,
             blend_weight_=bank.blend_weight,
             likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
             temperature_=bank.network.head.temperature.numpy().copy(),
@@ -225,7 +227,7 @@ def _finish(samples, parts, network, plan, history):
         blended_model=blend.model,
         x_shape=samples.matrix.shape[1:],
     )
-    return Fit(model, plan, history)
+    return Fit(model, plan, history, samples.columns)
 
 
 def _plan(params, tables, samples, task_class, random_state):

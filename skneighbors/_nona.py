@@ -188,6 +188,10 @@ class NONARegressor(BaseNeighborRegressor):
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
         validation rows best, less a standard error.
 
+    columns_ : ColumnSummary or None
+        How the columns of X were read; None with a `feature_extractor`. See
+        :class:`skneighbors.inspection.ColumnSummary`.
+
     likeness_ : float
         Strength of likeness: how much the columns count beside the learned distance. See
         :class:`Recipe`.

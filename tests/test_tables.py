@@ -75,7 +75,7 @@ def test_every_kind_of_column_says_something():
         assert without.score(X_TEST.drop(columns=name), Y_TEST) < full - 0.02, name
 
 
-@pytest.mark.filterwarnings("ignore:Text is read as categories")
+@pytest.mark.filterwarnings("ignore:Text may be read otherwise")
 def test_what_levels_are_called_does_not_matter(estimator_class, expected):
     names = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
     renamed = [part.assign(city=part.city.map(names)) for part in (X, X_TEST)]
@@ -201,7 +201,7 @@ def test_rows_that_join_and_leave(estimator_class):
     assert model.explain(X_TEST).indices.max() < N
 
 
-@pytest.mark.filterwarnings("ignore:Text is read as categories")
+@pytest.mark.filterwarnings("ignore:Text may be read otherwise")
 @pytest.mark.slow
 @pytest.mark.parametrize("n_each", [1, pytest.param(2, marks=pytest.mark.long), 10])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):

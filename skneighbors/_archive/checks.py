@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
-from .._columns import Likeness, LikenessEncoder
+from .._columns import Likeness, LikenessEncoder, Reading
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows, ValidationSet
 from .._utils.arrays import check_arrays
 from .._utils.device import CPU
@@ -53,6 +53,11 @@ def _check_reader(reader, encoder):
     known = all(type(j) is int and 0 <= j < n_columns for j in reader.order)
     if not known or len(set(reader.order)) < len(reader.order):
         raise ValueError("reader.order names columns that are not there")
+    is_reading = [reading is None or type(reading) is Reading for reading in reader.readings]
+    if len(is_reading) != n_columns or not all(is_reading):
+        raise ValueError("reader.readings does not fit")
+    for reading in filter(None, reader.readings):
+        reading.check()
     if len(reader.codes) != n_columns or (
         reader.names is not None and len(reader.names) != n_columns
     ):

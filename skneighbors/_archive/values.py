@@ -7,7 +7,14 @@ import numpy as np
 import torch
 
 from .._blend import Bag, BaggedBoosting, BlendedBoosting, CategoryEncoder, NoBlendedModel, Trees
-from .._columns import FeatureEncoder, Likeness, LikenessEncoder, TableReader
+from .._columns import (
+    ColumnSummary,
+    FeatureEncoder,
+    Likeness,
+    LikenessEncoder,
+    Reading,
+    TableReader,
+)
 from .._model import (
     Model,
     NeighborBank,
@@ -29,6 +36,7 @@ KINDS = {
         BaggedBoosting,
         BlendedBoosting,
         CategoryEncoder,
+        ColumnSummary,
         FeatureEncoder,
         Likeness,
         LikenessEncoder,
@@ -38,6 +46,7 @@ KINDS = {
         NeighborRows,
         NoBlendedModel,
         Plan,
+        Reading,
         Recipe,
         SampleNumbering,
         TableReader,

@@ -6,11 +6,13 @@
        |  table     columns of a DataFrame, an array or lists
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
+       |  text      text that stands for numbers or dates
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days
        |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column
        |  merging   unique samples: those that agree in X and y become one, with their total weight
-       |  doubts    columns of text that were hardly meant as categories
+       |  doubts    columns of text that may be meant otherwise, for a warning
+       |  summary   how each column was read
        |  samples   what the steps so far have made of it
        |  encoding  numbers scaled, missing values flagged, categories one-hot or left as codes
        |  likeness  ranks and codes, and Gower's distance by them
@@ -30,17 +32,21 @@ from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
+from .summary import ColumnSummary
 from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
+from .text import Reading
 from .values import show
 
 __all__ = [
+    "ColumnSummary",
     "ColumnWarning",
     "EnsembleSplit",
     "FeatureEncoder",
     "LabeledRows",
     "Likeness",
     "LikenessEncoder",
+    "Reading",
     "Rows",
     "Table",
     "TableReader",

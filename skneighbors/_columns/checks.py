@@ -61,7 +61,7 @@ def check_training_data(estimator, X, y, sample_weight):
     ValueError, TypeError
         If any is not usable.
     """
-    reader, matrix = _read(estimator, X)
+    reader, matrix = _read(estimator, X, sample_weight)
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -73,7 +73,7 @@ def check_training_data(estimator, X, y, sample_weight):
     return reader, matrix, y, sample_weight
 
 
-def _read(estimator, X):
+def _read(estimator, X, sample_weight):
     """Read X, to the reader and the matrix, and give the estimator its features' names."""
     reader, matrix = None, X
     if estimator.feature_extractor is not None:
@@ -84,7 +84,8 @@ def _read(estimator, X):
     elif not table.declared:
         matrix = np.empty((len(table.data), 0))  # which scikit-learn refuses
     else:
-        reader = TableReader.of(table, estimator.categorical_features)
+        counted = check_weights(sample_weight, len(table.data)) > 0
+        reader = TableReader.of(table, estimator.categorical_features, counted)
         matrix = reader.read(table)
     matrix = check_array(
         matrix,

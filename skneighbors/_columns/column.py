@@ -98,6 +98,10 @@ class Column:
             raise ValueError(f"{self.name} holds {' beside '.join(found)}. {advice}.")
         return next(iter(kinds))
 
+    def is_text(self):
+        """Whether all values present are text."""
+        return self.declared in (CATEGORIES, None) and self.sorts.keys() == {TEXT}
+
     def is_missing(self):
         """Whether all values are missing."""
         return all(map(is_missing, self.values))

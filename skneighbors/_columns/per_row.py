@@ -1,5 +1,6 @@
 """What comes per row beside X and y: weights, groups, times, numbers of rows."""
 
+from collections import Counter
 from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Integral, Number
@@ -7,9 +8,10 @@ from numbers import Integral, Number
 import narwhals as nw
 import numpy as np
 
-from .column import CATEGORIES
+from .column import CATEGORIES, Column
 from .merging import check_total_weight
 from .table import Table, as_array, single_column, unwrap
+from .text import find_reading, says_missing
 from .values import (
     BOOLS,
     DURATIONS,
@@ -219,6 +221,19 @@ def check_groups(groups, n_samples, X=None, reader=None):
     return np.array([codes[category] for category in categories])
 
 
+def _read_text(column):
+    """Column of the numbers that text stands for, of dates the days; itself if it is neither."""
+    cells = [None if is_missing(cell) or says_missing(cell) else cell for cell in column.values]
+    reading = find_reading(Counter(cell for cell in cells if cell is not None))
+    if reading is None:
+        return column
+    numbers = [np.nan if cell is None else reading.parse(cell) for cell in cells]
+    if None in numbers:
+        unread = show(cells[numbers.index(None)])
+        raise ValueError(f"{column.name} holds {unread} beside {reading.describe()}.")
+    return Column(np.array(numbers), column.name, NUMBERS)
+
+
 def check_time(time, X, reader, sample_weight):
     """Check when rows were observed, by a column's name or an array, and rank them.
 
@@ -246,10 +261,12 @@ def check_time(time, X, reader, sample_weight):
     kind = column.kind
     if isinstance(time, str) and reader.kinds[reader.names.index(time)] == CATEGORIES:
         kind = CATEGORIES  # as it is named in categorical_features
+    elif column.is_text():
+        column = _read_text(column)
+        kind = column.kind
     if kind == CATEGORIES:
         raise ValueError(
-            f"{column.name} must hold numbers, dates or times; it holds categories or text. Of "
-            "text, pandas.to_datetime makes times."
+            f"{column.name} must hold numbers, dates or times; it holds categories or text."
         )
     if kind == NUMBERS:
         _finite_numbers(column)

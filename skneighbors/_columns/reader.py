@@ -1,11 +1,16 @@
 """Tables to matrices of float64: a missing value is NaN, a category its code, a time its day."""
 
+import warnings
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
 from .column import CATEGORIES, NOTHING
+from .doubts import ColumnWarning
+from .text import find_reading, says_missing
 from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
 # Code of categories that were not seen in fit.
@@ -24,6 +29,8 @@ class TableReader:
         What each column of the table holds; NOTHING is not read.
     codes : list of (dict or None)
         For columns of categories, the code of each category; equal values are one category.
+    readings : list of (Reading or None)
+        How text is read in columns of numbers or times.
     order : list of int
         The matrix's columns, by their numbers in the table: those with values, in the order
         of their names, so that another order changes nothing.
@@ -33,28 +40,43 @@ class TableReader:
 
     kinds: list
     codes: list
+    readings: list
     order: list
     names: list | None = None
 
     @classmethod
-    def of(cls, table, categorical_features):
-        """Reader for a :class:`Table`; for `categorical_features` see the estimators.
+    def of(cls, table, categorical_features, counted=None):
+        """Make a reader for a table.
+
+        Parameters
+        ----------
+        table : Table
+        categorical_features : as of the estimators
+        counted : bool ndarray of shape (n_samples,), default=None
+            Rows that decide how text is read; None: all.
 
         Raises
         ------
         ValueError
             If `categorical_features` names no columns, or a column can't be read.
         """
-        kinds, codes = [], []
+        kinds, codes, readings = [], [], []
         for j, given in enumerate(find_categorical(categorical_features, table)):
-            column = table.column(j)
-            kind = _kind_of(column, given, categorical_features)
+            column, reading = table.column(j), None
+            if not given and not table.has_categories(j) and column.is_text():
+                cells = column.values if counted is None else compress(column.values, counted)
+                reading = find_reading(Counter(c for c in cells if not is_missing(c)))
+            if reading is None:
+                kind = _kind_of(column, given, categorical_features)
+            else:
+                kind = reading.kind
             kinds.append(kind)
+            readings.append(reading)
             codes.append(_number_categories(column.categories()) if kind == CATEGORIES else None)
         order, names = range(len(kinds)), table.names
         if names is not None and all(isinstance(name, str) for name in names):
             order = sorted(order, key=names.__getitem__)
-        return cls(kinds, codes, list(order), names)
+        return cls(kinds, codes, readings, list(order), names)
 
     @cached_property
     def _sorts(self):
@@ -73,6 +95,11 @@ class TableReader:
         -------
         X : ndarray of shape (n_samples, n_features)
             Float64: numbers, days and codes; NaN for missing values, -1 for unknown categories.
+
+        Warns
+        -----
+        ColumnWarning
+            If cells of text are not what the column is read as, and count as missing.
 
         Raises
         ------
@@ -105,7 +132,7 @@ class TableReader:
         at_once = [j for j in table.plain() if self.kinds[j] == NUMBERS]
         if len(at_once) == len(self.kinds):
             return table.numbers(at_once)
-        X = np.full((len(table.data), len(self.kinds)), np.nan)
+        X, unread = np.full((len(table.data), len(self.kinds)), np.nan), []
         if at_once:
             X[:, at_once] = table.numbers(at_once)
         for j in sorted(set(range(len(self.kinds))).difference(at_once)):
@@ -115,8 +142,18 @@ class TableReader:
             column = table.column(j)
             if kind == CATEGORIES:
                 X[:, j] = _encode(column, codes, self._sorts[j])
+            elif self.readings[j] is not None and column.is_text():
+                X[:, j], others = _parse(column.values, self.readings[j])
+                if others:
+                    example, what = show(next(iter(others))), self.readings[j].describe()
+                    unread.append(
+                        f"{column.name} is read as {what}: cells such as {example} count as "
+                        f"missing ({sum(others.values())} of {len(X)})"
+                    )
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
+        if unread:
+            warnings.warn(f"{'; '.join(unread)}.", ColumnWarning, stacklevel=2)
         return X
 
     @property
@@ -195,7 +232,7 @@ class TableReader:
             X[known, i] = new[X[known, i].astype(int)]
             categories = zip(codes[j], new, strict=True)
             codes[j] = {category: int(code) for category, code in categories if code >= 0}
-        return TableReader(kinds, codes, order, self.names), X
+        return TableReader(kinds, codes, self.readings, order, self.names), X
 
 
 def find_categorical(categorical_features, table):
@@ -271,6 +308,25 @@ def _is_of(column, kind):
             f"{column.name} holds {column.kind}, such as {column.example()}; in fit it held {kind}."
         )
     return False
+
+
+def _parse(values, reading):
+    """Read cells of text, to float64 (n_samples,), and those that are something else.
+
+    Returns
+    -------
+    numbers : ndarray
+        NaN where missing.
+    unread : dict
+        From each text that is something else to its number of cells.
+    """
+    numbers, unread = {}, {}
+    for text, count in Counter(value for value in values if not is_missing(value)).items():
+        number = None if says_missing(text) else reading.parse(text)
+        if number is None and not says_missing(text):
+            unread[text] = count
+        numbers[text] = np.nan if number is None else number
+    return [numbers.get(value, np.nan) for value in values], unread
 
 
 def _number_categories(categories):

@@ -1,6 +1,7 @@
 """What `fit` is given, checked, and its unique rows."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from .doubts import find_doubts
 from .merging import merge_rows
 from .per_row import check_groups, check_time
 from .reader import TableReader
+from .summary import ColumnSummary
 from .table import Table, unwrap
 
 
@@ -92,6 +94,11 @@ class TrainingSamples:
         (X,) = indexable(X)
         merged = rows, weight, row_of
         return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
+
+    @cached_property
+    def columns(self):
+        """Summarize how the columns were read; None if a feature extractor takes X as it is."""
+        return None if self.reader is None else ColumnSummary.of(Table.of(self.X), self.reader)
 
     def find_doubts(self, categorical_features):
         """Describe columns of text that were hardly meant as categories; None if all were."""

@@ -17,7 +17,6 @@
     decomposition  predictions split by rows and, through `shapley`, by columns
     explanations   the results, to print and to plot
     suspects       label errors: rows whose targets are unlike their predictions by the others
-    printing       tables as text and HTML
 
 The nearest rows are those by the similarity (see `nn/_similarity.py`) of the embeddings of all
 members side by side, and by likeness in the columns (see `_columns/likeness.py`).

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .printing import by_target, html_note, html_table, same_decimals, text_table
+from .._utils.printing import by_target, html_note, html_table, same_decimals, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .._utils.device import CPU
-from .printing import by_target, html_note, html_table, same_decimals, text_table
+from .._utils.printing import by_target, html_note, html_table, same_decimals, text_table
 from .residuals import stand_ins
 
 if TYPE_CHECKING:

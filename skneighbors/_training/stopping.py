@@ -12,7 +12,6 @@ import torch
 from .schedule import count_cycles
 from .validation import EpochResult
 
-
 # Fraction of the evidence for overfitting that ends a training early, which saves most of its time.
 _EARLY = 0.5
 

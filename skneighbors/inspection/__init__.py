@@ -1,5 +1,6 @@
 """Displays of what fitted estimators have learned and predict."""
 
+from .._columns import ColumnSummary
 from .._model import ColumnAdjustments, Explanation, Suspects
 from ._embedding import EmbeddingDisplay
 from ._intervals import IntervalDisplay
@@ -9,6 +10,7 @@ from ._suspects import SuspectsDisplay
 
 __all__ = [
     "ColumnAdjustments",
+    "ColumnSummary",
     "EmbeddingDisplay",
     "Explanation",
     "IntervalDisplay",

@@ -42,7 +42,8 @@ PANDAS = {
     "nullable bools": (pd.Series([None, False, True], dtype="boolean"), CATEGORIES, [NAN, 0, 1]),
     "text": (pd.Series(["b", None, "a"]), CATEGORIES, [0, NAN, 1]),
     "object text": (pd.Series(["b", NAN, "a"], dtype=object), CATEGORIES, [0, NAN, 1]),
-    "digits": (pd.Series(["10", "9", "10"]), CATEGORIES, [0, 1, 0]),
+    "digits": (pd.Series(["10", "9", "10"]), NUMBERS, [10, 9, 10]),
+    "codes of digits": (pd.Series(["010", "009", "010"]), CATEGORIES, [0, 1, 0]),
     "bools beside text": (pd.Series(["1", True], dtype=object), CATEGORIES, [0, 1]),
     "bools as objects": (pd.Series([True, None, False], dtype=object), CATEGORIES, [0, NAN, 1]),
     "categorical": (pd.Series(["b", None, "a"], dtype="category"), CATEGORIES, [0, NAN, 1]),
@@ -160,7 +161,7 @@ def test_arrays_and_lists_by_their_values():
     expected = [[1, 0, NAN, 0], [2.5, 1, 3, 1], [NAN, 0, NAN, 0]]
     for X in (rows, np.array(rows, dtype=object), pd.DataFrame(rows)):
         assert_array_equal(read(X)[1], expected)
-    assert_array_equal(read(np.array([["1"], ["2"]]))[1], [[0], [1]])
+    assert_array_equal(read(np.array([["1"], ["2"]]))[1], [[1], [2]])
     assert_array_equal(read(np.array([[True], [False]]))[1], [[0], [1]])
     moments = np.array(["1970-01-02", "NaT"], dtype="datetime64[ns]")
     assert_array_equal(read(moments[:, None])[1], [[1], [NAN]])
@@ -170,7 +171,7 @@ def test_text_of_numpy():
     for na_object in (None, NAN):
         X = np.array([["b"], [na_object], ["a"]], np.dtypes.StringDType(na_object=na_object))
         assert_array_equal(read(X)[1], [[0], [NAN], [1]])
-    assert_array_equal(read(np.array([["12"], ["3"]], np.dtypes.StringDType()))[1], [[0], [1]])
+    assert_array_equal(read(np.array([["12"], ["3"]], np.dtypes.StringDType()))[1], [[12], [3]])
 
 
 def test_lists_keep_what_their_values_are():

@@ -1,0 +1,124 @@
+"""How the columns of a table were read, as a small table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._utils.printing import html_table, text_table
+from .column import CATEGORIES, NOTHING
+from .text import says_missing
+from .values import is_missing, show
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TITLE = "Columns of X, as fit has read them"
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """How ``fit`` has read the columns of X; the fitted attribute `columns_`.
+
+    Printed, it is a table of one line a column.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns, ``x0`` and so on if they have none.
+    read_as : list of str
+        What each holds: numbers, dates, durations, categories and their number, or nothing.
+    n_missing : list of int
+        Number of missing values.
+    n_unread : list of int
+        Number of cells that count as missing because they are not what the column is read as.
+    examples : list of str
+        A value of each.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skneighbors import NONARegressor
+    >>> X = pd.DataFrame({"price": ["$1,200", "$950", None], "sold": ["3 May 2024"] * 3})
+    >>> print(NONARegressor(max_iter=1).fit(X, [1, 2, 3]).columns_)
+    Columns of X, as fit has read them
+    column                       read as  missing  unread       example
+    price   numbers of $, decimal point        1       0      '$1,200'
+    sold         dates, months by name        0       0  '3 May 2024'
+    """
+
+    names: list
+    read_as: list
+    n_missing: list
+    n_unread: list
+    examples: list
+
+    @classmethod
+    def of(cls, table, reader):
+        """Summarize a table that a reader was made for."""
+        lines = [_describe(table.column(j), reader, j) for j in range(len(reader.kinds))]
+        names = reader.names or [f"x{j}" for j in range(len(lines))]
+        return cls(list(map(str, names)), *map(list, zip(*lines, strict=True)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Arrange the summary as a DataFrame, one row for each column of X.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skneighbors import NONARegressor
+        >>> X = pd.DataFrame({"price": ["$1,200", "$950", None]})
+        >>> NONARegressor(max_iter=1).fit(X, [1, 2, 3]).columns_.to_frame().shape
+        (1, 5)
+        """
+        import pandas as pd
+
+        head, *cells = self._cells()
+        frame = pd.DataFrame(cells, columns=head)
+        return frame.assign(missing=self.n_missing, unread=self.n_unread)
+
+    def _cells(self):
+        counts = zip(map(str, self.n_missing), map(str, self.n_unread), strict=True)
+        lines = zip(self.names, self.read_as, counts, self.examples, strict=True)
+        cells = [[name, read_as, *numbers, example] for name, read_as, numbers, example in lines]
+        return [["column", "read as", "missing", "unread", "example"], *cells]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __str__(self) -> str:
+        return text_table(_TITLE, self._cells())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(_TITLE, self._cells())
+
+
+def _describe(column, reader, j):
+    """Say what a column is read as, its numbers of missing and unread cells, and an example."""
+    kind, reading, values = reader.kinds[j], reader.readings[j], column.values
+    present = [value for value in values if not is_missing(value)]
+    n_unread = 0
+    if kind == CATEGORIES:
+        n = len(reader.codes[j])
+        kind = f"{n} categor{'y' if n == 1 else 'ies'}"
+    elif reading is not None:
+        kind = reading.describe()
+        present = [text for text in present if not says_missing(text)]
+        known = {text: reading.parse(text) for text in set(present)}
+        n_present, present = len(present), [text for text in present if known[text] is not None]
+        n_unread = n_present - len(present)
+    elif kind == NOTHING:
+        present = []
+    example = show(present[0]) if present else ""
+    return kind, len(values) - len(present) - n_unread, n_unread, example

@@ -1,0 +1,246 @@
+"""Text that stands for numbers or dates: how a column writes them, and what a cell says."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from .values import NUMBERS, TIMES
+
+# Fraction of the cells that have to be written in one way.
+_ENOUGH = 0.95
+# Longer cells are neither numbers nor dates.
+_LONGEST = 64
+_EPOCH = datetime(1970, 1, 1)
+_A_DAY = timedelta(days=1)
+
+_DIGIT = re.compile(r"\d")
+# Text that stands for a missing value.
+_SAY_MISSING = {"", "-", "--", ".", "?", "na", "n/a", "#n/a", "nan", "<na>", "nat", "none", "null"}
+
+_CURRENCY = r"[$€£¥₹]|[A-Z]{3}(?= )"
+_UNIT = r"[^\W\d_]{1,12}[²³]?|[%‰°$€£¥₹]|°[CF]|[^\W\d_]{1,4}/[^\W\d_]{1,4}[²³]?"
+_SIGN = "[-+\u2212]"
+_SPACE = r"[ '\u00a0\u202f]"
+
+
+def _number_pattern(group, decimal):
+    """Pattern of numbers whose thousands may be separated by a space or a sign."""
+    return re.compile(
+        rf"(?P<sign>{_SIGN}?)\s?(?P<before>{_CURRENCY})?\s?(?P<sign2>{_SIGN}?)"
+        rf"(?P<whole>\d{{1,3}}(?:(?:{group}|{_SPACE})\d{{3}})+|\d+)?(?P<rest>{decimal}\d*)?"
+        rf"(?P<exponent>[eE][-+]?\d+)?\s?(?P<after>{_UNIT})?"
+    )
+
+
+_NUMBERS = {"point": _number_pattern(",", r"\."), "comma": _number_pattern(r"\.", ",")}
+# Codes with leading zeros, telephone numbers, and what float64 rounds.
+_CODE = re.compile(r"0\d+|\+\d{6,}|\d{16,}")
+_SEASON = re.compile(r"\d{2}(\d{2})[-/](\d{2})")
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_YEAR = r"(?P<year>\d{4}|\d{2})"
+_CLOCK = (
+    r"(?:[T ,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<part>\d+))?)?"
+    r"(?: ?(?P<half>[ap])\.?m\.?)?(?: ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}))?)?"
+)
+_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
+_BY_NUMBERS = {
+    "year": r"(?P<year>\d{4})([-./])(?P<month>\d{1,2})\2(?P<day>\d{1,2})",
+    "day": rf"(?P<day>\d{{1,2}})([-./])(?P<month>\d{{1,2}})\2{_YEAR}",
+    "month": rf"(?P<month>\d{{1,2}})([-./])(?P<day>\d{{1,2}})\2{_YEAR}",
+}
+_BY_NAME = (
+    rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[. -]+{_MONTH}[-, ]+{_YEAR}",
+    rf"{_MONTH}[ -](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
+    rf"{_MONTH}[ -](?P<year>\d{{4}})",
+)
+
+
+def _compile(date):
+    return re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE)
+
+
+_DATES = {first: [_compile(date)] for first, date in _BY_NUMBERS.items()}
+_DATES["year"].append(re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{2})"))
+_DATES["name"] = list(map(_compile, _BY_NAME))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column of text is read.
+
+    Attributes
+    ----------
+    kind : NUMBERS or TIMES
+    how : str
+        Of numbers the decimal sign, ``"point"`` or ``"comma"``; of dates what stands first,
+        ``"year"``, ``"day"`` or ``"month"``, or ``"name"`` if months have names.
+    unit : str
+        That of all numbers; empty if they have none.
+    is_assumed : bool
+        Whether the cells could be read otherwise.
+    """
+
+    kind: str
+    how: str
+    unit: str = ""
+    is_assumed: bool = False
+
+    def check(self):
+        """Raise ValueError if there is no such reading."""
+        ways = {NUMBERS: _NUMBERS, TIMES: _DATES}.get(self.kind, {})
+        kinds = [type(part) for part in (self.how, self.unit, self.is_assumed)]
+        if kinds != [str, str, bool] or self.how not in ways:
+            raise ValueError("a reading is unknown")
+
+    def parse(self, text):
+        """Read a cell: a number, or days since 1970; None if it is neither or has another unit."""
+        text = text.strip()
+        if len(text) > _LONGEST:
+            return None
+        if self.kind == TIMES:
+            return _parse_date(text, self.how)
+        found = _parse_number(text, self.how)
+        return None if found is None or found[1] != self.unit else found[0]
+
+    def describe(self):
+        """Say in words what it is."""
+        if self.kind == NUMBERS:
+            unit = f" of {self.unit}" if self.unit else ""
+            return f"numbers{unit}, decimal {self.how}"
+        return "dates, months by name" if self.how == "name" else f"dates, {self.how} first"
+
+
+def says_missing(text):
+    """Whether a cell of text stands for a missing value."""
+    return text.strip().lower() in _SAY_MISSING
+
+
+def find_reading(cells):
+    """Find how a column of text is to be read.
+
+    Parameters
+    ----------
+    cells : dict
+        From each text to its number of cells.
+
+    Returns
+    -------
+    reading : Reading or None
+        None if it holds neither.
+    """
+    counts = {}
+    for text, count in cells.items():
+        if not says_missing(text):
+            text = text.strip()[: _LONGEST + 1]
+            counts[text] = counts.get(text, 0) + count
+    needed = _ENOUGH * sum(counts.values())
+    with_digit = {text: count for text, count in counts.items() if _DIGIT.search(text)}
+    if not counts or sum(with_digit.values()) < needed or any(map(_CODE.fullmatch, with_digit)):
+        return None
+    return _find_dates(with_digit, needed) or _find_numbers(with_digit, needed)
+
+
+def _find_dates(cells, needed):
+    counts = dict.fromkeys(_DATES, 0)
+    for text, count in cells.items():
+        for how in _DATES:
+            if _parse_date(text, how) is not None:
+                counts[how] += count
+    how = max(counts, key=counts.get)
+    if counts[how] < needed or _are_seasons(cells):
+        return None
+    if counts["day"] < counts[how] or counts["month"] < counts[how]:
+        return Reading(TIMES, how)
+    # Day and month could be either: with dots the day stands first.
+    has_dots = any("." in text for text in cells)
+    return Reading(TIMES, "day" if has_dots else "month", is_assumed=not has_dots)
+
+
+def _find_numbers(cells, needed):
+    counts = {}
+    for how in _NUMBERS:
+        for text, count in cells.items():
+            if (number := _parse_number(text, how)) is not None:
+                key = how, number[1]
+                counts[key] = counts.get(key, 0) + count
+    ways = [key for key, count in counts.items() if count >= needed]
+    if not ways:
+        return None
+    how, unit = max(ways, key=counts.get)  # a point, if it is level
+    reading = Reading(NUMBERS, how, unit)
+    for other in ways:
+        if counts[other] == counts[how, unit] and _is_open(
+            cells, reading, Reading(NUMBERS, *other)
+        ):
+            return replace(reading, is_assumed=True)
+    return reading
+
+
+def _is_open(cells, reading, other):
+    """Whether cells are other numbers by another reading, and nothing says which are right."""
+    numbers = {text: reading.parse(text) for text in cells}
+    # If separators stand in larger numbers only, they separate thousands.
+    has_small = any(x is not None and abs(x) < 1000 for x in numbers.values())
+    return not has_small and any(x != other.parse(text) for text, x in numbers.items())
+
+
+def _parse_number(text, how):
+    """Read a number and its unit; None if the cell is none."""
+    match = _NUMBERS[how].fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None or (match["before"] and match["after"]):
+        return None
+    whole, rest = match["whole"] or "", match["rest"] or ""
+    digits = re.sub(r"\D", "", whole)
+    if len(whole + rest) <= (not whole):  # no digit
+        return None
+    sign = match["sign"] + match["sign2"]
+    if len(sign) > 1:
+        return None
+    sign = "-" if sign in ("-", "\u2212") else ""
+    number = float(f"{sign}{digits or '0'}.{rest[1:] or '0'}{match['exponent'] or ''}")
+    return number, (match["before"] or match["after"] or "").casefold()
+
+
+def _parse_date(text, how):
+    """Days since 1970 of a cell, UTC; None if it is no date."""
+    if len(text) > _LONGEST:
+        return None
+    for pattern in _DATES[how]:
+        if match := pattern.fullmatch(text):
+            return _days_of_match(match.groupdict())
+    return None
+
+
+def _days_of_match(parts):
+    year, month = int(parts["year"]), parts["month"].lower()
+    if len(parts["year"]) == 2:
+        year += 1900 if year > 68 else 2000  # as in POSIX
+    month = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
+    hour, minute, second = (int(parts.get(name) or 0) for name in ("hour", "minute", "second"))
+    if parts.get("half"):
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (parts["half"].lower() == "p")
+    try:
+        moment = datetime(year, month, int(parts.get("day") or 1), hour, minute, second)
+        moment += timedelta(microseconds=int((parts.get("part") or "0")[:6].ljust(6, "0")))
+        return (moment - _offset(parts.get("zone")) - _EPOCH) / _A_DAY
+    except (ValueError, OverflowError):
+        return None
+
+
+def _offset(zone):
+    if zone is None or zone[0] not in "+-":
+        return timedelta()
+    digits = zone[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    timezone(offset)  # which refuses a day and more
+    return -offset if zone[0] == "-" else offset
+
+
+def _are_seasons(cells):
+    """Whether all are a year and the next, as 2012-13."""
+    found = [_SEASON.fullmatch(text) for text in cells]
+    return all(match and int(match[2]) == (int(match[1]) + 1) % 100 for match in found)

@@ -1,0 +1,180 @@
+"""Text that stands for numbers or dates is read as these would be."""
+
+import warnings
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from skneighbors import ColumnWarning, NONARegressor, load
+from skneighbors._columns import Table, TableReader
+from skneighbors._columns.text import find_reading
+
+N = 60
+rng = np.random.RandomState(0)
+NUMBERS = rng.normal(size=N).round(3) * 1000
+DAYS = pd.date_range("1931-01-01", periods=N, freq="437D")
+MOMENTS = pd.date_range("2021-01-01", periods=N, freq="37h 7min 13s")
+
+# Text, and what it stands for.
+READ = {
+    "numbers": ([f"{x:.3f}" for x in NUMBERS], NUMBERS),
+    "missing": ([None if i == 3 else "?" if i % 7 == 0 else f" {i} " for i in range(N)], None),
+    "thousands": ([f"{x:,.2f}" for x in NUMBERS], NUMBERS.round(2)),
+    "thousands apart": ([f"{x:,.1f}".replace(",", " ") for x in NUMBERS], NUMBERS.round(1)),
+    "decimal commas": ([f"{x:.1f}".replace(".", ",") for x in NUMBERS], NUMBERS.round(1)),
+    "in dollars": ([f"-${-x:.2f}" if x < 0 else f"${x:.2f}" for x in NUMBERS], NUMBERS.round(2)),
+    "in euros": ([f"{i},50 €" for i in range(N)], np.arange(N) + 0.5),
+    "percent": ([f"{i} %" for i in range(N)], np.arange(N)),
+    "a unit": ([f"{i}kg" for i in range(N)], np.arange(N)),
+    "exponents": ([f"{x:e}" for x in NUMBERS], NUMBERS),
+    "ISO days": (DAYS.strftime("%Y-%m-%d"), DAYS),
+    "German days": (DAYS.strftime("%d.%m.%Y"), DAYS),
+    "American days": (DAYS.strftime("%m/%d/%Y"), DAYS),
+    "English days": (DAYS.strftime("%d %B %Y"), DAYS),
+    "named days": (DAYS.strftime("%B %d, %Y"), DAYS),
+    "months": (DAYS.strftime("%Y-%m"), DAYS.to_period("M").to_timestamp()),
+    "short years": (MOMENTS.strftime("%d-%b-%y"), MOMENTS.normalize()),
+    "moments": (MOMENTS.strftime("%Y-%m-%dT%H:%M:%SZ"), MOMENTS),
+    "half days": (MOMENTS.strftime("%m/%d/%Y %I:%M:%S %p"), MOMENTS),
+}
+READ["missing"] = READ["missing"][0], [np.nan if i % 7 == 0 or i == 3 else i for i in range(N)]
+
+NOT_READ = {
+    "codes": [f"0{i}" for i in range(N)],
+    "telephones": [f"+4930{i:06d}" for i in range(N)],
+    "seasons": [f"{1980 + i % 30}-{(81 + i % 30) % 100:02d}" for i in range(N)],
+    "long numbers": [f"{10**17 + i}" for i in range(N)],
+    "several units": [f"{i} {'kg' if i % 2 else 'lb'}" for i in range(N)],
+    "versions": [f"{i % 4}.{i % 3}.1" for i in range(N)],
+    "names": [f"no {i}" for i in range(N)],
+    "two orders": ["13/01/2020", "01/13/2020"] * (N // 2),
+    "long text": ["1" * 10**6, "2" * 10**6] * (N // 2),
+    "other scripts": ["١٢", "שלום", "😀"] * (N // 3),
+}
+
+
+def read(X):
+    table = Table.of(X)
+    reader = TableReader.of(table, "from_dtype")
+    return reader, reader.read(table)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_text_is_read_as_what_it_stands_for(name):
+    text, typed = READ[name]
+    frame = pd.DataFrame({"x": NUMBERS, "a": text})
+    expected = read(pd.DataFrame({"x": NUMBERS, "a": typed}))[1]
+    for X in (frame, frame.astype({"a": object}), pl.from_pandas(frame)):
+        reader, matrix = read(X)
+        np.testing.assert_allclose(matrix, expected, rtol=1e-12)
+        assert reader.readings[1] is not None
+    # Both may be given to a fitted estimator, whichever it was fitted to.
+    as_typed, _ = read(pd.DataFrame({"x": NUMBERS, "a": text}))
+    table = Table.of(pd.DataFrame({"x": NUMBERS, "a": typed}))
+    np.testing.assert_allclose(as_typed.read(table), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NOT_READ)
+def test_text_that_stays_categories(name):
+    reader, _ = read(pd.DataFrame({"a": NOT_READ[name]}))
+    assert reader.kinds == ["categories"]
+    assert reader.readings == [None]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_has_a_dtype_of_categories_is_not_read(name):
+    X = pd.DataFrame({"a": READ[name][0]})
+    assert read(X.astype("category"))[0].kinds == ["categories"]
+    assert TableReader.of(Table.of(X), ["a"]).kinds == ["categories"]
+
+
+def test_cells_that_cannot_be_read_are_missing_and_named():
+    X = pd.DataFrame({"a": [f"{i}.5" for i in range(N)], "b": NUMBERS})
+    X.loc[[3, 5], "a"] = "a lot"
+    X.loc[7, "a"] = "n/a"
+    model = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1)
+    match = r"Column 'a' of X is read as numbers.*'a lot' count as missing \(2 of 60\)"
+    with pytest.warns(ColumnWarning, match=match):
+        model.fit(X, NUMBERS)
+    columns = model.columns_
+    assert columns.names == ["a", "b"]
+    assert (columns.n_missing, columns.n_unread) == ([1, 0], [2, 0])
+    assert columns.examples[0] == "'0.5'"
+    assert columns.to_frame()["read as"].tolist() == ["numbers, decimal point", "numbers"]
+    assert "a lot" not in str(columns)
+    assert columns._repr_html_().count("<tr>") == 3
+    with pytest.warns(ColumnWarning, match=r"such as 'none of it' count as missing \(1 of 1\)"):
+        y_hat = model.predict(X[:1].assign(a="none of it"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_array_equal(model.predict(X[:1].assign(a=np.nan)), y_hat)
+    with pytest.raises(ValueError, match="Column 'b' of X holds categories"):
+        model.predict(X.assign(b="a lot"))
+
+
+def test_rows_without_weight_say_nothing_of_the_reading():
+    X = pd.DataFrame({"a": [f"{i},5" for i in range(N)] + ["word"] * N})
+    y, weight = np.arange(2.0 * N), np.repeat([1.0, 0.0], N)
+    model = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1)
+    with pytest.warns(ColumnWarning, match="count as missing"):
+        model.fit(X, y, sample_weight=weight)
+    alone = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1).fit(X[:N], y[:N])
+    assert model.columns_.read_as == alone.columns_.read_as == ["numbers, decimal comma"]
+
+
+def test_time_as_text():
+    X = pd.DataFrame({"day": DAYS.strftime("%d.%m.%Y"), "x": NUMBERS})
+    typed = X.assign(day=DAYS)
+    params = dict(max_iter=2, hidden_layer_sizes=4, n_estimators=1, random_state=0)
+    expected = NONARegressor(**params).fit(typed, NUMBERS, time="day").predict(typed)
+    for time in ("day", X["day"], X["day"].tolist()):
+        assert_array_equal(NONARegressor(**params).fit(X, NUMBERS, time=time).predict(X), expected)
+    wrong = ["soon", *X["day"][1:]]
+    with pytest.raises(ValueError, match="time holds 'soon' beside dates, day first"):
+        NONARegressor(**params).fit(X, NUMBERS, time=wrong)
+
+
+def test_files_keep_readings(tmp_path):
+    X = pd.DataFrame({name: text for name, (text, _) in READ.items()})
+    model = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1, random_state=0)
+    expected = model.fit(X, NUMBERS).predict(X)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict(X), expected)
+    assert again.columns_ == model.columns_
+
+
+@given(
+    st.lists(st.floats(-1e12, 1e12).map(lambda x: round(x, 2)), min_size=1),
+    st.sampled_from([",", " ", "'", ""]),
+)
+def test_numbers_come_back(numbers, separator):
+    cells = [f"{x:,.2f}".replace(",", separator) for x in numbers]
+    reading = find_reading(Counter(cells))
+    assert list(map(reading.parse, cells)) == numbers
+    swapped = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
+    reading = find_reading(Counter(swapped))
+    assert list(map(reading.parse, swapped)) == numbers
+
+
+@given(
+    st.lists(st.datetimes(datetime(1000, 1, 1), datetime(9990, 1, 1)), min_size=1),
+    st.sampled_from(["%Y-%m-%d %H:%M:%S.%f", "%d %B %Y %H:%M:%S.%f", "%b %d, %Y, %I:%M:%S.%f %p"]),
+    st.integers(-14 * 60, 14 * 60),
+)
+def test_moments_come_back(moments, style, minutes):
+    zone = timezone(timedelta(minutes=minutes))
+    cells = [
+        moment.strftime(style) + moment.replace(tzinfo=zone).strftime("%z") for moment in moments
+    ]
+    reading = find_reading(Counter(cells))
+    for moment, cell in zip(moments, cells, strict=True):
+        days = (moment - timedelta(minutes=minutes) - datetime(1970, 1, 1)) / timedelta(days=1)
+        assert reading.parse(cell) == pytest.approx(days, abs=1e-9)
