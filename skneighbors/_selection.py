@@ -49,7 +49,17 @@ def weigh(network, history, task, blend, plan):
 
 
 def complete(result, blend):
-    """Predictions (m, n, k) of validation rows by each member, with the blended model."""
+    """Add the blended model to the members' predictions of their validation rows.
+
+    Parameters
+    ----------
+    result : ValidationResult
+    blend : BlendFit
+
+    Returns
+    -------
+    y_hat : Tensor of shape (m, n, k)
+    """
     weight = blend.model.weight
     if not weight:
         return result.y_hat
