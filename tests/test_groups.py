@@ -136,8 +136,8 @@ def test_a_query_whose_neighbors_are_all_of_its_group(estimator_class):
 @pytest.mark.slow
 def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
     rng = np.random.RandomState(0)
-    groups = np.repeat(np.arange(150), 2)
-    X, y = rng.normal(size=(150, 3))[groups], rng.normal(size=150)[groups]
+    groups = np.repeat(np.arange(100), 4)
+    X, y = rng.normal(size=(100, 3))[groups], rng.normal(size=100)[groups]
     X = X + 1e-6 * rng.normal(size=X.shape)
     model = estimator_class(max_iter=100, random_state=0)
     looked_up = model.fit(X, y).validation_scores_
