@@ -287,7 +287,9 @@ def _scale(samples, task_class):
     rows, validation, encoder = samples.rows, samples.validation, None
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
     if samples.reader is not None:
-        encoder = FeatureEncoder.fit(X, weight, samples.reader.n_categories)
+        encoder = FeatureEncoder.fit(
+            samples.expand(X), weight, samples.reader.n_expanded_categories
+        )
     task = task_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
         if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:
@@ -296,7 +298,7 @@ def _scale(samples, task_class):
         weight = np.concatenate([weight, validation.weight])
         if groups is not None:
             groups = np.concatenate([groups, np.full(len(validation.y), -1)])
-    X = X if encoder is None else encoder.transform(X)
+    X = X if encoder is None else encoder.transform(samples.expand(X))
     return encoder, task, (X, task.transform(y), weight, groups)
 
 

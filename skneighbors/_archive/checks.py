@@ -27,7 +27,8 @@ def check_model(model, plan):
         raise ValueError("bank is none")
     if not isinstance(model.validation, _VALIDATION):
         raise ValueError("validation is none")
-    sizes = {"p": len(model.reader.order)}
+    n_columns = len(model.reader.order)
+    sizes = {"p": n_columns, "q": n_columns + len(model.reader.parts)}
     sizes |= {"m": len(plan.trends), "d": plan.recipe.embedding_dim}
     if model.reader.columns is None or model.x_shape != (sizes["p"],):
         raise ValueError("x_shape differs from the number of columns")
@@ -68,8 +69,8 @@ def _check_reader(reader, encoder):
     for name in ("numbers", "missing", "one_hot", "coded"):
         if (np.diff(getattr(encoder, name)) <= 0).any():
             raise ValueError(f"encoder.{name} names a column twice")
-    n_categories = [0 if reader.codes[j] is None else len(reader.codes[j]) for j in reader.order]
-    if n_categories != encoder.n_categories.tolist():
+    reader.check_parts()
+    if reader.n_expanded_categories.tolist() != encoder.n_categories.tolist():
         raise ValueError("reader.codes does not fit encoder.n_categories")
 
 
@@ -87,7 +88,7 @@ def _check_likeness(model):
         raise ValueError("columns of rows are missing")
     if type(likeness.strength) is not float or not 0 < likeness.strength < np.inf:
         raise ValueError("likeness.strength is out of range")
-    if (encoder.n_categories != model.encoder.n_categories).any():
+    if (encoder.n_categories != model.reader.n_categories).any():
         raise ValueError("likeness_encoder does not fit encoder.n_categories")
     ends = np.append(encoder.starts[1:], len(encoder.values))
     if (np.diff(encoder.starts, prepend=0) < 0).any() or (encoder.starts > ends).any():

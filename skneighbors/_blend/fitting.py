@@ -53,7 +53,8 @@ class OnePerTarget(MultiOutputRegressor):
 def _boosting_data(samples, task):
     groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
     y = task.transform(samples.y[samples.rows])
-    X, n_categories = samples.matrix[samples.rows], samples.reader.n_categories
+    X = samples.expand(samples.matrix[samples.rows])
+    n_categories = samples.reader.n_expanded_categories
     return BoostingData(X, y, samples.weight, groups, n_categories)
 
 
@@ -112,7 +113,7 @@ def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
     fitted, out_of_fold = fit(slice(None))
     model = BlendedBoosting(fitted)
     if validation is not None:
-        predicted = model.predict(validation.X, validation.matrix, task)[None]
+        predicted = model.predict(validation.X, samples.expand(validation.matrix), task)[None]
     elif samples.time is not None:  # bags have seen rows as late
         predicted, train = [], None
         for earlier, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
@@ -130,11 +131,13 @@ def _fit_given(regressor, samples, metadata, task, split):
     rows, validation = samples.rows, samples.validation
     fitter = Fitter(regressor, samples.X, samples.y, metadata, samples.row_of)
     model = BlendedRegressor(fitter.fit(np.arange(len(rows))))
-    in_sample = model.predict(take_samples(samples.X, rows), samples.matrix[rows], task)
+    in_sample = model.predict(
+        take_samples(samples.X, rows), samples.expand(samples.matrix[rows]), task
+    )
     if validation is None:
         predicted = task.transform(fitter.predict_validation(split))
     else:
-        predicted = model.predict(validation.X, validation.matrix, task)[None]
+        predicted = model.predict(validation.X, samples.expand(validation.matrix), task)[None]
     return BlendFit.of(model, in_sample, in_sample, predicted)
 
 

@@ -7,6 +7,7 @@
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
        |  text      text that stands for numbers or dates
+       |  calendar  months, weekdays and hours of dates
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days
        |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column

@@ -16,7 +16,7 @@ _MAX_ONE_HOT = 8
 
 @dataclass(frozen=True, eq=False)
 class FeatureEncoder:
-    """Encodes what a :class:`TableReader` reads.
+    """Encodes what a :class:`TableReader` reads, with the parts of dates.
 
     Numbers are scaled robustly to median 0 and quartile distance 1 and clipped smoothly:
     ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is Holzmueller
@@ -34,11 +34,11 @@ class FeatureEncoder:
         Of the `numbers`.
     """
 
-    numbers: np.ndarray = array_field("int64", "a", low=0, below="p")
-    missing: np.ndarray = array_field("int64", "b", low=0, below="p")
-    one_hot: np.ndarray = array_field("int64", "c", low=0, below="p")
-    coded: np.ndarray = array_field("int64", "e", low=0, below="p")
-    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    numbers: np.ndarray = array_field("int64", "a", low=0, below="q")
+    missing: np.ndarray = array_field("int64", "b", low=0, below="q")
+    one_hot: np.ndarray = array_field("int64", "c", low=0, below="q")
+    coded: np.ndarray = array_field("int64", "e", low=0, below="q")
+    n_categories: np.ndarray = array_field("int64", "q", low=0)
     center: np.ndarray = array_field("float64", "a")
     scale: np.ndarray = array_field("float64", "a", allows="inf")
 

@@ -2,12 +2,13 @@
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 
 import numpy as np
 
+from .calendar import PARTS, add_parts, find_parts
 from .column import CATEGORIES, NOTHING
 from .doubts import ColumnWarning
 from .text import find_reading, says_missing
@@ -36,6 +37,8 @@ class TableReader:
         of their names, so that another order changes nothing.
     names : list or None
         Of the table's columns.
+    parts : list of tuple of (int, str)
+        Columns of the matrix that hold dates, and parts of these that :meth:`expand` adds.
     """
 
     kinds: list
@@ -43,6 +46,7 @@ class TableReader:
     readings: list
     order: list
     names: list | None = None
+    parts: list = field(default_factory=list)
 
     @classmethod
     def of(cls, table, categorical_features, counted=None):
@@ -87,6 +91,21 @@ class TableReader:
     def n_categories(self):
         """Number of categories of the matrix's columns; 0 for numbers."""
         return np.array([len(self.codes[j] or ()) for j in self.order])
+
+    @property
+    def n_expanded_categories(self):
+        """The same for what :meth:`expand` returns."""
+        return np.append(self.n_categories, np.zeros(len(self.parts), dtype=int))
+
+    def check_parts(self):
+        """Raise ValueError if there is a part of what holds no dates, or one that is unknown."""
+        dates = [i for i, j in enumerate(self.order) if self.kinds[j] == TIMES]
+        if not all(i in dates and part in PARTS for i, part in self.parts):
+            raise ValueError("reader.parts are no parts of dates")
+
+    def expand(self, X):
+        """Add months, weekdays and hours of dates to what this has read, as networks get it."""
+        return add_parts(X, self.parts)
 
     def read(self, table):
         """Read a table, with the columns of the one this was made for.
@@ -232,7 +251,8 @@ class TableReader:
             X[known, i] = new[X[known, i].astype(int)]
             categories = zip(codes[j], new, strict=True)
             codes[j] = {category: int(code) for category, code in categories if code >= 0}
-        return TableReader(kinds, codes, self.readings, order, self.names), X
+        parts = find_parts(X[counted], [i for i, j in enumerate(order) if kinds[j] == TIMES])
+        return TableReader(kinds, codes, self.readings, order, self.names, parts), X
 
 
 def find_categorical(categorical_features, table):

@@ -100,6 +100,10 @@ class TrainingSamples:
         """Summarize how the columns were read; None if a feature extractor takes X as it is."""
         return None if self.reader is None else ColumnSummary.of(Table.of(self.X), self.reader)
 
+    def expand(self, matrix):
+        """Add parts of dates to a matrix as read."""
+        return matrix if self.reader is None else self.reader.expand(matrix)
+
     def find_doubts(self, categorical_features):
         """Describe columns of text that were hardly meant as categories; None if all were."""
         if self.reader is None:

@@ -103,10 +103,11 @@ class Model:
         """
         if self.encoder is None:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
-        return torch.from_numpy(self.encoder.transform(matrix))
+        return torch.from_numpy(self.encoder.transform(self.reader.expand(matrix)))
 
     def blend(self, X, matrix, device):
         """Predictions (n, k) of the blended model, standardized."""
+        matrix = matrix if self.reader is None else self.reader.expand(matrix)
         return torch.from_numpy(self.blended_model.predict(X, matrix, self.task)).to(device)
 
     def transform(self, queries, search):
