@@ -12,7 +12,7 @@ from .doubts import find_doubts
 from .merging import merge_rows
 from .per_row import check_groups, check_time
 from .reader import TableReader
-from .summary import ColumnSummary
+from .summary import summarize_columns
 from .table import Table, unwrap
 
 
@@ -98,7 +98,7 @@ class TrainingSamples:
     @cached_property
     def columns(self):
         """Summarize how the columns were read; None if a feature extractor takes X as it is."""
-        return None if self.reader is None else ColumnSummary.of(Table.of(self.X), self.reader)
+        return None if self.reader is None else summarize_columns(Table.of(self.X), self.reader)
 
     def expand(self, matrix):
         """Add parts of dates to a matrix as read."""

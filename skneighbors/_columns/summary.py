@@ -53,13 +53,6 @@ class ColumnSummary:
     n_unread: list
     examples: list
 
-    @classmethod
-    def of(cls, table, reader):
-        """Summarize a table that a reader was made for."""
-        lines = [_describe(table.column(j), reader, j) for j in range(len(reader.kinds))]
-        names = reader.names or [f"x{j}" for j in range(len(lines))]
-        return cls(list(map(str, names)), *map(list, zip(*lines, strict=True)))
-
     def to_frame(self) -> pd.DataFrame:
         """Arrange the summary as a DataFrame, one row for each column of X.
 
@@ -102,6 +95,13 @@ class ColumnSummary:
 
     def _repr_html_(self) -> str:
         return html_table(_TITLE, self._cells())
+
+
+def summarize_columns(table, reader):
+    """Summarize a table that a reader was made for, to a :class:`ColumnSummary`."""
+    lines = [_describe(table.column(j), reader, j) for j in range(len(reader.kinds))]
+    names = reader.names or [f"x{j}" for j in range(len(lines))]
+    return ColumnSummary(list(map(str, names)), *map(list, zip(*lines, strict=True)))
 
 
 def _describe(column, reader, j):
