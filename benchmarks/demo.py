@@ -13,6 +13,7 @@ import io
 import sys
 import time
 import webbrowser
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,6 +41,18 @@ class DataError(Exception):
     """Data that can't be used; the message is for the user."""
 
 
+def read_csv(data):
+    """Read a CSV file in UTF-8 or Windows' encoding, separated by what its head has most of."""
+    if not Path(data).exists():  # a URL
+        return pd.read_csv(data, low_memory=False)
+    for encoding in ("utf-8-sig", "cp1252"):
+        with open(data, encoding=encoding, newline="") as file, suppress(UnicodeDecodeError):
+            head = file.readline()
+            separator = max(",;\t|", key=head.count)
+            return pd.read_csv(data, sep=separator, encoding=encoding, low_memory=False)
+    raise DataError(f"{data} can't be read as text in UTF-8 or in Windows' encoding.")
+
+
 def load(data=None, target=None):
     """Features, target and name of the data."""
     if data is None and target is not None:
@@ -51,7 +64,7 @@ def load(data=None, target=None):
         name = "Sales of houses in Ames, Iowa"
     else:
         try:
-            table, name = pd.read_csv(data, low_memory=False), Path(data).name
+            table, name = read_csv(data), Path(data).name
         except Exception as error:  # whatever pandas or the file system of a URL raises
             text = " ".join(str(error).split())
             raise DataError(f"{data} can't be read as CSV: {text:.300}") from None
@@ -141,12 +154,25 @@ def make_page(title, errors, model, X_test, y_test):
     covered = np.mean((lower <= y_test) & (y_test <= upper))
     how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."
     table = errors.map("{:.4g}".format)
-    lines = [title, "", table.to_string(), verdict(errors), "", str(why), "", how_sure]
+    columns = model.columns_
+    lines = [
+        title,
+        "",
+        str(columns),
+        "",
+        table.to_string(),
+        verdict(errors),
+        "",
+        str(why),
+        "",
+        how_sure,
+    ]
     rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
     intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
     parts = [
         f"<h1>{html.escape(title)}</h1><p>{verdict(errors)}</p>{table.to_html()}",
         f"<p>Means over {N_SPLITS} random splits, all methods at their defaults.</p>",
+        f"<h2>How were the columns read?</h2>{columns._repr_html_()}",
         f"<h2>Which rows made this prediction?</h2>{why._repr_html_()}{rows}",
         f"<p>The target is {y_test.iloc[0]:.6g}.</p>",
         f"<h2>How sure is it?</h2><p>{how_sure}</p>{intervals}",
@@ -158,7 +184,9 @@ def make_page(title, errors, model, X_test, y_test):
 def main(argv=None):
     """Run the demo; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", metavar="FILE.csv", help="a comma-separated table with a header")
+    parser.add_argument(
+        "--data", metavar="FILE.csv", help="a table with a header, separated by , ; | or tabs"
+    )
     parser.add_argument("--target", metavar="COLUMN", help="the column of the file to predict")
     parser.add_argument("--output", metavar="FOLDER", default="demo_output", type=Path)
     parser.add_argument("--no-browser", action="store_true", help="don't open the page")

@@ -67,6 +67,15 @@ def test_a_target_without_a_file(demo, capsys):
     assert "--data" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+def test_separators_and_encodings_are_found_out(demo, tmp_path, separator, encoding):
+    expected = pd.DataFrame({"café, \u20ac": ["1,5", "2,5"], "name": ["Zoë", "Ana"], "y": [1, 2]})
+    path = tmp_path / "user.csv"
+    expected.to_csv(path, sep=separator, encoding=encoding, index=False)
+    pd.testing.assert_frame_equal(demo.read_csv(str(path)), expected)
+
+
 def test_long_files_are_cut_to_the_same_rows_each_time(demo, tmp_path, monkeypatch):
     path = written(tmp_path, table())
     monkeypatch.setattr(demo, "MAX_ROWS", 20)
