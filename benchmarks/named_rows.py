@@ -246,7 +246,7 @@ def report(results, output):
     n_sets = errors.shape[1]
     title = f"Rows named for a prediction, on average over {n_sets} tables"
     output.with_suffix(".inc").write_text(
-        rst_table(title, table.rename(columns=names), 2), encoding="utf-8"
+        rst_table(title, table.rename(columns=names), 3), encoding="utf-8"
     )
     with picture(output.with_suffix(".svg"), figsize=(5.6, 3.6)) as (_, axes):
         points = {}

@@ -1,7 +1,6 @@
 """Check the built site, page by page, as readers see it.
 
-Looked for are dead links, what is loaded from elsewhere, guide pages that are too long and, in
-Chromium and in Firefox if it is there: what runs beyond an edge, pictures whose text is too small
+Looked for are dead links, what is loaded from elsewhere and, in Chromium and in Firefox if it is there: what runs beyond an edge, pictures whose text is too small
 on a phone, text of too little contrast in either theme, formulas that are not set.
 
 ``python docs/check_site.py docs/_build/html`` prints what is wrong, and then returns 1.
@@ -26,7 +25,6 @@ from urllib.parse import unquote, urlsplit
 WIDTHS = (1400, 1100, 420)  # pixels: a desk, a small laptop, a phone
 CONTRAST, CONTRAST_LARGE = 4.5, 3.0  # of text, of large text: WCAG 2.2, 1.4.3 (AA)
 MIN_TEXT = 7  # pixels; of the smallest text of a picture on a phone
-MAX_WORDS = 900  # of a guide page, code, output, tables and formulas aside
 TIMEOUT = 300  # seconds for all pages
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FIREFOX = ("firefox", "firefox-esr")
@@ -180,11 +178,10 @@ async function check(page) {
 </script></body>
 """
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
-NO_PROSE = {"pre", "table", "math", "nav", "script", "style", "form", "button"}
 
 
 class Page(HTMLParser):
-    """A page's anchors, what it links to and what it loads, and the words of its article.
+    """A page's anchors, what it links to and what it loads.
 
     Parameters
     ----------
@@ -194,7 +191,7 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.anchors, self.links, self.loads, self.n_words = set(), [], [], 0
+        self.anchors, self.links, self.loads = set(), [], []
         self._open = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -220,11 +217,9 @@ class Page(HTMLParser):
                 pass
 
     def handle_data(self, data):
-        """Count words, and note what a style sheet within the page refers to."""
+        """Note what a style sheet within the page refers to."""
         if self._open[-1:] == ["style"]:
             self.loads += _urls_in_css(data)
-        if "article" in self._open and not NO_PROSE & set(self._open):
-            self.n_words += len(data.split())
 
 
 def _urls_in_css(text):
@@ -303,13 +298,6 @@ def _judge(path, url, is_load, pages, root):
     if anchor and target in pages and anchor not in pages[target].anchors:
         return "links to a missing anchor"
     return None
-
-
-def find_long(root, pages):
-    """Name pages of the guide, among those of `root`, that are too long for one sitting."""
-    guide = root.resolve() / "guide"
-    words = {path.name: page.n_words for path, page in pages.items() if path.parent == guide}
-    return [f"guide/{name}: {n} words" for name, n in words.items() if n > MAX_WORDS]
 
 
 def find_browser(names):
@@ -450,7 +438,7 @@ def main(arguments=None):
         print(f"There is no site in {root}: make docs", file=sys.stderr)
         return 2
     pages = read_pages(root)
-    problems = find_dead_links(root, pages) + find_long(root, pages)
+    problems = find_dead_links(root, pages)
     for browser in browsers:
         problems += find_unsightly(root, browser)
     names = " and ".join(Path(browser).name for browser in browsers)

@@ -51,14 +51,6 @@ def test_a_planted_dead_link_is_found(site, planted, problem):
     ]
 
 
-def test_a_long_guide_page_is_found(site):
-    (site / "guide").mkdir()
-    page = "<article><p>{} <a>word</a></p><pre>{}</pre></article>"
-    (site / "guide" / "short.html").write_text(page.format("word " * 899, "code " * 99))
-    (site / "guide" / "long.html").write_text(page.format("word " * 900, ""))
-    assert check_site.find_long(site, check_site.read_pages(site)) == ["guide/long.html: 901 words"]
-
-
 @pytest.mark.parametrize("names", [check_site.CHROMIUM, check_site.FIREFOX])
 def test_planted_eyesores_are_found(site, names):
     browser = check_site.find_browser(names)

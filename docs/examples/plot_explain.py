@@ -55,8 +55,8 @@ _ = NeighborsDisplay.from_estimator(model, flat)
 print(flat.to_string())
 
 # %%
-# :meth:`~skneighbors.NONARegressor.explain` has the numbers, and puts five of them beside the flat, in
-# the columns that adjust most.
+# :meth:`~skneighbors.NONARegressor.explain` has the numbers, and puts five of them beside the
+# flat, in the columns that adjust most.
 
 print(model.explain(flat))
 
