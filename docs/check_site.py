@@ -1,7 +1,8 @@
 """Check the built site, page by page, as readers see it.
 
-Looked for are dead links, what is loaded from elsewhere and, in Chromium and in Firefox if it is there: what runs beyond an edge, pictures whose text is too small
-on a phone, text of too little contrast in either theme, formulas that are not set.
+Looked for are dead links, what is loaded from elsewhere and, in Chromium and in Firefox if it is
+there: what runs beyond an edge, pictures whose text is too small on a phone, text of too little
+contrast in either theme, formulas that are not set.
 
 ``python docs/check_site.py docs/_build/html`` prints what is wrong, and then returns 1.
 """
