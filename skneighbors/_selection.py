@@ -5,7 +5,7 @@ import torch
 from ._training import mean_over_rows
 from ._utils.device import CPU
 
-# Fraction of the lowest mean squared error that more likeness may cost: 1 % of its root.
+# Fraction of the lowest mean loss that more likeness may cost: of squared errors 1 % of the root.
 _MAX_LOSS = 0.02
 
 
@@ -79,8 +79,8 @@ def most_likeness(errors, weight):
     -------
     place : int
     """
-    means = errors.double() @ weight.double()
-    return int(torch.nonzero(means <= (1 + _MAX_LOSS) * means.min()).max())
+    sums = errors.double() @ weight.double()
+    return int(torch.nonzero(sums <= (1 + _MAX_LOSS) * sums.min()).max())
 
 
 def inverse_error_weights(validation, kinds):

@@ -3,7 +3,7 @@
 import numpy as np
 
 # Whole hours may be less by a rounding of days.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-8
 
 
 def _months(days):

@@ -45,21 +45,20 @@ def find_doubts(table, reader, matrix, categorical_features):
     matrix : ndarray of shape (n_samples, n_features)
         What it has read; rows that don't count may be left out.
     categorical_features : as of the estimators
-        If it is given, there is no doubt.
+        If it is given, there is no doubt of categories.
 
     Returns
     -------
     doubts : str or None
     """
-    if not isinstance(categorical_features, str):
-        return None
-    found = []
+    found, is_given = [], not isinstance(categorical_features, str)
     for i, j in enumerate(reader.order):
         name, reading = table.describe(j), reader.readings[j]
         if reading is not None and reading.is_assumed:
-            example = next(filter(None, table.column(j).values))
+            texts = (cell for cell in table.column(j).values if isinstance(cell, str))
+            example = next(text for text in texts if reading.parse(text) is not None)
             found.append(f"{name}, such as {show(example)}, is read as {reading.describe()}")
-        elif reader.kinds[j] == CATEGORIES and not table.has_categories(j):
+        elif reader.kinds[j] == CATEGORIES and not (is_given or table.has_categories(j)):
             categories = [value for value in reader.codes[j] if isinstance(value, str)]
             n_present = np.count_nonzero(~np.isnan(matrix[:, i]))
             if len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):

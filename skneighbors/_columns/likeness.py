@@ -130,7 +130,8 @@ class Likeness:
         s = s - _typical(largest - s, counts) * relative
         distances = distances + _typical(distances, counts) * relative
         unit = _TIE * distances.masked_fill(~counts, 0).amax(1, keepdim=True)
-        steps = (distances / unit.clamp_(min=torch.finfo(unit.dtype).tiny)).floor_()
+        unit.clamp_(min=torch.finfo(unit.dtype).tiny)
+        steps = (distances.double() / unit).floor_()
         # One key each: of ties the first candidate comes first.
         place = torch.arange(steps.shape[1], dtype=steps.dtype, device=steps.device)
         order = steps.mul_(len(place)).add_(place).topk(k, largest=False).indices

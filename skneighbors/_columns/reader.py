@@ -104,7 +104,7 @@ class TableReader:
             raise ValueError("reader.parts are no parts of dates")
 
     def expand(self, X):
-        """Add months, weekdays and hours of dates to what this has read, as networks get it."""
+        """Add months, weekdays and hours of dates to what this has read: what a fit gets."""
         return add_parts(X, self.parts)
 
     def read(self, table):
@@ -331,11 +331,11 @@ def _is_of(column, kind):
 
 
 def _parse(values, reading):
-    """Read cells of text, to float64 (n_samples,), and those that are something else.
+    """Read cells of text, and find those that are something else.
 
     Returns
     -------
-    numbers : ndarray
+    numbers : list of float
         NaN where missing.
     unread : dict
         From each text that is something else to its number of cells.

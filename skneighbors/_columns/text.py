@@ -1,5 +1,6 @@
 """Text that stands for numbers or dates: how a column writes them, and what a cell says."""
 
+import math
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -27,7 +28,7 @@ def _number_pattern(group, decimal):
     """Pattern of numbers whose thousands may be separated by a space or a sign."""
     return re.compile(
         rf"(?P<sign>{_SIGN}?)\s?(?P<before>{_CURRENCY})?\s?(?P<sign2>{_SIGN}?)"
-        rf"(?P<whole>\d{{1,3}}(?:(?:{group}|{_SPACE})\d{{3}})+|\d+)?(?P<rest>{decimal}\d*)?"
+        rf"(?P<whole>[1-9]\d{{0,2}}(?:(?:{group}|{_SPACE})\d{{3}})+|\d+)?(?P<rest>{decimal}\d*)?"
         rf"(?P<exponent>[eE][-+]?\d+)?\s?(?P<after>{_UNIT})?"
     )
 
@@ -35,6 +36,7 @@ def _number_pattern(group, decimal):
 _NUMBERS = {"point": _number_pattern(",", r"\."), "comma": _number_pattern(r"\.", ",")}
 # Codes with leading zeros, telephone numbers, and what float64 rounds.
 _CODE = re.compile(r"0\d+|\+\d{6,}|\d{16,}")
+_DOTTED = re.compile(r"\d\.\d{1,2}\.")
 _SEASON = re.compile(r"\d{2}(\d{2})[-/](\d{2})")
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -154,7 +156,7 @@ def _find_dates(cells, needed):
     if counts["day"] < counts[how] or counts["month"] < counts[how]:
         return Reading(TIMES, how)
     # Day and month could be either: with dots the day stands first.
-    has_dots = any("." in text for text in cells)
+    has_dots = any(map(_DOTTED.search, cells))
     return Reading(TIMES, "day" if has_dots else "month", is_assumed=not has_dots)
 
 
@@ -199,7 +201,11 @@ def _parse_number(text, how):
     if len(sign) > 1:
         return None
     sign = "-" if sign in ("-", "\u2212") else ""
+    if len(digits) > 1 and digits[0] == "0":  # a code
+        return None
     number = float(f"{sign}{digits or '0'}.{rest[1:] or '0'}{match['exponent'] or ''}")
+    if not math.isfinite(number):
+        return None
     return number, (match["before"] or match["after"] or "").casefold()
 
 

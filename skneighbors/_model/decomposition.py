@@ -114,10 +114,11 @@ def _compare_members(near):
     if n_members == 1:
         return near.weights.new_full((b,), torch.nan)
     n_named = min(_N_NAMED, k)
-    order = near.weights.argsort(dim=2, descending=True, stable=True)[:, :, :n_named]
-    n_naming = torch.zeros_like(near.weights).scatter_(2, order, 1.0).sum(0)
+    largest, order = near.weights.sort(dim=2, descending=True, stable=True)
+    is_named = (largest[:, :, :n_named] > 0).to(largest)
+    n_naming = torch.zeros_like(largest).scatter_(2, order[:, :, :n_named], is_named).sum(0)
     pairs = (n_naming * (n_naming - 1)).sum(1)
-    return pairs / (n_named * n_members * (n_members - 1))
+    return pairs / ((n_members - 1) * is_named.sum((0, 2)))
 
 
 def _take_apart(model, bank, queries, rows, mixtures):

@@ -56,6 +56,7 @@ NOT_READ = {
     "names": [f"no {i}" for i in range(N)],
     "two orders": ["13/01/2020", "01/13/2020"] * (N // 2),
     "long text": ["1" * 10**6, "2" * 10**6] * (N // 2),
+    "codes with a name": [f"SKU 0{i:03d}" for i in range(N)],
     "other scripts": ["١٢", "שלום", "😀"] * (N // 3),
 }
 
@@ -127,6 +128,24 @@ def test_rows_without_weight_say_nothing_of_the_reading():
         model.fit(X, y, sample_weight=weight)
     alone = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1).fit(X[:N], y[:N])
     assert model.columns_.read_as == alone.columns_.read_as == ["numbers, decimal comma"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["0,500", "0,750", "1,250"], [0.5, 0.75, 1.25]),
+        (["1e400", "1", "2"] * 20, None),
+        (["01/02/2024 10:00:00.000", "03/04/2024 11:00:00.000"], "dates, month first"),
+        (["01.02.2024 10:00", "03.04.2024 11:00"], "dates, day first"),
+    ],
+)
+def test_cells_that_could_mislead(cells, expected):
+    reading = find_reading(Counter(cells))
+    if isinstance(expected, str):
+        assert reading.describe() == expected
+        assert reading.is_assumed == ("month" in expected)
+    else:
+        assert (reading and list(map(reading.parse, cells))) == expected
 
 
 def test_time_as_text():
