@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -50,6 +49,7 @@ from ._utils.restoring import restored_on_failure
 from ._utils.sklearn_private import CallbackSupportMixin
 from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
+from ._utils.warn import warn
 from .nn._similarity import SIMILARITIES
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from ._model import Explanation
     from ._network import FittedNetwork
 
-_OF_FIT = 6  # stacklevel in `Fit.warn`, past three decorators, of the line that calls fit
 _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # Largest number of members without a warning: a forest has a hundred, but networks take long.
 _MANY_MEMBERS = 16
@@ -257,18 +256,17 @@ class BaseNeighborEstimator(
             params = self._check_parameters()
             samples = TrainingSamples.check(self, X, y, sample_weight, groups, time, validation)
             if params["n_estimators"] != "auto" and params["n_estimators"] > _MANY_MEMBERS:
-                warnings.warn(
+                warn(
                     f"n_estimators={self.n_estimators} trains as many networks, which takes long "
-                    f"and gains little over {_MANY_MEMBERS}.",
-                    stacklevel=_OF_FIT - 1,
+                    f"and gains little over {_MANY_MEMBERS}."
                 )
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
-                warnings.warn(doubts, ColumnWarning, stacklevel=_OF_FIT - 1)
+                warn(doubts, ColumnWarning)
             metadata = metadata_for_blend(self, samples, groups, time)
             given = params, self._tables(), self._task_class, self._make_head, samples, metadata
             fit = fit_model(FitInput(*given, n_threads, clock, callbacks))
-        fit.warn(_OF_FIT)
+        fit.warn()
         vars(self).update(fit.attributes())
         callbacks.end()
         return self

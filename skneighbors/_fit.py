@@ -1,7 +1,6 @@
 """A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
 import copy
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
 from ._utils.progress import progress_bar
+from ._utils.warn import warn
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
@@ -53,18 +53,17 @@ class Fit(NamedTuple):
     columns: object = None  # how those of X were read
     shortened: str | None = None  # a warning: what `max_time` had no time for
 
-    def warn(self, stacklevel):
+    def warn(self):
         """Warn the user of what went otherwise than planned."""
         history = self.history
         for message in (history.fault, self.shortened):
             if message is not None:
-                warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+                warn(message, ConvergenceWarning)
         if history.interrupted:
             interrupts.remember()
-            warnings.warn(
+            warn(
                 f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
-                f"judged in {len(history.losses)} epochs, are kept.",
-                stacklevel=stacklevel,
+                f"judged in {len(history.losses)} epochs, are kept."
             )
 
     def attributes(self):

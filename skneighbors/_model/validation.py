@@ -1,7 +1,6 @@
 """Validation rows and validation sets, and their residuals."""
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._columns import Rows
 from .._utils.arrays import array_field
 from .._utils.sklearn_private import fit_unlogged
+from .._utils.warn import warn
 from ..nn._similarity import SIMILARITIES
 from .rows import EmbeddedRows
 
@@ -162,23 +162,21 @@ class ValidationSet(EmbeddedRows):
 
 
 def warn_unless_validated(model):
-    """Warn, at the line that calls a public method, if there are no validation rows."""
+    """Warn if there are no validation rows."""
     if not model.validation:
-        warnings.warn(
+        warn(
             "fit had no validation rows, as by default with fewer than 30 samples: standard "
             "deviations, quantiles and intervals are much too narrow. Fit with "
-            "early_stopping=True, or give rows as X_val.",
-            stacklevel=3,
+            "early_stopping=True, or give rows as X_val."
         )
 
 
 def warn_if_infinite(interval, confidence_level, n_validation):
-    """Warn, at the line that calls a public method, if validation rows are too few."""
+    """Warn if validation rows are too few."""
     if np.isinf(interval).any():
         n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
-        warnings.warn(
+        warn(
             f"confidence_level={confidence_level} needs at least {n_needed} validation rows, or "
             f"as many groups, if fit was given groups; there are {n_validation:.6g}. These "
-            "intervals are infinite: lower it, or give more rows in X_val.",
-            stacklevel=3,
+            "intervals are infinite: lower it, or give more rows in X_val."
         )
