@@ -125,10 +125,13 @@ class _Parts:
     task: object
     blend: object
 
-    def column_weight(self):
-        """Weights of columns in likeness; None without it."""
+    def likeness(self, strength):
+        """Likeness, None without an encoder."""
         encoder = self.likeness_encoder
-        return None if encoder is None else torch.from_numpy(encoder.column_weight)
+        if encoder is None:
+            return None
+        weight = torch.from_numpy(encoder.column_weight)
+        return Likeness(strength, weight, len(encoder.text_of)).to(self.rows.X.device)
 
 
 def fit_model(given):
@@ -177,10 +180,7 @@ def fit_model(given):
     with explain_out_of_memory("batch_size or hidden_layer_sizes"):
         with runtime.borrowed(), CPU:
             network = _make_initial_network(parts, plan, given).to(device)
-        column_weight = parts.column_weight()
-        if column_weight is not None:
-            column_weight = column_weight.float().to(device)
-        data = TrainingData(parts.rows.float(), split.to(device), task, column_weight)
+        data = TrainingData(parts.rows.float(), split.to(device), task, parts.likeness(0.0))
         with (
             torch.autocast(device.type, enabled=False),
             progress_bar(params["verbose"], plan.max_epochs) as report,
@@ -309,7 +309,9 @@ def _encode_likeness(samples, plan):
     if plan.likenesses == (0.0,):
         return None, None
     X, validation = samples.matrix[samples.rows], samples.validation
-    encoder = LikenessEncoder.fit(X, samples.weight, samples.reader.n_categories)
+    n_categories, column_of = samples.reader.n_categories, samples.reader.column_of
+    text_of = column_of[len(n_categories) :]
+    encoder = LikenessEncoder.fit(X, samples.weight, n_categories, text_of)
     if validation is not None:
         X = np.concatenate([X, validation.matrix])
     return encoder, encoder.transform(X)
@@ -380,7 +382,7 @@ def _make_bank(network, history, result, parts, plan, blend, strength):
     tensors = (part.to(rows.X.device) for part in (weights, blend.in_sample, blend.out_of_fold))
     bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
     if strength:
-        bank = replace(bank, likeness=Likeness(strength, parts.column_weight()).to(rows.X.device))
+        bank = replace(bank, likeness=parts.likeness(strength))
     some = bank.rows.select(slice(_N_CHECKED_ROWS))
     if not bank.predict(some, some.blended, plan.n_neighbors).isfinite().all():
         raise FloatingPointError(

@@ -27,10 +27,11 @@ def check_model(model, plan):
         raise ValueError("bank is none")
     if not isinstance(model.validation, _VALIDATION):
         raise ValueError("validation is none")
-    n_columns = len(model.reader.order)
-    sizes = {"p": n_columns, "q": n_columns + len(model.reader.parts)}
-    sizes |= {"m": len(plan.trends), "d": plan.recipe.embedding_dim}
-    if model.reader.columns is None or model.x_shape != (sizes["p"],):
+    _check_reader(model.reader)
+    n_columns, n_read = len(model.reader.order), len(model.reader.column_of)
+    sizes = {"p": n_columns, "u": n_read, "q": len(model.reader.n_expanded_categories)}
+    sizes |= {"t": n_read - n_columns, "m": len(plan.trends), "d": plan.recipe.embedding_dim}
+    if model.x_shape != (n_read,):
         raise ValueError("x_shape differs from the number of columns")
     check_arrays(model, sizes)
     n_rows = sizes["N"]
@@ -44,12 +45,12 @@ def check_model(model, plan):
         raise ValueError("numbering.labels has another length")
     if model.task.ndim not in (1, 2) or (model.task.ndim == 1 and sizes["k"] != 1):
         raise ValueError("bank.task.ndim does not fit")
-    _check_reader(model.reader, model.encoder)
+    _check_encoder(model.encoder, model.reader)
     _check_likeness(model)
     _check_blended(model, sizes)
 
 
-def _check_reader(reader, encoder):
+def _check_reader(reader):
     n_columns = len(reader.kinds)
     known = all(type(j) is int and 0 <= j < n_columns for j in reader.order)
     if not known or len(set(reader.order)) < len(reader.order):
@@ -59,17 +60,26 @@ def _check_reader(reader, encoder):
         raise ValueError("reader.readings does not fit")
     for reading in filter(None, reader.readings):
         reading.check()
-    if len(reader.codes) != n_columns or (
+    if {len(reader.codes), len(reader.texts)} != {n_columns} or (
         reader.names is not None and len(reader.names) != n_columns
     ):
         raise ValueError("reader has other numbers of columns")
     for codes in reader.codes:
         if codes is not None and list(codes.values()) != list(range(len(codes))):
             raise ValueError("reader.codes does not number its categories")
+    if len(reader.texts) != n_columns or any(
+        reader.texts[j] is not None and reader.codes[j] is None for j in reader.order
+    ):
+        raise ValueError("reader.texts does not fit")
+    for text in filter(None, reader.texts):
+        text.check()
+    reader.check_parts()
+
+
+def _check_encoder(encoder, reader):
     for name in ("numbers", "missing", "one_hot", "coded"):
         if (np.diff(getattr(encoder, name)) <= 0).any():
             raise ValueError(f"encoder.{name} names a column twice")
-    reader.check_parts()
     if reader.n_expanded_categories.tolist() != encoder.n_categories.tolist():
         raise ValueError("reader.codes does not fit encoder.n_categories")
 
@@ -90,6 +100,11 @@ def _check_likeness(model):
         raise ValueError("likeness.strength is out of range")
     if (encoder.n_categories != model.reader.n_categories).any():
         raise ValueError("likeness_encoder does not fit encoder.n_categories")
+    n_columns = len(encoder.n_categories)
+    if (encoder.text_of != model.reader.column_of[n_columns:]).any():
+        raise ValueError("likeness_encoder.text_of does not fit reader.texts")
+    if likeness.n_components != len(encoder.text_of):
+        raise ValueError("likeness.n_components does not fit")
     ends = np.append(encoder.starts[1:], len(encoder.values))
     if (np.diff(encoder.starts, prepend=0) < 0).any() or (encoder.starts > ends).any():
         raise ValueError("likeness_encoder.starts are not ascending")

@@ -14,6 +14,7 @@ from .._columns import (
     LikenessEncoder,
     Reading,
     TableReader,
+    TextEncoder,
 )
 from .._model import (
     Model,
@@ -50,6 +51,7 @@ KINDS = {
         Recipe,
         SampleNumbering,
         TableReader,
+        TextEncoder,
         Regression,
         ValidationRows,
         ValidationSet,

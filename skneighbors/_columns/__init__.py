@@ -7,6 +7,7 @@
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
        |  text      text that stands for numbers or dates
+       |  ngrams    other text, as components of its character n-grams
        |  calendar  months, weekdays and hours of dates
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days
        |  per_row   weights, groups, times: an array, or a column by its name
@@ -29,6 +30,7 @@ from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .likeness import Likeness, LikenessEncoder, count_candidates
 from .merging import check_total_weight, merge_rows
+from .ngrams import TextEncoder
 from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
 from .samples import TrainingSamples
@@ -51,6 +53,7 @@ __all__ = [
     "Rows",
     "Table",
     "TableReader",
+    "TextEncoder",
     "TrainingSamples",
     "check_features",
     "check_row_numbers",

@@ -84,8 +84,8 @@ def _read(estimator, X, sample_weight):
     elif not table.declared:
         matrix = np.empty((len(table.data), 0))  # which scikit-learn refuses
     else:
-        counted = check_weights(sample_weight, len(table.data)) > 0
-        reader = TableReader.of(table, estimator.categorical_features, counted)
+        sample_weight = check_weights(sample_weight, len(table.data))
+        reader = TableReader.of(table, estimator.categorical_features, sample_weight)
         matrix = reader.read(table)
     matrix = check_array(
         matrix,

@@ -23,6 +23,7 @@ from .values import (
 )
 
 CATEGORIES = "categories"
+TEXTS = "texts"
 NOTHING = "nothing"
 
 _ADVICE = {

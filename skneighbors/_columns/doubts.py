@@ -58,7 +58,11 @@ def find_doubts(table, reader, matrix, categorical_features):
             texts = (cell for cell in table.column(j).values if isinstance(cell, str))
             example = next(text for text in texts if reading.parse(text) is not None)
             found.append(f"{name}, such as {show(example)}, is read as {reading.describe()}")
-        elif reader.kinds[j] == CATEGORIES and not (is_given or table.has_categories(j)):
+        elif (
+            reader.kinds[j] == CATEGORIES
+            and reader.texts[j] is None
+            and not (is_given or table.has_categories(j))
+        ):
             categories = [value for value in reader.codes[j] if isinstance(value, str)]
             n_present = np.count_nonzero(~np.isnan(matrix[:, i]))
             if len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):

@@ -19,11 +19,13 @@ _N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR = 200, 5
 
 @dataclass(frozen=True, eq=False)
 class LikenessEncoder:
-    """Encoder of columns as coordinates: ranks of numbers, codes of categories.
+    """Encoder of columns as coordinates: ranks of numbers, codes of categories, texts.
 
     Rows differ in a column by the absolute difference of their coordinates, at most 1: numbers
     by the fraction of the training samples that lie between them, categories by 0 or 1, missing
-    values from all others by 1. An unknown category is NaN, and differs from all by 1.
+    values from all others by 1. An unknown category is NaN, and differs from all by 1. Texts
+    differ by 1 minus the cosine of their components, which is twice the squared distance of these
+    divided by twice their length; a missing text has 1 where others have 0, and no components.
 
     Attributes
     ----------
@@ -35,20 +37,24 @@ class LikenessEncoder:
         Fraction of the training samples, by weight, that are no larger.
     starts : int ndarray of shape (p,)
         Where each column's values begin.
-    column_weight : ndarray of shape (p,)
-        0 for constant columns, else 1 over the number of the others.
+    text_of : int ndarray of shape (t,)
+        Column of each component of texts; these stand behind the columns.
+    column_weight : ndarray of shape (p + t,)
+        Of the columns' differences, then of the components' squared ones: 0 for constant columns,
+        else 1 over the number of the others; half of that for texts, and twice for components.
     """
 
     n_categories: np.ndarray = array_field("int64", "p", low=0)
     values: np.ndarray = array_field("float64", "v")
     fractions: np.ndarray = array_field("float64", "v", low=0)
     starts: np.ndarray = array_field("int64", "p", low=0)
-    column_weight: np.ndarray = array_field("float64", "p", low=0)
+    text_of: np.ndarray = array_field("int64", "t", low=0, below="p")
+    column_weight: np.ndarray = array_field("float64", "u", low=0)
 
     @classmethod
-    def fit(cls, X, sample_weight, n_categories):
-        """Make an encoder of columns (n_samples, p) as read."""
-        values, fractions = [], []
+    def fit(cls, X, sample_weight, n_categories, text_of):
+        """Make an encoder of columns as read (n_samples, p), and components (n_samples, t)."""
+        X, values, fractions = X[:, : len(n_categories)], [], []
         for column, is_category in zip(X.T, n_categories > 0, strict=True):
             present = ~np.isnan(column) & (not is_category)
             unique, place = np.unique(column[present], return_inverse=True)
@@ -58,15 +64,22 @@ class LikenessEncoder:
         differs = np.array([len(np.unique(column)) > 1 for column in X.T], dtype=float)
         starts = np.cumsum([0, *map(len, values)])[:-1]
         weight = differs / max(1.0, differs.sum())
+        weight[np.unique(text_of)] /= 2
+        weight = np.append(weight, 4 * weight[text_of])
         values, fractions = np.concatenate(values), np.concatenate(fractions)
-        return cls(n_categories, values, fractions, starts, weight)
+        return cls(n_categories, values, fractions, starts, text_of, weight)
 
     def transform(self, X):
-        """Encode columns (n, p) as read."""
+        """Encode columns and components (n, p + t) as read."""
         out = np.empty_like(X)
         ends = [*self.starts[1:], len(self.values)]
         for j, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
-            if self.n_categories[j]:
+            components = np.append(np.zeros(len(ends), dtype=bool), self.text_of == j)
+            if components.any():
+                lengths = 2 * np.linalg.norm(X[:, components], axis=1, keepdims=True)
+                out[:, components] = X[:, components] / np.where(lengths > 0, lengths, 1.0)
+                out[:, j] = np.isnan(X[:, j])
+            elif self.n_categories[j]:
                 out[:, j] = np.where(X[:, j] < 0, np.nan, X[:, j])
                 out[np.isnan(X[:, j]), j] = _MISSING
             else:
@@ -91,12 +104,15 @@ class Likeness:
     ----------
     strength : float
         0 for none.
-    column_weight : Tensor of shape (p,)
+    column_weight : Tensor of shape (p + t,)
         See :class:`LikenessEncoder`.
+    n_components : int
+        Number t of components of texts.
     """
 
     strength: float
-    column_weight: torch.Tensor = array_field("float64", "p", low=0)
+    column_weight: torch.Tensor = array_field("float64", "u", low=0)
+    n_components: int = 0
 
     def to(self, device):
         """Move the tensor to a device."""
@@ -125,7 +141,8 @@ class Likeness:
             Their distances and similarities, likeness included.
         """
         distances, s = near
-        g, counts = gower_distances(columns, row_columns, self.column_weight), distances < torch.inf
+        g = gower_distances(columns, row_columns, self.column_weight, self.n_components)
+        counts = distances < torch.inf
         relative = self.strength * g / _typical(g, counts)
         s = s - _typical(largest - s, counts) * relative
         distances = distances + _typical(distances, counts) * relative
@@ -143,14 +160,15 @@ def count_candidates(k, n_rows):
     return min(n_rows, max(_N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR * k))
 
 
-def gower_distances(columns, row_columns, column_weight):
-    """Gower's distances (b, K) of queries (b, p) and rows (b, K, p), encoded.
+def gower_distances(columns, row_columns, column_weight, n_components=0):
+    """Gower's distances (b, K) of queries (b, u) and rows (b, K, u), encoded.
 
-    See Gower, "A general coefficient of similarity and some of its properties", Biometrics 27
-    (1971).
+    The last columns are components of texts. See Gower, "A general coefficient of similarity and
+    some of its properties", Biometrics 27 (1971).
     """
-    differences = (row_columns - columns.unsqueeze(1)).abs_()
-    return differences.nan_to_num_(1.0).clamp_(max=1.0) @ column_weight
+    differences = (row_columns - columns.unsqueeze(1)).abs_().nan_to_num_(1.0).clamp_(max=1.0)
+    differences[..., differences.shape[-1] - n_components :].square_()
+    return differences @ column_weight.to(differences)
 
 
 def _typical(distances, counts):

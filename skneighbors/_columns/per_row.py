@@ -259,7 +259,7 @@ def check_time(time, X, reader, sample_weight):
     """
     column = _read_named("time", time, len(sample_weight), X, reader)
     kind = column.kind
-    if isinstance(time, str) and reader.kinds[reader.names.index(time)] == CATEGORIES:
+    if isinstance(time, str) and reader.codes[reader.names.index(time)] is not None:
         kind = CATEGORIES  # as it is named in categorical_features
     elif column.is_text():
         column = _read_text(column)

@@ -1,16 +1,20 @@
-"""Tables to matrices of float64: a missing value is NaN, a category its code, a time its day."""
+"""Tables to matrices of float64: a missing value is NaN, a category its code, a time its day.
 
-import warnings
-from collections import Counter
-from dataclasses import dataclass, field
+Columns of the table come first, then the components of columns of text.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import compress
 
 import numpy as np
 
+from .._utils.warn import warn
 from .calendar import PARTS, add_parts, find_parts
-from .column import CATEGORIES, NOTHING
+from .column import CATEGORIES, NOTHING, TEXTS
 from .doubts import ColumnWarning
+from .merging import merge_rows
+from .ngrams import find_text_encoder
 from .text import find_reading, says_missing
 from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
@@ -29,7 +33,7 @@ class TableReader:
     kinds : list
         What each column of the table holds; NOTHING is not read.
     codes : list of (dict or None)
-        For columns of categories, the code of each category; equal values are one category.
+        For columns of categories and of text, the code of each; equal values are one category.
     readings : list of (Reading or None)
         How text is read in columns of numbers or times.
     order : list of int
@@ -39,6 +43,8 @@ class TableReader:
         Of the table's columns.
     parts : list of tuple of (int, str)
         Columns of the matrix that hold dates, and parts of these that :meth:`expand` adds.
+    texts : list of (TextEncoder or None)
+        What encodes columns of text, and of categories that are text as well.
     """
 
     kinds: list
@@ -47,17 +53,18 @@ class TableReader:
     order: list
     names: list | None = None
     parts: list = field(default_factory=list)
+    texts: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, table, categorical_features, counted=None):
+    def of(cls, table, categorical_features, sample_weight=None):
         """Make a reader for a table.
 
         Parameters
         ----------
         table : Table
         categorical_features : as of the estimators
-        counted : bool ndarray of shape (n_samples,), default=None
-            Rows that decide how text is read; None: all.
+        sample_weight : ndarray of shape (n_samples,), default=None
+            What each row counts when it is found out how text is read; None: 1.
 
         Raises
         ------
@@ -67,20 +74,23 @@ class TableReader:
         kinds, codes, readings = [], [], []
         for j, given in enumerate(find_categorical(categorical_features, table)):
             column, reading = table.column(j), None
-            if not given and not table.has_categories(j) and column.is_text():
-                cells = column.values if counted is None else compress(column.values, counted)
-                reading = find_reading(Counter(c for c in cells if not is_missing(c)))
-            if reading is None:
-                kind = _kind_of(column, given, categorical_features)
-            else:
+            is_text = not given and not table.has_categories(j) and column.is_text()
+            if is_text:
+                reading = find_reading(_weigh_cells(column.values, sample_weight))
+            if reading is not None:
                 kind = reading.kind
+            elif is_text and given is None:
+                kind = TEXTS
+            else:
+                kind = _kind_of(column, given, categorical_features)
             kinds.append(kind)
             readings.append(reading)
-            codes.append(_number_categories(column.categories()) if kind == CATEGORIES else None)
+            has_codes = kind in (CATEGORIES, TEXTS)
+            codes.append(_number_categories(column.categories()) if has_codes else None)
         order, names = range(len(kinds)), table.names
         if names is not None and all(isinstance(name, str) for name in names):
             order = sorted(order, key=names.__getitem__)
-        return cls(kinds, codes, readings, list(order), names)
+        return cls(kinds, codes, readings, list(order), names, [], [None] * len(kinds))
 
     @cached_property
     def _sorts(self):
@@ -89,13 +99,32 @@ class TableReader:
 
     @property
     def n_categories(self):
-        """Number of categories of the matrix's columns; 0 for numbers."""
+        """Number of categories of the table's columns; 0 for numbers."""
         return np.array([len(self.codes[j] or ()) for j in self.order])
+
+    @cached_property
+    def _text_columns(self):
+        """Columns of the matrix that have components, by their numbers."""
+        return [i for i, j in enumerate(self.order) if self.texts[j] is not None]
+
+    @cached_property
+    def column_of(self):
+        """Number of the table's column, by `order`, that each of the matrix's belongs to."""
+        sizes = [self.texts[self.order[i]].n_components for i in self._text_columns]
+        components = np.repeat(np.array(self._text_columns, dtype=int), sizes)
+        return np.concatenate([np.arange(len(self.order)), components])
+
+    @property
+    def _codes_of_texts(self):
+        """Columns of the matrix that only say which texts are the same."""
+        return [i for i, j in enumerate(self.order) if self.kinds[j] == TEXTS]
 
     @property
     def n_expanded_categories(self):
-        """The same for what :meth:`expand` returns."""
-        return np.append(self.n_categories, np.zeros(len(self.parts), dtype=int))
+        """Number of categories of what :meth:`expand` returns; 0 for numbers."""
+        n_others = len(self.column_of) - len(self.order) + len(self.parts)
+        all_columns = np.append(self.n_categories, np.zeros(n_others, dtype=int))
+        return np.delete(all_columns, self._codes_of_texts)
 
     def check_parts(self):
         """Raise ValueError if there is a part of what holds no dates, or one that is unknown."""
@@ -104,8 +133,9 @@ class TableReader:
             raise ValueError("reader.parts are no parts of dates")
 
     def expand(self, X):
-        """Add months, weekdays and hours of dates to what this has read: what a fit gets."""
-        return add_parts(X, self.parts)
+        """Make of what this has read what a fit gets: parts of dates, and no codes of texts."""
+        X, codes = add_parts(X, self.parts), self._codes_of_texts
+        return np.delete(X, codes, axis=1) if codes else X
 
     def read(self, table):
         """Read a table, with the columns of the one this was made for.
@@ -114,6 +144,7 @@ class TableReader:
         -------
         X : ndarray of shape (n_samples, n_features)
             Float64: numbers, days and codes; NaN for missing values, -1 for unknown categories.
+            Then components of texts, 0 for missing ones.
 
         Warns
         -----
@@ -133,7 +164,17 @@ class TableReader:
                 f"{table.describe(int(infinite.argmax()))} contains infinity. A missing value is "
                 "NaN, None or NA."
             )
-        return X if self.order == list(range(len(self.kinds))) else X[:, self.order]
+        X = X if self.order == list(range(len(self.kinds))) else X[:, self.order]
+        parts = [self._components(i, table) for i in self._text_columns]
+        return np.hstack([X, *parts]) if parts else X
+
+    def _components(self, i, table):
+        """Components (n_samples, k) of the texts in a column of the matrix."""
+        j = self.order[i]
+        cells, encoder = table.column(j).categories(), self.texts[j]
+        known = {text: place for place, text in enumerate(dict.fromkeys(cells))}
+        unique = encoder.transform(["" if text is None else text for text in known])
+        return unique[[known[text] for text in cells]]
 
     def _check_order(self, table):
         """Check names that are no text, of which scikit-learn takes no notice."""
@@ -159,7 +200,7 @@ class TableReader:
             if kind == NOTHING:
                 continue
             column = table.column(j)
-            if kind == CATEGORIES:
+            if codes is not None:
                 X[:, j] = _encode(column, codes, self._sorts[j])
             elif self.readings[j] is not None and column.is_text():
                 X[:, j], others = _parse(column.values, self.readings[j])
@@ -172,7 +213,7 @@ class TableReader:
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
         if unread:
-            warnings.warn(f"{'; '.join(unread)}.", ColumnWarning, stacklevel=2)
+            warn(f"{'; '.join(unread)}.", ColumnWarning)
         return X
 
     @property
@@ -191,11 +232,11 @@ class TableReader:
 
         Returns
         -------
-        values : object ndarray of shape (n_samples, n_features)
+        values : object ndarray of shape (n_samples, n_columns)
         """
-        values = np.empty(X.shape, dtype=object)
+        values = np.empty((len(X), len(self.order)), dtype=object)
         for i, j in enumerate(self.order):
-            is_category = self.kinds[j] == CATEGORIES
+            is_category = self.codes[j] is not None
             present = X[:, i] >= 0 if is_category else ~np.isnan(X[:, i])
             values[present, i] = _decode(X[present, i], self.kinds[j], self.codes[j])
             if table is not None and is_category:
@@ -205,11 +246,11 @@ class TableReader:
         return values
 
     def settle(self, X, y, sample_weight):
-        """Leave columns without values out, and number categories so that names don't matter.
+        """Leave columns without values out, number categories, find which of them are text.
 
         Categories of the largest weights come first, those of one weight by the targets and
-        numbers of their rows, and those alike in all of these by name. Categories without weight
-        become unknown.
+        numbers of their rows, and those alike in all of these by name, so that names don't matter.
+        Categories without weight become unknown.
 
         Parameters
         ----------
@@ -222,7 +263,7 @@ class TableReader:
         -------
         reader : TableReader
         X : ndarray of shape (n_samples, n_features left)
-            With the new codes.
+            With the new codes, and components of texts.
 
         Raises
         ------
@@ -237,7 +278,7 @@ class TableReader:
         left = set(order)
         kinds = [kind if j in left else NOTHING for j, kind in enumerate(self.kinds)]
         codes = [known if j in left else None for j, known in enumerate(self.codes)]
-        categorical = [i for i, j in enumerate(order) if kinds[j] == CATEGORIES]
+        categorical = [i for i, j in enumerate(order) if codes[j] is not None]
         if categorical:
             X = X.copy()  # the caller's stays as it is
             numbers = np.delete(X[counted], categorical, axis=1)
@@ -252,7 +293,26 @@ class TableReader:
             categories = zip(codes[j], new, strict=True)
             codes[j] = {category: int(code) for category, code in categories if code >= 0}
         parts = find_parts(X[counted], [i for i, j in enumerate(order) if kinds[j] == TIMES])
-        return TableReader(kinds, codes, self.readings, order, self.names, parts), X
+        reader = TableReader(kinds, codes, self.readings, order, self.names, parts, self.texts)
+        return reader._settle_texts(X, sample_weight)
+
+    def _settle_texts(self, X, sample_weight):
+        """Find which columns are text rather than categories, or both; add their components."""
+        kinds, texts, columns = list(self.kinds), list(self.texts), [X]
+        if TEXTS in kinds:
+            rows = merge_rows(X, np.empty((len(X), 0)), sample_weight)[0]
+        for i, j in enumerate(self.order):
+            if kinds[j] != TEXTS:
+                continue
+            n_present = np.count_nonzero(~np.isnan(X[rows, i]))
+            texts[j], is_category = find_text_encoder(list(self.codes[j]), n_present, len(rows))
+            kinds[j] = CATEGORIES if is_category else TEXTS
+            if texts[j] is not None:
+                # Missing texts are 0, and unknown ones have no weight.
+                known = np.vstack([texts[j].transform(self.codes[j]), texts[j].transform([""])])
+                columns.append(known[np.nan_to_num(X[:, i], nan=-1).astype(int)])
+        reader = replace(self, kinds=kinds, texts=texts)
+        return reader, np.hstack(columns) if len(columns) > 1 else X
 
 
 def find_categorical(categorical_features, table):
@@ -349,6 +409,17 @@ def _parse(values, reading):
     return [numbers.get(value, np.nan) for value in values], unread
 
 
+def _weigh_cells(cells, sample_weight):
+    """Sum the weights of each cell that is not missing."""
+    if sample_weight is None:
+        return Counter(cell for cell in cells if not is_missing(cell))
+    weights = defaultdict(float)
+    for cell, weight in zip(cells, sample_weight.tolist(), strict=True):
+        if weight and not is_missing(cell):
+            weights[cell] += weight
+    return weights
+
+
 def _number_categories(categories):
     unique = dict.fromkeys(category for category in categories if category is not None)
     return {category: code for code, category in enumerate(unique)}
@@ -387,7 +458,7 @@ def _encode(column, codes, were):
 
 
 def _decode(column, kind, codes):
-    if kind == CATEGORIES:
+    if codes is not None:
         categories = np.empty(len(codes), dtype=object)
         categories[list(codes.values())] = list(codes)
         return categories[column.astype(int)]

@@ -27,7 +27,7 @@ class ColumnSummary:
     names : list of str
         Names of the columns, ``x0`` and so on if they have none.
     read_as : list of str
-        What each holds: numbers, dates, durations, categories and their number, or nothing.
+        What each holds: numbers, dates, durations, categories and their number, text, or nothing.
     n_missing : list of int
         Number of missing values.
     n_unread : list of int
@@ -109,9 +109,10 @@ def _describe(column, reader, j):
     kind, reading, values = reader.kinds[j], reader.readings[j], column.values
     present = [value for value in values if not is_missing(value)]
     n_unread = 0
-    if kind == CATEGORIES:
-        n = len(reader.codes[j])
-        kind = f"{n} categor{'y' if n == 1 else 'ies'}"
+    if (codes := reader.codes[j]) is not None:
+        is_text = reader.texts[j] is not None
+        kind = f"{len(codes)} categor{'y' if len(codes) == 1 else 'ies'}{is_text * ', text'}"
+        kind = kind if reader.kinds[j] == CATEGORIES else f"text, {len(codes)} different"
     elif reading is not None:
         kind = reading.describe()
         present = [text for text in present if not says_missing(text)]

@@ -132,10 +132,9 @@ def _take_apart(model, bank, queries, rows, mixtures):
         return torch.einsum("bm,bmt->bt", mixtures[pair], baselines).cpu().numpy()
 
     row_matrix = model.matrix[rows.ravel()]
-    values = shapley_values(
-        baseline, np.repeat(queries.matrix, k, axis=0), row_matrix, _N_EVALUATIONS
-    )
-    values = values.reshape(n, k, row_matrix.shape[1], -1)
+    query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of
+    values = shapley_values(baseline, query_matrix, row_matrix, column_of, _N_EVALUATIONS)
+    values = values.reshape(n, k, len(reader.order), -1)
     order = np.argsort(reader.order)  # of X
     return ColumnAdjustments(
         [reader.columns[i] for i in order],

@@ -77,7 +77,7 @@ class Model:
     bank: NeighborBank
     validation: ValidationRows | ValidationSet | None
     numbering: SampleNumbering
-    matrix: np.ndarray = array_field("float64", "N p", allows="nan")
+    matrix: np.ndarray = array_field("float64", "N u", allows="nan")
     reader: TableReader | None
     encoder: FeatureEncoder | None
     likeness_encoder: LikenessEncoder | None

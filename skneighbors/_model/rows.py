@@ -54,7 +54,7 @@ class NeighborRows(EmbeddedRows):
     """
 
     z: torch.Tensor = array_field("float64", "N m d")
-    columns: torch.Tensor | None = array_field("float64", "N p", allows="nan", default=None)
+    columns: torch.Tensor | None = array_field("float64", "N u", allows="nan", default=None)
     targets: torch.Tensor = array_field("float64", "N k")
     values: torch.Tensor = array_field("float64", "N m k")
     blended: torch.Tensor = array_field("float64", "N k")

@@ -11,7 +11,7 @@ _MAX_EXACT = 7
 _N_AT_ONCE = 16_384
 
 
-def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
+def shapley_values(function, queries, rows, column_of, n_evaluations=200, seed=0):
     """Split the differences of a function between pairs of rows by columns.
 
     The value of a set of columns is that of the row with the query's entries in these columns
@@ -23,10 +23,12 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
     Parameters
     ----------
     function : callable
-        Called with rows (b, p) and the numbers (b,) of the pairs they belong to, returns
+        Called with rows (b, q) and the numbers (b,) of the pairs they belong to, returns
         (b, k).
-    queries, rows : ndarray of shape (n, p)
+    queries, rows : ndarray of shape (n, q)
         Pairs; NaN equals NaN.
+    column_of : int ndarray of shape (q,)
+        Which of p columns each of the arrays' belongs to.
     n_evaluations : int, default=200
         Of the function for each pair, about; at least those of two orders.
     seed : int, default=0
@@ -40,10 +42,13 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
     >>> import numpy as np
     >>> from skneighbors._model.shapley import shapley_values
     >>> query, row = np.array([[2.0, 3.0, 5.0]]), np.array([[0.0, 1.0, 5.0]])
-    >>> shapley_values(lambda X, pair: X[:, :1] * X[:, 1:2], query, row)[0, :, 0].tolist()
+    >>> shapley_values(
+    ...     lambda X, pair: X[:, :1] * X[:, 1:2], query, row, np.arange(3)
+    ... )[0, :, 0].tolist()
     [4.0, 2.0, 0.0]
     """
     differs = ~((queries == rows) | (np.isnan(queries) & np.isnan(rows)))
+    differs = np.stack([differs[:, column_of == j].any(1) for j in range(column_of.max() + 1)], 1)
     # The same for every pair, so that one alone is the same as one among others.
     plans = {
         d: _all_subsets(d) if d <= _MAX_EXACT else _some_orders(d, n_evaluations, seed)
@@ -57,21 +62,22 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0):
         pending.append((pair, columns, members, weights))
         n_pending += len(members)
         if n_pending >= _N_AT_ONCE or pair == len(queries) - 1:
-            evaluated = _evaluate(function, queries, rows, pending)
+            evaluated = _evaluate(function, queries, rows, column_of, pending)
             if values is None:
-                values = np.zeros((*queries.shape, evaluated[0].shape[1]))
+                values = np.zeros((*differs.shape, evaluated[0].shape[1]))
             for (done, changed, _, by_set), found in zip(pending, evaluated, strict=True):
                 values[done, changed] = by_set @ found
             pending, n_pending = [], 0
     return values
 
 
-def _evaluate(function, queries, rows, pending):
+def _evaluate(function, queries, rows, column_of, pending):
     """Values of the function for all sets of columns of some pairs, a list of (n_sets, k)."""
     mixed = []
     for pair, columns, members, _ in pending:
         points = np.repeat(rows[[pair]], len(members), axis=0)
-        points[:, columns] = np.where(members, queries[pair, columns], rows[pair, columns])
+        for column, is_member in zip(columns, members.T, strict=True):
+            points[np.ix_(is_member, column_of == column)] = queries[pair, column_of == column]
         mixed.append(points)
     sizes = [len(points) for points in mixed]
     pairs = np.repeat([pair for pair, *_ in pending], sizes)

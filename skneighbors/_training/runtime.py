@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from .._columns import EnsembleSplit, LabeledRows
+from .._columns import EnsembleSplit, LabeledRows, Likeness
 from .._task import Task
 from .._utils.callbacks import FitCallbacks
 from .._utils.clock import Clock
@@ -16,13 +16,13 @@ from .._utils.random import MAX_SEED, BorrowedGenerators
 class TrainingData:
     """Rows, which of them each member trains on, and what is predicted of them.
 
-    `column_weight` (p,) are weights of their columns in likeness; None without it.
+    `likeness` is that of their columns, of any strength; None without it.
     """
 
     rows: LabeledRows
     split: EnsembleSplit
     task: Task
-    column_weight: torch.Tensor | None = None
+    likeness: Likeness | None = None
 
     def on_all(self):
         """Train on all rows."""

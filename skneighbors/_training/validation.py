@@ -1,11 +1,11 @@
 """Results of an epoch of training, on the validation rows."""
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import torch
 
-from .._columns import Likeness
 from .._network import attend_in_batches, embed_in_batches
 from .alike import MemberRows, attend_alike
 
@@ -73,7 +73,7 @@ def predict_validation(network, data, n_neighbors, calibrations, likeness=0.0):
     queries, neighbors = (_take(data, z, part) for part in (split.validation, split.train))
     y, weight, head = queries.y, queries.weight, network.head
     if likeness:
-        alike = Likeness(likeness, data.column_weight)
+        alike = replace(data.likeness, strength=likeness)
         attend = partial(attend_alike, head, alike, queries, neighbors, n_neighbors)
     else:
         y_n, weight_n = neighbors.y, neighbors.weight
