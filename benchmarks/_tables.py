@@ -96,6 +96,28 @@ class _CatBoost(Native):
         return super().fit(X, y)
 
 
+class _CatBoostText(_CatBoost):
+    """CatBoost that reads categories of several words as text, too."""
+
+    def __init__(self, seed):
+        super().__init__(FAST_PEERS["CatBoost"](seed), self._with_text)
+
+    def fit(self, X, y):
+        """Fit."""
+        self.texts = [name for name in X.select_dtypes("category") if _are_texts(X[name])]
+        self.model.set_params(text_features=[f"{name} as text" for name in self.texts])
+        return super().fit(X, y)
+
+    def _with_text(self, X):
+        X = _as_text(X)
+        return X.assign(**{f"{name} as text": X[name] for name in self.texts})
+
+
+def _are_texts(column):
+    texts = column.dropna().unique().astype(str)
+    return len(texts) > 30 and np.mean([len(text.split()) for text in texts]) >= 2.5
+
+
 def _catboost(seed):
     return _CatBoost(FAST_PEERS["CatBoost"](seed), _as_text)
 
@@ -215,6 +237,7 @@ TABLE_PEERS = {
     "LightGBM": FAST_PEERS["LightGBM"],
     "XGBoost": _xgboost,
     "CatBoost": _catboost,
+    "CatBoost, text": _CatBoostText,
 }
 DEEP_TABLE_PEERS = {name: _deep(name) for name in ("RealMLP-TD", "TabM-D", "xRFM-D")}
 GIVEN = {

