@@ -286,9 +286,9 @@ def _scale(samples, task_class):
     rows, validation, encoder = samples.rows, samples.validation, None
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
     if samples.reader is not None:
-        encoder = FeatureEncoder.fit(
-            samples.expand(X), weight, samples.reader.n_expanded_categories
-        )
+        reader = samples.reader
+        sizes = reader.n_expanded_categories, reader.n_components
+        encoder = FeatureEncoder.fit(reader.expand(X), weight, *sizes)
     task = task_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
         if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:

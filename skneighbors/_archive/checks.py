@@ -77,7 +77,7 @@ def _check_reader(reader):
 
 
 def _check_encoder(encoder, reader):
-    for name in ("numbers", "missing", "one_hot", "coded"):
+    for name in ("numbers", "missing", "one_hot", "components", "coded"):
         if (np.diff(getattr(encoder, name)) <= 0).any():
             raise ValueError(f"encoder.{name} names a column twice")
     if reader.n_expanded_categories.tolist() != encoder.n_categories.tolist():

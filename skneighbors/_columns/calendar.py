@@ -43,12 +43,10 @@ def find_parts(X, dates):
     return found
 
 
-def add_parts(X, parts):
-    """X (n_samples, n_features) with a further column for each part, NaN where it has no date."""
-    if not parts:
-        return X
+def take_parts(X, parts):
+    """Take parts of dates, one column each, from X (n_samples, n_features); NaN without a date."""
     columns = np.full((len(X), len(parts)), np.nan)
     for i, (j, part) in enumerate(parts):
         present = ~np.isnan(X[:, j])
         columns[present, i] = PARTS[part](X[present, j])
-    return np.hstack([X, columns])
+    return columns

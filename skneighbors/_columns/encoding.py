@@ -21,13 +21,14 @@ class FeatureEncoder:
     Numbers are scaled robustly to median 0 and quartile distance 1 and clipped smoothly:
     ``x -> s / sqrt(1 + (s / 3)^2)`` with ``s = (x - center) / scale`` is Holzmueller
     et al. (2024)'s scaling. A missing value becomes 0, as the median; where a column had
-    any in `fit`, another column says so. Constant columns become 0.
+    any in `fit`, another column says so. Constant columns become 0. Components of texts stay as
+    they are.
 
     Attributes
     ----------
-    numbers, missing, one_hot, coded : int ndarray
-        Columns of X that are scaled, whose missing values are flagged, that become one-hot and
-        that become codes; the latter two hold categories.
+    numbers, missing, one_hot, components, coded : int ndarray
+        Columns of X that are scaled, whose missing values are flagged, that become one-hot, that
+        are components and that become codes; `one_hot` and `coded` hold categories.
     n_categories : int ndarray
         Number of categories of each column of X, 0 for numbers.
     center, scale : ndarray
@@ -37,21 +38,27 @@ class FeatureEncoder:
     numbers: np.ndarray = array_field("int64", "a", low=0, below="q")
     missing: np.ndarray = array_field("int64", "b", low=0, below="q")
     one_hot: np.ndarray = array_field("int64", "c", low=0, below="q")
+    components: np.ndarray = array_field("int64", "t", low=0, below="q")
     coded: np.ndarray = array_field("int64", "e", low=0, below="q")
     n_categories: np.ndarray = array_field("int64", "q", low=0)
     center: np.ndarray = array_field("float64", "a")
     scale: np.ndarray = array_field("float64", "a", allows="inf")
 
     @classmethod
-    def fit(cls, X, sample_weight, n_categories):
-        """Make an encoder of columns (n_samples, n_features), which have values, weighted."""
+    def fit(cls, X, sample_weight, n_categories, n_components=0):
+        """Make an encoder of columns (n_samples, n_features), which have values, weighted.
+
+        The last `n_components` of them are components of texts.
+        """
         has_missing = np.isnan(X).any(axis=0)
-        numbers = np.flatnonzero(n_categories == 0)
+        components = np.arange(X.shape[1] - n_components, X.shape[1])
+        numbers = np.setdiff1d(np.flatnonzero(n_categories == 0), components)
         center, scale = _fit_scale(X[:, numbers], sample_weight, has_missing[numbers])
         return cls(
             numbers=numbers,
             missing=np.flatnonzero((n_categories == 0) & has_missing),
             one_hot=np.flatnonzero((n_categories > 0) & (n_categories <= _MAX_ONE_HOT)),
+            components=components,
             coded=np.flatnonzero(n_categories > _MAX_ONE_HOT),
             n_categories=n_categories,
             center=center,
@@ -60,8 +67,9 @@ class FeatureEncoder:
 
     @property
     def n_plain(self):
-        """Number of columns of zeros and ones: flags of missing values, and one-hot categories."""
-        return len(self.missing) + int(self.n_categories[self.one_hot].sum())
+        """Number of flags of missing values, of one-hot categories and of components."""
+        n_one_hot = int(self.n_categories[self.one_hot].sum())
+        return len(self.missing) + n_one_hot + len(self.components)
 
     def transform(self, X):
         """Encode X (n_samples, n_features).
@@ -75,6 +83,8 @@ class FeatureEncoder:
         if len(self.missing):
             parts.append(np.isnan(X[:, self.missing]))
         parts += [X[:, [j]] == np.arange(self.n_categories[j]) for j in self.one_hot]
+        if len(self.components):
+            parts.append(X[:, self.components])
         if len(self.coded):
             codes = X[:, self.coded]
             parts.append(np.where(codes >= 0, codes, self.n_categories[self.coded]))

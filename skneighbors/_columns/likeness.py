@@ -24,8 +24,8 @@ class LikenessEncoder:
     Rows differ in a column by the absolute difference of their coordinates, at most 1: numbers
     by the fraction of the training samples that lie between them, categories by 0 or 1, missing
     values from all others by 1. An unknown category is NaN, and differs from all by 1. Texts
-    differ by 1 minus the cosine of their components, which is twice the squared distance of these
-    divided by twice their length; a missing text has 1 where others have 0, and no components.
+    differ by 1 minus the cosine of their components, which is half the squared distance of these,
+    as they have unit length; a missing text has 1 where others have 0, and no components.
 
     Attributes
     ----------
@@ -52,8 +52,9 @@ class LikenessEncoder:
     column_weight: np.ndarray = array_field("float64", "u", low=0)
 
     @classmethod
-    def fit(cls, X, sample_weight, n_categories, text_of):
+    def fit(cls, X, sample_weight, n_categories, text_of=()):
         """Make an encoder of columns as read (n_samples, p), and components (n_samples, t)."""
+        text_of = np.array(text_of, dtype=int)
         X, values, fractions = X[:, : len(n_categories)], [], []
         for column, is_category in zip(X.T, n_categories > 0, strict=True):
             present = ~np.isnan(column) & (not is_category)
@@ -76,8 +77,7 @@ class LikenessEncoder:
         for j, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
             components = np.append(np.zeros(len(ends), dtype=bool), self.text_of == j)
             if components.any():
-                lengths = 2 * np.linalg.norm(X[:, components], axis=1, keepdims=True)
-                out[:, components] = X[:, components] / np.where(lengths > 0, lengths, 1.0)
+                out[:, components] = X[:, components] / 2
                 out[:, j] = np.isnan(X[:, j])
             elif self.n_categories[j]:
                 out[:, j] = np.where(X[:, j] < 0, np.nan, X[:, j])

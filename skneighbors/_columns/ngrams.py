@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse.linalg import svds
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.preprocessing import normalize
 
 from .._utils.arrays import array_field, check_arrays
 
@@ -17,19 +18,25 @@ _MAX_TEXTS, _MAX_NGRAMS = 4_000, 5_000
 _EQUAL = 1e-4
 
 
-# A column of no more unique texts, or of shorter ones, in words, is one of categories alone.
+# A column of no more unique texts, or of fewer words a text, is one of categories alone.
 _MIN_TEXTS, _MIN_WORDS = 30, 2.5
 # From so large a fraction of the rows on, texts are no categories.
 _UNIQUE = 0.5
 _MAX_COMPONENTS, _ROWS_A_COMPONENT = 30, 50
 
 
-def find_text_encoder(texts, n_present, n_rows):
-    """Find whether a column holds text, categories or both, from nothing but its texts.
+def holds_text(texts):
+    """Whether unique texts may be more than categories."""
+    n_words = sum(len(text[:_LONGEST].split()) for text in texts)
+    return len(texts) > _MIN_TEXTS and n_words >= _MIN_WORDS * len(texts)
+
+
+def fit_text_encoder(texts, n_present, n_rows):
+    """Make an encoder for a column of text, and find whether its texts are categories as well.
 
     Parameters
     ----------
-    texts : list of str
+    texts : iterable of str
         Unique texts.
     n_present : int
         Number of unique rows that have one.
@@ -39,12 +46,9 @@ def find_text_encoder(texts, n_present, n_rows):
     Returns
     -------
     encoder : TextEncoder or None
-        None if it is no text.
+        None if they have next to nothing in common, or rows are too few.
     is_category : bool
     """
-    n_words = sum(len(text.split()) for text in texts) / max(1, len(texts))
-    if len(texts) <= _MIN_TEXTS or n_words < _MIN_WORDS:
-        return None, True
     encoder = TextEncoder.fit(texts, min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT))
     return encoder, encoder is None or len(texts) < _UNIQUE * n_present
 
@@ -55,7 +59,8 @@ class TextEncoder:
 
     Frequencies of n-grams, weighted by their inverse document frequencies (TF-IDF), are projected
     to the first right singular vectors of those of the training texts (latent semantic analysis;
-    Deerwester et al., 1990). No language is presumed.
+    Deerwester et al., 1990) and scaled to unit length, so that products are cosines. No language
+    is presumed.
 
     Attributes
     ----------
@@ -99,11 +104,11 @@ class TextEncoder:
         check_arrays(self, {"g": len(self.ngrams)}, "reader.texts.")
 
     def transform(self, texts):
-        """Encode texts, to an ndarray of shape (n_texts, n_components)."""
+        """Encode texts, to an ndarray of shape (n_texts, n_components), 0 without known n-grams."""
         counts = _count_ngrams(texts, lambda words: _vectorizer(self.ngrams))
         tfidf = TfidfTransformer()
         tfidf.idf_ = self.idf
-        return tfidf.transform(counts) @ self.components
+        return normalize(tfidf.transform(counts) @ self.components)
 
 
 def _vectorizer(ngrams=None):

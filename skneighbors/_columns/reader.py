@@ -6,15 +6,16 @@ Columns of the table come first, then the components of columns of text.
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
 from .._utils.warn import warn
-from .calendar import PARTS, add_parts, find_parts
+from .calendar import PARTS, find_parts, take_parts
 from .column import CATEGORIES, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
-from .ngrams import find_text_encoder
+from .ngrams import fit_text_encoder, holds_text
 from .text import find_reading, says_missing
 from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
@@ -76,10 +77,11 @@ class TableReader:
             column, reading = table.column(j), None
             is_text = not given and not table.has_categories(j) and column.is_text()
             if is_text:
-                reading = find_reading(_weigh_cells(column.values, sample_weight))
+                cells = _weigh_cells(column.values, sample_weight)
+                reading = find_reading(cells)
             if reading is not None:
                 kind = reading.kind
-            elif is_text and given is None:
+            elif is_text and given is None and holds_text(cells):
                 kind = TEXTS
             else:
                 kind = _kind_of(column, given, categorical_features)
@@ -115,6 +117,11 @@ class TableReader:
         return np.concatenate([np.arange(len(self.order)), components])
 
     @property
+    def n_components(self):
+        """Number of components of texts, which the matrix ends with."""
+        return len(self.column_of) - len(self.order)
+
+    @property
     def _codes_of_texts(self):
         """Columns of the matrix that only say which texts are the same."""
         return [i for i, j in enumerate(self.order) if self.kinds[j] == TEXTS]
@@ -122,9 +129,9 @@ class TableReader:
     @property
     def n_expanded_categories(self):
         """Number of categories of what :meth:`expand` returns; 0 for numbers."""
-        n_others = len(self.column_of) - len(self.order) + len(self.parts)
-        all_columns = np.append(self.n_categories, np.zeros(n_others, dtype=int))
-        return np.delete(all_columns, self._codes_of_texts)
+        n_others = len(self.parts) + self.n_components
+        columns = np.delete(self.n_categories, self._codes_of_texts)
+        return np.append(columns, np.zeros(n_others, dtype=int))
 
     def check_parts(self):
         """Raise ValueError if there is a part of what holds no dates, or one that is unknown."""
@@ -133,9 +140,15 @@ class TableReader:
             raise ValueError("reader.parts are no parts of dates")
 
     def expand(self, X):
-        """Make of what this has read what a fit gets: parts of dates, and no codes of texts."""
-        X, codes = add_parts(X, self.parts), self._codes_of_texts
-        return np.delete(X, codes, axis=1) if codes else X
+        """Make of what this has read what a fit gets: columns, parts of dates, then components.
+
+        Codes of texts, which only say which are the same, are left out.
+        """
+        if not (self.parts or self.n_components):
+            return X
+        columns, components = np.split(X, [len(self.order)], axis=1)
+        kept = np.delete(columns, self._codes_of_texts, axis=1)
+        return np.hstack([kept, take_parts(columns, self.parts), components])
 
     def read(self, table):
         """Read a table, with the columns of the one this was made for.
@@ -291,7 +304,8 @@ class TableReader:
             known = ~np.isnan(X[:, i])
             X[known, i] = new[X[known, i].astype(int)]
             categories = zip(codes[j], new, strict=True)
-            codes[j] = {category: int(code) for category, code in categories if code >= 0}
+            numbered = ((category, int(code)) for category, code in categories if code >= 0)
+            codes[j] = dict(sorted(numbered, key=itemgetter(1)))
         parts = find_parts(X[counted], [i for i, j in enumerate(order) if kinds[j] == TIMES])
         reader = TableReader(kinds, codes, self.readings, order, self.names, parts, self.texts)
         return reader._settle_texts(X, sample_weight)
@@ -305,7 +319,7 @@ class TableReader:
             if kinds[j] != TEXTS:
                 continue
             n_present = np.count_nonzero(~np.isnan(X[rows, i]))
-            texts[j], is_category = find_text_encoder(list(self.codes[j]), n_present, len(rows))
+            texts[j], is_category = fit_text_encoder(self.codes[j], n_present, len(rows))
             kinds[j] = CATEGORIES if is_category else TEXTS
             if texts[j] is not None:
                 # Missing texts are 0, and unknown ones have no weight.

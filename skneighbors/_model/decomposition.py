@@ -133,7 +133,7 @@ def _take_apart(model, bank, queries, rows, mixtures):
 
     row_matrix = model.matrix[rows.ravel()]
     query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of
-    values = shapley_values(baseline, query_matrix, row_matrix, column_of, _N_EVALUATIONS)
+    values = shapley_values(baseline, query_matrix, row_matrix, _N_EVALUATIONS, column_of=column_of)
     values = values.reshape(n, k, len(reader.order), -1)
     order = np.argsort(reader.order)  # of X
     return ColumnAdjustments(

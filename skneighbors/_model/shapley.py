@@ -11,7 +11,7 @@ _MAX_EXACT = 7
 _N_AT_ONCE = 16_384
 
 
-def shapley_values(function, queries, rows, column_of, n_evaluations=200, seed=0):
+def shapley_values(function, queries, rows, n_evaluations=200, seed=0, column_of=None):
     """Split the differences of a function between pairs of rows by columns.
 
     The value of a set of columns is that of the row with the query's entries in these columns
@@ -27,11 +27,11 @@ def shapley_values(function, queries, rows, column_of, n_evaluations=200, seed=0
         (b, k).
     queries, rows : ndarray of shape (n, q)
         Pairs; NaN equals NaN.
-    column_of : int ndarray of shape (q,)
-        Which of p columns each of the arrays' belongs to.
     n_evaluations : int, default=200
         Of the function for each pair, about; at least those of two orders.
     seed : int, default=0
+    column_of : int ndarray of shape (q,), default=None
+        Which of p columns each of the arrays' belongs to; None: each is one.
 
     Returns
     -------
@@ -42,11 +42,10 @@ def shapley_values(function, queries, rows, column_of, n_evaluations=200, seed=0
     >>> import numpy as np
     >>> from skneighbors._model.shapley import shapley_values
     >>> query, row = np.array([[2.0, 3.0, 5.0]]), np.array([[0.0, 1.0, 5.0]])
-    >>> shapley_values(
-    ...     lambda X, pair: X[:, :1] * X[:, 1:2], query, row, np.arange(3)
-    ... )[0, :, 0].tolist()
+    >>> shapley_values(lambda X, pair: X[:, :1] * X[:, 1:2], query, row)[0, :, 0].tolist()
     [4.0, 2.0, 0.0]
     """
+    column_of = np.arange(queries.shape[1]) if column_of is None else column_of
     differs = ~((queries == rows) | (np.isnan(queries) & np.isnan(rows)))
     differs = np.stack([differs[:, column_of == j].any(1) for j in range(column_of.max() + 1)], 1)
     # The same for every pair, so that one alone is the same as one among others.
