@@ -6,7 +6,7 @@ from skneighbors import NONARegressor
 houses = data("modeldata", "ames").drop(columns="rownames")  # 40 columns of text, 33 of numbers
 price = houses.pop("Sale_Price")
 X_train, X_test, y_train, y_test = train_test_split(houses, price, random_state=0)
-model = NONARegressor(n_neighbors=5, random_state=0).fit(X_train, y_train)
+model = NONARegressor(random_state=0).fit(X_train, y_train)
 
 house = X_test[:1]
 print(model.explain(house))

@@ -267,10 +267,10 @@ def _describe_shortened(plan, wanted, history, max_time):
     n_epochs, all_epochs = plan.max_iter, wanted.max_iter
     n_trees, all_trees = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
     missing = [
-        (n_epochs <= _SHORTENED * all_epochs, f"{n_epochs} epochs instead of {all_epochs}"),
+        (n_epochs <= _SHORTENED * all_epochs, f"{n_epochs} of {all_epochs} epochs"),
         (
             n_trees <= _SHORTENED * all_trees,
-            f"{n_trees} iterations of trees instead of {all_trees}",
+            f"{n_trees} of {all_trees} iterations of trees",
         ),
         (history.refit_out_of_time, "no training on validation rows"),
     ]

@@ -288,7 +288,7 @@ def test_adjustments_by_column_as_text(estimator_class):
     parts = [float(row[-1]) for row in cells]
     assert_allclose(sum(parts), (why.weights * why.adjustments).sum(), atol=0.02)
     sizes = why.importances()
-    assert [row[0] for row in cells] == sorted(filter(sizes.get, sizes), key=sizes.get)[::-1]
+    assert [row[0] for row in cells] == sorted(sizes, key=lambda name: -sizes[name])
     for name, query, *values, _ in cells:
         row_values = TABLE.loc[why.labels[0, :5], name]
         for value, row_value in zip(values, row_values, strict=True):

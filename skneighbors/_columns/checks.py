@@ -31,8 +31,8 @@ _ENCODE = (
 )
 _CLASSES = (
     "y must be numeric, as these estimators predict numbers. For classes, use a classifier, such "
-    "as sklearn.ensemble.HistGradientBoostingClassifier; convert numbers that are written as text "
-    "by astype(float)"
+    "as sklearn.ensemble.HistGradientBoostingClassifier; convert numbers that are written as text, "
+    "for instance with pandas.to_numeric"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"

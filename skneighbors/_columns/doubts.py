@@ -1,19 +1,25 @@
 """Columns of text that may be read otherwise than they are meant."""
 
+from collections import Counter
+
 import numpy as np
 
 from .column import CATEGORIES
+from .text import find_reading, says_missing
 from .values import show
 
 # From so many categories on, and for so large a fraction of the rows, categories name rows.
 _LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
+# Fraction of cells that may be meant as numbers or dates.
+_MOST = 0.5
 
 
 class ColumnWarning(UserWarning):
     """Warning of columns of text that may be read otherwise than they are meant.
 
     A fit raises it once, for all columns of text whose numbers or dates could be read in two
-    ways, and those that hold nearly as many categories as rows. A fit and a prediction raise it
+    ways, those where most cells are numbers or dates but some are not, and those that hold nearly
+    as many categories as rows. A fit and a prediction raise it
     for cells that count as missing, as they are not what their column is read as.
 
     See Also
@@ -54,24 +60,36 @@ def find_doubts(table, reader, matrix, categorical_features):
     found, is_given = [], not isinstance(categorical_features, str)
     for i, j in enumerate(reader.order):
         name, reading = table.describe(j), reader.readings[j]
-        if reading is not None and reading.is_assumed:
-            texts = (cell for cell in table.column(j).values if isinstance(cell, str))
-            example = next(text for text in texts if reading.parse(text) is not None)
-            found.append(f"{name}, such as {show(example)}, is read as {reading.describe()}")
-        elif (
-            reader.kinds[j] == CATEGORIES
-            and reader.texts[j] is None
-            and not (is_given or table.has_categories(j))
-        ):
+        if reading is not None:
+            if reading.is_assumed:
+                found.append(f"{name} is read as {_describe(table.column(j).values, reading)}")
+        elif reader.kinds[j] == CATEGORIES and not (is_given or table.has_categories(j)):
             categories = [value for value in reader.codes[j] if isinstance(value, str)]
             n_present = np.count_nonzero(~np.isnan(matrix[:, i]))
-            if len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):
+            cells = Counter(cell for cell in table.column(j).values if isinstance(cell, str))
+            if (most := find_reading(cells, _MOST)) is not None:
+                others = (cell for cell in cells if most.parse(cell) is None)
+                other = next((cell for cell in others if not says_missing(cell)), None)
+                if other is not None:
+                    what = f"{len(categories)} categories, such as {show(other)}, though most cells"
+                    found.append(f"{name} holds {what} are {_describe(cells, most)}")
+            elif reader.texts[j] is not None:
+                continue
+            elif len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):
                 what = f"{len(categories)} categories in {n_present} rows"
                 found.append(f"{name} holds {what}, such as {show(categories[0])}")
     if not found:
         return None
     return (
-        f"Text may be read otherwise than it is meant. {'; '.join(found)}. Convert what is wrong, "
-        "for instance with pandas.to_numeric or pandas.to_datetime, and drop what only names rows. "
-        "What is right has a dtype that says so, for instance of categories."
+        f"Text may be read otherwise than it is meant. {'; '.join(found)}. If that is wrong, "
+        "convert the column, for instance with pandas.to_numeric or pandas.to_datetime, or drop "
+        "it if it only names rows. If it is right, give the column a dtype that says so, for "
+        "instance of categories."
     )
+
+
+def _describe(cells, reading):
+    """Describe a reading, with an example that has a separator if there is one."""
+    texts = [cell for cell in cells if isinstance(cell, str) and reading.parse(cell) is not None]
+    example = next((text for text in texts if "," in text or "." in text), texts[0])
+    return f"{reading.describe()}, such as {show(example)} as {reading.show(example)}"

@@ -21,6 +21,8 @@ from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, so
 
 # Code of categories that were not seen in fit.
 _UNKNOWN = -1.0
+# What makes numbers or dates of text.
+_CONVERTED = {NUMBERS: "pandas.to_numeric", TIMES: "pandas.to_datetime"}
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -398,8 +400,12 @@ def _is_of(column, kind):
     if column.kind == kind:
         return True
     if not column.is_missing():
+        what, advice = column.kind, ""
+        if column.is_text() and kind in _CONVERTED:
+            what, advice = "text", f" Convert it with {_CONVERTED[kind]}."
         raise ValueError(
-            f"{column.name} holds {column.kind}, such as {column.example()}; in fit it held {kind}."
+            f"{column.name} holds {what}, such as {column.example()}; in fit it held {kind}."
+            f"{advice}"
         )
     return False
 

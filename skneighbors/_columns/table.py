@@ -32,12 +32,12 @@ class Table:
 
     @classmethod
     def of(cls, X):
-        """Table of X; None if it has not two dimensions, or is sparse.
+        """Table of X; None if it has not two dimensions.
 
         Raises
         ------
         TypeError
-            If X is a lazy frame.
+            If X is a lazy frame, or sparse.
         ValueError
             If columns share a name.
         """
@@ -47,7 +47,10 @@ class Table:
         if isinstance(frame, nw.DataFrame):
             return cls(frame, frame.columns, _declared_in(frame))
         if hasattr(X, "tocsr"):
-            return None
+            raise TypeError(
+                "X is sparse, and these estimators need a dense array: X.toarray(). Encoders such "
+                "as OneHotEncoder take sparse_output=False, ColumnTransformer sparse_threshold=0."
+            )
         try:
             array = as_array(X, "X")
         except ValueError:  # ragged

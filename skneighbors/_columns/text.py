@@ -106,6 +106,13 @@ class Reading:
         found = _parse_number(text, self.how)
         return None if found is None or found[1] != self.unit else found[0]
 
+    def show(self, text):
+        """Show what a cell that can be read says."""
+        value = self.parse(text)
+        if self.kind == NUMBERS:
+            return f"{value:.12g}"
+        return (_EPOCH + value * _A_DAY).isoformat(" ").removesuffix(" 00:00:00")
+
     def describe(self):
         """Say in words what it is."""
         if self.kind == NUMBERS:
@@ -119,13 +126,15 @@ def says_missing(text):
     return text.strip().lower() in _SAY_MISSING
 
 
-def find_reading(cells):
+def find_reading(cells, enough=_ENOUGH):
     """Find how a column of text is to be read.
 
     Parameters
     ----------
     cells : dict
         From each text to its number of cells.
+    enough : float, default=0.95
+        Fraction of the cells that have to be written so.
 
     Returns
     -------
@@ -137,7 +146,7 @@ def find_reading(cells):
         if not says_missing(text):
             text = text.strip()[: _LONGEST + 1]
             counts[text] = counts.get(text, 0) + count
-    needed = _ENOUGH * sum(counts.values())
+    needed = enough * sum(counts.values())
     with_digit = {text: count for text, count in counts.items() if _DIGIT.search(text)}
     if not counts or sum(with_digit.values()) < needed or any(map(_CODE.fullmatch, with_digit)):
         return None
@@ -167,25 +176,26 @@ def _find_numbers(cells, needed):
             if (number := _parse_number(text, how)) is not None:
                 key = how, number[1]
                 counts[key] = counts.get(key, 0) + count
-    ways = [key for key, count in counts.items() if count >= needed]
-    if not ways:
+    most = max(counts.values(), default=0)
+    if most < needed or not most:
         return None
-    how, unit = max(ways, key=counts.get)  # a point, if it is level
-    reading = Reading(NUMBERS, how, unit)
-    for other in ways:
-        if counts[other] == counts[how, unit] and _is_open(
-            cells, reading, Reading(NUMBERS, *other)
-        ):
-            return replace(reading, is_assumed=True)
-    return reading
+    ways = [Reading(NUMBERS, *key) for key, count in counts.items() if count == most]
+    return ways[0] if len(ways) == 1 else _tell_apart(cells, *ways[:2])
 
 
-def _is_open(cells, reading, other):
-    """Whether cells are other numbers by another reading, and nothing says which are right."""
-    numbers = {text: reading.parse(text) for text in cells}
-    # If separators stand in larger numbers only, they separate thousands.
-    has_small = any(x is not None and abs(x) < 1000 for x in numbers.values())
-    return not has_small and any(x != other.parse(text) for text, x in numbers.items())
+def _tell_apart(cells, point, comma):
+    """Choose between two readings of the same cells, as ``1.234`` may be a thousand and more."""
+    pairs = [(point.parse(text), comma.parse(text)) for text in cells]
+    pairs = [pair for pair in pairs if None not in pair]
+    others = [pair for pair in pairs if pair[0] != pair[1]]
+    if not others:
+        return point
+    is_comma = abs(others[0][1]) > abs(others[0][0])
+    plain = [abs(a) for a, b in pairs if a == b]
+    # If thousands are separated wherever there are any, the sign stands between thousands.
+    if plain and max(plain) < 1000:
+        return replace(comma, is_assumed=True) if is_comma else point
+    return replace(point, is_assumed=True)
 
 
 def _parse_number(text, how):

@@ -22,16 +22,16 @@ _ROWS = {
     False: f"{_LEARNED}; weights sum to 100 %.",
 }
 _AGREEMENT = (
-    "Another random_state would name about {:.0f} % of the five rows of largest weight: so many\n"
-    "do the networks, each alone, have in common."
+    "Of the {} rows of largest weight the networks, each alone, have {:.0f} % in common: about as\n"
+    "many of them a fit with another random_state would name again."
 )
 _ADJUSTED = (
     "Adjusted = target + f(query) - f(row); f: the trend and the blended model, learned from all\n"
     "rows."
 )
 _BY_COLUMN = (
-    'By column: "=" is the query\'s value; adjustments are means by weight. Columns that say the\n'
-    "same share what they adjust, and large parts may cancel."
+    'By column: "=" is the query\'s value; adjustments are means by weight, the largest absolute\n'
+    "ones first. Columns that say the same share what they adjust, and large parts may cancel."
 )
 
 
@@ -259,8 +259,9 @@ class Explanation:
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         lines = [_ROWS[self.likeness > 0]]
-        if not np.isnan(self.agreement).all():
-            lines.append(_AGREEMENT.format(100 * np.nanmean(self.agreement)))
+        n_named = min(_N_BESIDE, self.weights.shape[1])
+        if n_named > 1 and not np.isnan(self.agreement).all():
+            lines.append(_AGREEMENT.format(n_named, 100 * np.nanmean(self.agreement)))
         if self.is_adjusted:
             lines.append(_ADJUSTED)
         notes.append("\n".join(lines))
@@ -321,7 +322,6 @@ class Explanation:
         sizes = np.abs(found.adjustments[i]).reshape(*found.row_values.shape[1:], -1).sum(2)
         sizes = self.weights[i] @ sizes
         largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
-        largest = largest[sizes[largest] > 0]
         names = [self._name(i, place) for place in beside]
         cells = [["column", "query", *names, "adjustment"]]
         for column in largest:

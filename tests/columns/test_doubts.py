@@ -18,6 +18,11 @@ DAYS = pd.date_range("2021-01-01", periods=N, freq="37D")
 DOUBTFUL = {
     "American days or others": [f"{i % 12 + 1:02d}/{i % 9 + 1:02d}/2020" for i in range(N)],
     "thousands or decimals": [f"{i + 1},{100 + 7 * i}" for i in range(N)],
+    "thousands or decimals with points": [f"{i + 1}.{100 + 7 * i}" for i in range(N)],
+    "thousands beside hundreds": [f"{950 + 10 * i:,}".replace(",", ".") for i in range(N)],
+    "numbers, and a word": [str(i % 9) if i % 10 else "call us" for i in range(N)],
+    "two orders": ["2020-01-13" if i % 2 else "01/13/2020" for i in range(N)],
+    "two units": [f"{i % 9} {'kg' if i % 2 else 'lb'}" for i in range(N)],
     "names of rows": [f"id {i}" for i in range(N)],
     "nearly names of rows": [f"id {max(i, 2)}" for i in range(N)],
 }

@@ -361,7 +361,7 @@ def test_columns_that_are_missing_throughout():
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("a", ["x"], "holds categories, such as 'x'; in fit it held numbers"),
+        ("a", ["x"], "holds text, such as 'x'; in fit it held numbers"),
         (
             "a",
             pd.to_datetime(["2020"]),
@@ -369,7 +369,7 @@ def test_columns_that_are_missing_throughout():
         ),
         ("b", [1], "holds categories such as 1, of type 'int'; in fit they were text"),
         ("c", [1], "holds numbers, such as 1; in fit it held dates"),
-        ("c", ["2020-01-01"], "holds categories, such as '2020-01-01'; in fit it held dates"),
+        ("c", ["2020-01-01"], "holds text, such as '2020-01-01'; in fit it held dates"),
         ("d", ["7"], "holds categories such as '7', of type 'str'; in fit they were no text"),
         ("c", pd.to_timedelta([5]), "holds durations, such as .*; in fit it held dates"),
         ("a", [np.inf], "contains infinity"),
