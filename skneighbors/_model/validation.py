@@ -123,7 +123,7 @@ class ValidationSet(EmbeddedRows):
     """
 
     z: torch.Tensor = array_field("float64", "h m d")
-    columns: torch.Tensor | None = array_field("float64", "h p", allows="nan", default=None)
+    columns: torch.Tensor | None = array_field("float64", "h u", allows="nan", default=None)
     y: torch.Tensor = array_field("float64", "h k")
     blended: torch.Tensor = array_field("float64", "h k")
     weight: torch.Tensor = array_field("float64", "h", low=0)
