@@ -4,7 +4,7 @@ from . import nn
 from ._archive import ModelFileError
 from ._columns import ColumnWarning
 from ._load import load
-from ._nona import NONARegressor
+from ._nona import NONAClassifier, NONARegressor
 from ._recipe import PAPER, Recipe
 from ._softstep_knn import SoftStepKNNRegressor
 
@@ -14,6 +14,7 @@ __all__ = [
     "PAPER",
     "ColumnWarning",
     "ModelFileError",
+    "NONAClassifier",
     "NONARegressor",
     "Recipe",
     "SoftStepKNNRegressor",

@@ -286,6 +286,18 @@ class BaseNeighborEstimator(
         """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
         return {name: getattr(self, name) for name in self._parameter_constraints}
 
+    def _read_targets(self, y):
+        """Read targets given to :meth:`fit`, for its task to check."""
+        return y
+
+    def _read_more_targets(self, y):
+        """Do the same for further ones, once those of :meth:`fit` are known."""
+        return y
+
+    def _weigh_targets(self, y, sample_weight):
+        """Weights of samples with checked targets."""
+        return sample_weight
+
     def _validate_params(self):
         check_params_of(self, self._read_parameters())
 
@@ -620,7 +632,7 @@ class BaseNeighborEstimator(
         """
         with _changing:
             model, queries, search = self._read_queries(X)
-            y = model.task.check_more(y, len(queries.matrix))
+            y = model.task.check_more(self._read_more_targets(y), len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
             with batches_at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)

@@ -9,13 +9,15 @@ from ._archive import (
     read_file,
     unpack_model,
 )
-from ._nona import NONARegressor
+from ._nona import NONAClassifier, NONARegressor
 from ._plan import Plan
 from ._softstep_knn import SoftStepKNNRegressor
 from ._utils.sklearn_private import give_settings
 from ._utils.typing import PathLike
 
-_ESTIMATORS = {kind.__name__: kind for kind in (NONARegressor, SoftStepKNNRegressor)}
+_ESTIMATORS = {
+    kind.__name__: kind for kind in (NONAClassifier, NONARegressor, SoftStepKNNRegressor)
+}
 _PARTS = {"estimator", "params", "attributes", "settings", "model"}
 
 

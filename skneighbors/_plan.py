@@ -169,6 +169,8 @@ TABLE_SOFTSTEP_KNN = [
     _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
+# Lines that override these for classes: probabilities have no trend.
+TABLE_CLASSES = [_from(0, trends=(None,)), _from(100, trends=(None,)), _from(500, trends=(None,))]
 # On the linear scale of ranks `eps` is about the smallest fraction of the neighbors that can count.
 TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
 
@@ -247,8 +249,9 @@ def _or(value, auto):
 
 def _resolve_trends(given, n_estimators, n_validation, auto):
     """Trend of each member, and the blended model."""
-    kinds, blend = (given["trend"],), given["blend"]
-    if given["trend"] == "auto":
+    trend, blend = given.get("trend", "auto"), given["blend"]
+    kinds = (trend,)
+    if trend == "auto":
         # Without validation rows the weights of kinds cannot be chosen.
         kinds = auto["trends"] if n_validation else ("linear",)
     trends = tuple(islice(cycle(kinds), n_estimators))

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, CategoryEncoder, NoBlendedModel, Trees
+from .._blend import BOOSTING, Bag, CategoryEncoder, NoBlendedModel, Trees
 from .._columns import Likeness, LikenessEncoder, Reading
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows, ValidationSet
 from .._utils.arrays import check_arrays
@@ -43,8 +43,7 @@ def check_model(model, plan):
     labels = model.numbering.labels
     if labels is not None and len(labels) != sizes["S"]:
         raise ValueError("numbering.labels has another length")
-    if model.task.ndim not in (1, 2) or (model.task.ndim == 1 and sizes["k"] != 1):
-        raise ValueError("bank.task.ndim does not fit")
+    model.task.check_fields()
     _check_encoder(model.encoder, model.reader)
     _check_likeness(model)
     _check_blended(model, sizes)
@@ -116,10 +115,10 @@ def _check_blended(model, sizes):
         raise ValueError("the weight of the blended model is out of range")
     if isinstance(blended, NoBlendedModel):
         return
-    if type(blended.regressor) is not BaggedBoosting:
+    if type(blended.regressor) is not BOOSTING[model.task.boosting]:
         raise ValueError("the blended model is none")
     bags = blended.regressor.bags
-    if len(bags) != sizes["k"] or not all(bags):
+    if len(bags) != blended.regressor.count_targets(sizes["k"]) or not all(bags):
         raise ValueError("the blended model has other targets")
     for i, bag in enumerate(bag for of_target in bags for bag in of_target):
         _check_bag(bag, f"bags.{i}.", model.encoder.n_categories)

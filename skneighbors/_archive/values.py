@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import torch
 
-from .._blend import Bag, BaggedBoosting, BlendedBoosting, CategoryEncoder, NoBlendedModel, Trees
+from .._blend import (
+    Bag,
+    BaggedBoosting,
+    BaggedLogisticBoosting,
+    BlendedBoosting,
+    CategoryEncoder,
+    NoBlendedModel,
+    Trees,
+)
 from .._columns import (
     ColumnSummary,
     FeatureEncoder,
@@ -26,7 +34,7 @@ from .._model import (
 )
 from .._plan import Plan
 from .._recipe import Recipe
-from .._task import Regression
+from .._task import Classification, Regression
 from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
 # Classes whose instances may be made from a file; no other is.
@@ -35,6 +43,8 @@ KINDS = {
     for kind in (
         Bag,
         BaggedBoosting,
+        BaggedLogisticBoosting,
+        Classification,
         BlendedBoosting,
         CategoryEncoder,
         ColumnSummary,

@@ -11,7 +11,6 @@ from sklearn.utils import indexable
 
 from .._utils.sklearn_private import take_samples
 from .._utils.threads import one_openmp_thread
-from .weight import weight_of_blended
 
 # Largest number of rows for which one thread is faster, if other work has the cores.
 _FEW_ROWS = 10_000
@@ -100,9 +99,13 @@ class BlendFit(NamedTuple):
         """Take predictions from NumPy's arrays."""
         return cls(model, *map(torch.from_numpy, predictions))
 
-    def weigh(self, validation):
+    def weigh(self, validation, task):
         """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
-        weight = weight_of_blended(validation, self.validation)
+        parts = validation.y, validation.y_hat, self.validation
+        y, y_hat, blended = (part.double().cpu() for part in parts)
+        rows = validation.weight
+        rows = torch.ones_like(y[..., 0]) if rows is None else rows.cpu()
+        weight = task.weigh_blended(y, y_hat, blended, rows)
         if not weight:
             return no_blend(self.in_sample)
         return self._replace(model=replace(self.model, weight=weight))

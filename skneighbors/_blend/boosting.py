@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from .._utils.blocks import cut
 from .._utils.random import MAX_SEED
@@ -39,7 +40,7 @@ class Bag:
     trees: Trees
 
     @classmethod
-    def fit(cls, X, y, weight, groups, n_categories, n_iter, seed):
+    def fit(cls, X, y, weight, groups, n_categories, n_iter, seed, loss):
         """Fit; see :meth:`BaggedBoosting.fit`. `y` and `weight` have shape (n_samples,)."""
         random_state = np.random.RandomState(seed)
         encoder, X = CategoryEncoder.fit_transform(X, y, weight, groups, n_categories, random_state)
@@ -49,6 +50,7 @@ class Bag:
             None if (weight == 1).all() else weight,
             (n_categories > 0).sum(),
             random_state,
+            loss=loss,
             max_features=min(1.0, max(0.5, _LEAST_FEATURES / X.shape[1])),
             max_iter=n_iter,
             learning_rate=min(_LEARNT / n_iter, _HIGHEST_RATE),
@@ -97,6 +99,27 @@ class BaggedBoosting:
     """
 
     bags: list
+    loss = "squared_error"
+
+    @staticmethod
+    def count_targets(k):
+        """Count the targets that k values are boosted as."""
+        return k
+
+    @classmethod
+    def _targets(cls, y):
+        """Targets (n_targets, n_samples) to boost, of values (n_samples, k): the last."""
+        return y.T[y.shape[1] - cls.count_targets(y.shape[1]) :]
+
+    @staticmethod
+    def _values(predicted):
+        """Values (n_samples, k) of predictions (n_targets, n_samples)."""
+        return predicted.T
+
+    @staticmethod
+    def _mean(predicted):
+        """Mean over bags of their predictions (..., n_bags, n_samples)."""
+        return np.mean(predicted, axis=-2)
 
     @classmethod
     def fit(cls, data, n_iter, random_state, n_threads=1):
@@ -118,21 +141,23 @@ class BaggedBoosting:
         """
         X, y, weight, groups, n_categories = data
         folds = draw_folds(groups, _N_BAGS, random_state)
-        n_bags = folds.max() + 1
-        jobs = [(target, fold) for target in y.T for fold in range(n_bags)]
+        n_bags, targets = folds.max() + 1, cls._targets(y)
+        jobs = [(target, fold) for target in targets for fold in range(n_bags)]
         seeds = random_state.randint(MAX_SEED, size=len(jobs))
 
         def fit_bag(job):
             (target, fold), seed = job
             rows = (folds != fold) | (n_bags == 1)  # a single group has no others
             relative = weight[rows] / weight[rows].mean()  # whatever all weigh
-            bag = Bag.fit(X[rows], target[rows], relative, groups[rows], n_categories, n_iter, seed)
+            sample = X[rows], target[rows], relative, groups[rows], n_categories
+            bag = Bag.fit(*sample, n_iter, seed, cls.loss)
             return bag, bag.predict(X[folds == fold])
 
         fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), n_threads)
-        out_of_fold = np.empty(y.shape)
+        out_of_fold = np.empty((len(targets), len(y)))
         for i, (_, predicted) in enumerate(fitted):
-            out_of_fold[folds == i % n_bags, i // n_bags] = predicted
+            out_of_fold[i // n_bags, folds == i % n_bags] = predicted
+        out_of_fold = cls._values(cls._mean(out_of_fold[:, None]))
         bags = [bag for bag, _ in fitted]
         return cls([bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]), out_of_fold
 
@@ -149,14 +174,15 @@ class BaggedBoosting:
         """
         few, more = (cls._time_bag(data, n) for n in (1, _N_TRIED))
         each = max(more - few, 1e-9) / (_N_TRIED - 1)
-        seconds /= math.ceil(_N_BAGS * data.y.shape[1] / n_threads)
+        seconds /= math.ceil(_N_BAGS * len(cls._targets(data.y)) / n_threads)
         return int(min(n_iter, 1 + max(0.0, seconds - few) / each))
 
-    @staticmethod
-    def _time_bag(data, n_iter):
+    @classmethod
+    def _time_bag(cls, data, n_iter):
         X, y, weight, groups, n_categories = data
         start = time.monotonic()
-        Bag.fit(X, y[:, 0], weight, groups, n_categories, n_iter, 0).predict(X)
+        target = cls._targets(y)[0]
+        Bag.fit(X, target, weight, groups, n_categories, n_iter, 0, cls.loss).predict(X)
         return time.monotonic() - start
 
     def predict(self, X):
@@ -173,11 +199,31 @@ class BaggedBoosting:
 
         def predict_some(rows):
             parts = [[bag.predict(X[rows]) for bag in bags] for bags in self.bags]
-            return np.mean(parts, axis=1).T
+            return self._values(self._mean(np.array(parts)))
 
         batches = cut(len(X), _N_AT_ONCE) if len(X) else [slice(0)]
         return np.concatenate(map_batches(predict_some, batches))
 
 
+class BaggedLogisticBoosting(BaggedBoosting):
+    """The same for probabilities of classes, each against all others; of two, of the second."""
+
+    loss = "log_loss"
+
+    @staticmethod
+    def count_targets(k):
+        return 1 if k == 2 else k
+
+    @staticmethod
+    def _mean(predicted):
+        return expit(predicted).mean(axis=-2)
+
+    @staticmethod
+    def _values(predicted):
+        if len(predicted) == 1:
+            return np.hstack([1 - predicted.T, predicted.T])
+        return (predicted / predicted.sum(axis=0)).T
+
+
 # Classes of boosted trees, by the loss that a task names as `boosting`.
-BOOSTING = {"squared_error": BaggedBoosting}
+BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)}

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+from scipy.special import expit, logit
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from .._utils.sklearn_private import fit_unlogged, read_boosting
@@ -12,6 +13,8 @@ from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
 _MAX_EDGES = 255
+# Largest step of a log-odds, as a multiple of a probability's own scale.
+_MAX_STEP = 4.0
 # Rows by which the trees read are compared with scikit-learn's.
 _N_CHECKED = 64
 
@@ -40,8 +43,8 @@ class TreeNodes(NamedTuple):
     categories: np.ndarray
 
 
-def grow(X, y, weight, n_codes, random_state, **settings):
-    """Fit boosted trees.
+def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
+    """Fit boosted trees: of numbers, or of the log-odds of 1 beside 0.
 
     Histogram boosting's trees are private in scikit-learn. Where they cannot be read, or what is
     read does not predict as it does, trees are boosted one by one: as accurate, but slower.
@@ -55,6 +58,7 @@ def grow(X, y, weight, n_codes, random_state, **settings):
     n_codes : int
         How many columns, the first, hold codes of categories.
     random_state : RandomState
+    loss : {"squared_error", "log_loss"}, default="squared_error"
     **settings : dict
         `max_iter`, `learning_rate` and `max_features`.
 
@@ -62,7 +66,9 @@ def grow(X, y, weight, n_codes, random_state, **settings):
     -------
     trees : Trees
     """
-    boosting = HistGradientBoostingRegressor(
+    is_logistic = loss == "log_loss"
+    kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
+    boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
         early_stopping=False,
         random_state=random_state,
@@ -70,8 +76,9 @@ def grow(X, y, weight, n_codes, random_state, **settings):
         **settings,
     )
     with one_openmp_thread():
-        fit_unlogged(HistGradientBoostingRegressor, boosting, X, y, weight)
-        expected = boosting.predict(X[:_N_CHECKED])
+        fit_unlogged(kind, boosting, X, y, weight)
+        predict = boosting.decision_function if is_logistic else boosting.predict
+        expected = predict(X[:_N_CHECKED])
     try:
         baseline, trees = read_boosting(boosting)
         trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
@@ -79,20 +86,32 @@ def grow(X, y, weight, n_codes, random_state, **settings):
             return trees
     except (AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
         pass
-    return _grow_one_by_one(X, y, weight, random_state, **settings)
+    return _grow_one_by_one(X, y, weight, random_state, is_logistic, **settings)
 
 
-def _grow_one_by_one(X, y, weight, random_state, max_iter, learning_rate, max_features):
-    """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`."""
+def _grow_one_by_one(
+    X, y, weight, random_state, is_logistic, max_iter, learning_rate, max_features
+):
+    """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`.
+
+    Log-odds are boosted by Newton's steps (LogitBoost; Friedman, Hastie and Tibshirani, 2000).
+    """
     edges = [_find_edges(x) for x in X.T]
     ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
     ranks = np.where(np.isnan(X), np.nan, np.stack(ranks, axis=1))
     baseline = float(np.average(y, weights=weight))
-    residual, trees = y - baseline, []
+    if is_logistic:
+        baseline = float(logit(baseline))
+    y_hat, trees = np.full(len(y), baseline), []
     for _ in range(max_iter):
+        residual, by_row = y - y_hat, weight
+        if is_logistic:
+            variance = expit(y_hat) * expit(-y_hat)
+            residual = ((y - expit(y_hat)) / variance).clip(-_MAX_STEP, _MAX_STEP)
+            by_row = variance if weight is None else weight * variance
         tree = DecisionTreeRegressor(max_features=max_features, random_state=random_state, **_SIZES)
-        fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, weight)
-        residual = residual - learning_rate * tree.predict(ranks)
+        fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, by_row)
+        y_hat = y_hat + learning_rate * tree.predict(ranks)
         trees.append(_read_tree(tree.tree_, edges, learning_rate))
     return Trees.of(baseline, trees)
 

@@ -65,9 +65,9 @@ def check_training_data(estimator, X, y, sample_weight):
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = estimator._task_class.check(y)
+    y = estimator._task_class.check(estimator._read_targets(y))
     check_consistent_length(matrix, y)
-    sample_weight = check_weights(sample_weight, len(matrix))
+    sample_weight = estimator._weigh_targets(y, check_weights(sample_weight, len(matrix)))
     if reader is not None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
@@ -147,7 +147,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
         X_val = unwrap(X_val)
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
     with _naming("y_val"):
-        y_val = estimator._task_class.check(y_val)
+        y_val = estimator._task_class.check(estimator._read_more_targets(y_val))
         check_consistent_length(read, y_val)
         y_val = y_val.reshape(len(y_val), -1)
     weight = check_weights(sample_weight_val, len(read), "sample_weight_val")

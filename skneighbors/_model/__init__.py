@@ -17,12 +17,14 @@
     decomposition  predictions split by rows and, through `shapley`, by columns
     explanations   the results, to print and to plot
     suspects       label errors: rows whose targets are unlike their predictions by the others
+    classes        the results of classifiers
 
 The nearest rows are those by the similarity (see `nn/_similarity.py`) of the embeddings of all
 members side by side, and by likeness in the columns (see `_columns/likeness.py`).
 """
 
 from .bank import NeighborBank
+from .classes import ClassExplanation, ClassSuspects
 from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnAdjustments, Explanation
 from .model import Model, Queries, Search
@@ -33,6 +35,8 @@ from .validation import ValidationRows, ValidationSet, warn_if_infinite, warn_un
 
 __all__ = [
     "ALGORITHMS",
+    "ClassExplanation",
+    "ClassSuspects",
     "ColumnAdjustments",
     "EmbeddedRows",
     "Explanation",

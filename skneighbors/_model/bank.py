@@ -139,11 +139,12 @@ class NeighborBank:
 
     def _make_rows(self, z, columns, y, blended, n_before=0):
         """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
+        known = self.task.neighbor_blended(blended, y)
         return NeighborRows(
             z=z,
             columns=columns,
             targets=y,
-            values=y.unsqueeze(1) - self.baselines(z, blended),
+            values=y.unsqueeze(1) - self.baselines(z, known),
             blended=blended,
             blended_out_of_fold=blended,
             group=n_before + torch.arange(len(y), device=y.device),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._utils.printing import by_target, html_note, html_table, same_decimals, text_table
+from .._utils.printing import by_target, html_note, html_table, percent, same_decimals, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,13 +258,8 @@ class Explanation:
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
-        lines = [_ROWS[self.likeness > 0]]
-        n_named = min(_N_BESIDE, self.weights.shape[1])
-        if n_named > 1 and not np.isnan(self.agreement).all():
-            lines.append(_AGREEMENT.format(n_named, 100 * np.nanmean(self.agreement)))
-        if self.is_adjusted:
-            lines.append(_ADJUSTED)
-        notes.append("\n".join(lines))
+        lines = describe_neighbors(self.likeness), describe_agreement(self)
+        notes.append("\n".join(filter(None, [*lines, _ADJUSTED if self.is_adjusted else None])))
         if self.by_column is not None and self.is_adjusted:
             notes.append(_BY_COLUMN)
         return notes
@@ -290,7 +285,7 @@ class Explanation:
         for place in range(shown):
             weight, target, adjustment, adjusted = (part[i, place] for part in parts)
             numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([self._name(i, place), _percent(weight), *numbers])
+            cells.append([self._name(i, place), percent(weight), *numbers])
         if n_others:
             weight = self.weights[i, shown:]
             numbers = [""] * 3
@@ -299,7 +294,7 @@ class Explanation:
                     np.average(part[i, shown:], axis=0, weights=weight) for part in parts[1:]
                 )
                 numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([f"{n_others} more, mean", _percent(weight.sum()), *numbers])
+            cells.append([f"{n_others} more, mean", percent(weight.sum()), *numbers])
         between = ["", ""]
         if not self.is_adjusted:
             cells, between = [row[:3] for row in cells], []
@@ -337,8 +332,17 @@ class Explanation:
         return "By column, the nearest rows beside the query", cells
 
 
-def _percent(weight):
-    return f"{100 * weight:.1f} %"
+def describe_neighbors(likeness):
+    """Say in words which rows neighbors are."""
+    return _ROWS[likeness > 0]
+
+
+def describe_agreement(explanation):
+    """Say in words how many rows another seed would name; None if that is not known."""
+    n_named, agreement = min(_N_BESIDE, explanation.weights.shape[1]), explanation.agreement
+    if n_named < 2 or np.isnan(agreement).all():
+        return None
+    return _AGREEMENT.format(n_named, 100 * np.nanmean(agreement))
 
 
 def _show(value):

@@ -22,6 +22,7 @@ from .._utils.checks import check_int
 from .._utils.device import CPU
 from .bank import NeighborBank
 from .cache import Cache
+from .classes import find_class_suspects, predict_set
 from .decomposition import explain
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
@@ -188,6 +189,14 @@ class Model:
     def suspects(self, search, n_rows, confidence_level):
         """Find the rows whose targets differ most from their predictions without them."""
         return find_suspects(self, search, n_rows, confidence_level)
+
+    def class_suspects(self, search, n_rows, classes):
+        """Find the rows whose classes are least probable without them."""
+        return find_class_suspects(self, search, n_rows, classes)
+
+    def predict_set(self, queries, search, confidence_level):
+        """Predict sets of classes, (n, k), and how improbable a class in one may be."""
+        return predict_set(self, queries, search, confidence_level)
 
     def neighbor_weights(self, queries, search):
         """Weights of the samples, CSR (n, n_samples)."""

@@ -163,7 +163,7 @@ def find_suspects(model, search, n_rows, confidence_level):
             "suspects compares rows with others; a single one, or a single group, is left."
         )
     residuals = model.residuals(bank, search.n_neighbors)
-    y_hat = _predict_left_out(bank, search, residuals.left_out)
+    y_hat = predict_left_out(bank, search, residuals.left_out)
     every = torch.arange(len(bank), device=CPU)
     known = stand_ins(group.cpu(), every, residuals.left_out.rows)
     spread = residuals.spread(bank.rows, known)
@@ -172,7 +172,7 @@ def find_suspects(model, search, n_rows, confidence_level):
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
     y_hat, back = y_hat.cpu().numpy()[worst], model.task.inverse_transform
     indices, name = model.samples[worst], model.numbering.name
-    neighbors = [model.samples[rows] for rows in _largest_weights(bank, search, worst)]
+    neighbors = [model.samples[rows] for rows in largest_weights(bank, search, worst)]
     return Suspects(
         indices=indices,
         labels=name(indices),
@@ -185,7 +185,7 @@ def find_suspects(model, search, n_rows, confidence_level):
     )
 
 
-def _predict_left_out(bank, search, known):
+def predict_left_out(bank, search, known):
     """Predict all rows (N, k), each without itself and its group; `known` is by exact search."""
     rows = bank.rows
     if search.algorithm == "auto" and len(known.rows) == len(bank):
@@ -197,7 +197,7 @@ def _predict_left_out(bank, search, known):
     return y_hat.clamp(*bank.limits_left_out())
 
 
-def _largest_weights(bank, search, rows):
+def largest_weights(bank, search, rows):
     """Rows of the largest weights in the prediction of each of `rows` (n,) without itself."""
     self_index = torch.from_numpy(rows).to(bank.rows.z.device)
     parts = bank.attend(

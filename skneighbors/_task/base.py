@@ -4,6 +4,9 @@ from abc import ABC, abstractmethod
 
 import torch
 
+# Number of weights of a blended model that are tried.
+_N_STEPS = 51
+
 
 class Task(ABC):
     """What is predicted, fitted to the targets of the training samples.
@@ -55,6 +58,10 @@ class Task(ABC):
         -------
         task : Task
         """
+
+    def check_fields(self):
+        """Raise ValueError if what is no array, read from a file, does not fit the arrays."""
+        return
 
     @property
     @abstractmethod
@@ -114,6 +121,51 @@ class Task(ABC):
         blend_weight : float
         """
         return (1 - blend_weight) * trends + blend_weight * blended.unsqueeze(1)
+
+    @staticmethod
+    def neighbor_blended(blended, values):
+        """Say what the blended model counts as predicting of neighbors, (N, k).
+
+        A neighbor's values are adjusted by what it predicts more for the query: by default more
+        than it predicts for the neighbor.
+
+        Parameters
+        ----------
+        blended : Tensor of shape (N, k)
+            Predictions of the blended model.
+        values : Tensor of shape (N, k)
+            Of the neighbors.
+        """
+        return blended
+
+    def weigh_blended(self, y, y_hat, blended, weight):
+        """Weight in [0, 1] of a blended model in a mean with the members.
+
+        That of the lowest loss, less its standard error (from the curvature there, with rows as
+        if independent): the less is known, the lower the weight.
+
+        Parameters
+        ----------
+        y, y_hat, blended : Tensor of shape (m, n, k)
+            Values of the members' validation rows, predictions by the members and by the
+            blended model.
+        weight : Tensor of shape (m, n)
+
+        Returns
+        -------
+        weight : float
+        """
+        steps = torch.linspace(0, 1, _N_STEPS, dtype=torch.float64, device=y.device)
+        losses = torch.stack(
+            [self.losses((1 - step) * y_hat + step * blended, y).flatten() for step in steps]
+        )
+        fractions = weight.flatten() / weight.sum()
+        best = int((losses @ fractions).argmin())
+        inside = min(max(best, 1), len(steps) - 2)
+        slope = (losses[inside + 1] - losses[inside - 1]) / (2 * steps[1])
+        curvature = (losses[inside + 1] - 2 * losses[inside] + losses[inside - 1]) / steps[1] ** 2
+        error = (slope.square() @ fractions.square()).sqrt() / (curvature @ fractions)
+        return float((steps[best] - error).clamp(0, 1).nan_to_num(0.0))
 
     @staticmethod
     def strata(y):

@@ -29,6 +29,11 @@ def html_note(text):
     return f"<p>{html.escape(text)}</p>"
 
 
+def percent(fraction):
+    """Write a fraction in percent."""
+    return f"{100 * fraction:.1f} %"
+
+
 def by_target(values):
     """Index of each target in values (n,) or (n, n_targets), and a suffix for names of columns."""
     if values.ndim == 1:

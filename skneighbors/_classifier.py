@@ -1,0 +1,291 @@
+"""Base of the classifiers: probabilities, classes, sets of classes and label errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ._base import PREDICTED, BaseNeighborEstimator
+from ._columns import check_weights, show
+from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
+from ._plan import TABLE_CLASSES
+from ._task import Classification
+from ._utils.memory import explain_out_of_memory
+from ._utils.parameters import StrOptions, check_argument, counts_from, reals
+from ._utils.threads import batches_at_most
+from ._utils.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from ._model import ClassSuspects
+
+
+class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
+    """Classifier that predicts from training samples in a learned embedding."""
+
+    _parameter_constraints = {
+        **BaseNeighborEstimator._parameter_constraints,
+        "blend": [StrOptions({"auto", "boosting"}), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    del _parameter_constraints["trend"]
+    _task_class = Classification
+
+    def _tables(self):
+        return (*super()._tables(), TABLE_CLASSES)
+
+    def _read_targets(self, y):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+    def _read_more_targets(self, y):
+        y = column_or_1d(y, warn=True)
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        unknown = next((label for label in y.tolist() if label not in known), None)
+        if unknown is not None:
+            some = ", ".join(map(show, self.classes_[:5].tolist()))
+            raise ValueError(f"y holds {show(unknown)}, which is no class of fit, such as {some}.")
+        return np.array([known[label] for label in y.tolist()], dtype=int)
+
+    def _weigh_targets(self, y, sample_weight):
+        if self.class_weight is None:
+            return sample_weight
+        codes, labels = y.astype(int), self.classes_.tolist()
+        if isinstance(self.class_weight, dict):
+            unknown = self.class_weight.keys() - set(labels)
+            if unknown:
+                raise ValueError(f"class_weight names {show(next(iter(unknown)))}, no class of y.")
+            weights = [self.class_weight.get(label, 1.0) for label in labels]
+            return sample_weight * check_weights(np.array(weights), len(labels))[codes]
+        totals = np.bincount(codes, sample_weight, len(labels))
+        n_present = np.count_nonzero(totals)
+        weights = np.divide(totals.sum(), n_present * totals, where=totals > 0, out=totals * 0)
+        return sample_weight * weights[codes]
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict the probabilities of the classes for X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. A row of the training set is a neighbor of itself here.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Of the classes in the order of `classes_`; float64.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NONAClassifier(max_iter=5, random_state=0).fit(X, y)
+        >>> model.predict_proba(X).shape
+        (150, 3)
+        """
+        return self._call(Model.predict, X, at_once=PREDICTED)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the classes of X: those of the largest probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels, as they were given to :meth:`fit`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = NONAClassifier(max_iter=5, random_state=0).fit(X, y)
+        >>> model.predict(X[:1])
+        array([0])
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Of the classes in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NONAClassifier(max_iter=5, random_state=0).fit(X, y)
+        >>> bool((model.predict_log_proba(X) <= 0).all())
+        True
+        """
+        return np.log(self.predict_proba(X))
+
+    def predict_set(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
+        """Predict sets of classes that contain the class of X with some confidence.
+
+        Sets are split-conformal: a class is in it if its probability is as high as that of the
+        true class is for all but ``1 - confidence_level`` of the validation rows (the score "lac":
+        Sadinle, Lei and Wasserman, "Least ambiguous set-valued classifiers with bounded error
+        levels", 2019); with `groups`, for the coverage of rows of new groups.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        confidence_level : float, default=0.9
+            Coverage: fraction of the sets that should contain the class, between 0 and 1.
+
+        Returns
+        -------
+        is_in : bool ndarray of shape (n_samples, n_classes)
+            Whether each class, in the order of `classes_`, is in the set. Sets may be empty:
+            no class is as likely as true ones are.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is not usable.
+
+        Warns
+        -----
+        UserWarning
+            If there are no validation rows, or too few for such a confidence: then all classes
+            are in all sets.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NONAClassifier(max_iter=5, random_state=0).fit(X, y)
+        >>> model.predict_set(X[:2], confidence_level=0.8).shape
+        (2, 3)
+        """
+        caller, allowed = f"{type(self).__name__}.predict_set", [reals(0, 1, "neither")]
+        check_argument(caller, "confidence_level", confidence_level, allowed)
+        model, queries, search = self._read_queries(X)
+        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
+            is_in, threshold = model.predict_set(queries, search, float(confidence_level))
+        warn_unless_validated(model)
+        warn_if_infinite(threshold, confidence_level, model.n_validation(search))
+        return is_in
+
+    def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = False) -> ClassExplanation:
+        """Explain probabilities by rows, their weights and classes, and the blended model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        by_column : False
+            Adjustments by column are known of regressors alone.
+
+        Returns
+        -------
+        explanation : ClassExplanation
+            The `n_neighbors` rows of each prediction. Print it, or see its
+            :meth:`~skneighbors.inspection.ClassExplanation.to_frame`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X is not usable, or `by_column` is not False.
+        MemoryError
+            If memory runs out; the message says what to lower.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NONAClassifier(n_neighbors=5, max_iter=5, random_state=0).fit(X, y)
+        >>> model.explain(X[:2]).indices.shape
+        (2, 5)
+        """
+        if by_column is not False:
+            raise ValueError("by_column must be False: classes are not explained by column.")
+        explanation = super().explain(X, by_column=False)
+        return ClassExplanation.of(explanation, self.classes_, self._model.task, self.blend_weight_)
+
+    def suspects(self, n_rows: int = 20) -> ClassSuspects:
+        """Find label errors: the training samples whose classes look wrong.
+
+        Each row is predicted by its neighbors without itself: with all its weight, and with its
+        group, if :meth:`fit` was given `groups`. Those rows come first whose class is least
+        probable beside the most probable other one.
+
+        Parameters
+        ----------
+        n_rows : int, default=20
+            Number of rows to return; all if there are fewer.
+
+        Returns
+        -------
+        suspects : ClassSuspects
+            The rows, the most suspect first.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If `n_rows` is not usable, or no rows, or rows of no other group, are left to compare
+            with.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> y[17] = 2
+        >>> model = NONAClassifier(max_iter=30, random_state=0).fit(X, y)
+        >>> int(model.suspects(n_rows=5).indices[0])
+        17
+        """
+        check_is_fitted(self)
+        check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
+        model, search = self._model, self._check_search()
+        with batches_at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
+            return model.class_suspects(search, int(n_rows), self.classes_)
