@@ -6,7 +6,7 @@ from ._columns import ColumnWarning
 from ._load import load
 from ._nona import NONAClassifier, NONARegressor
 from ._recipe import PAPER, Recipe
-from ._softstep_knn import SoftStepKNNRegressor
+from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 
 __version__ = "0.1.0.dev0"
 
@@ -17,6 +17,7 @@ __all__ = [
     "NONAClassifier",
     "NONARegressor",
     "Recipe",
+    "SoftStepKNNClassifier",
     "SoftStepKNNRegressor",
     "__version__",
     "load",

@@ -11,17 +11,18 @@ from ._archive import (
 )
 from ._nona import NONAClassifier, NONARegressor
 from ._plan import Plan
-from ._softstep_knn import SoftStepKNNRegressor
+from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 from ._utils.sklearn_private import give_settings
 from ._utils.typing import PathLike
 
-_ESTIMATORS = {
-    kind.__name__: kind for kind in (NONAClassifier, NONARegressor, SoftStepKNNRegressor)
-}
+_KINDS = NONAClassifier, NONARegressor, SoftStepKNNClassifier, SoftStepKNNRegressor
+_ESTIMATORS = {kind.__name__: kind for kind in _KINDS}
 _PARTS = {"estimator", "params", "attributes", "settings", "model"}
 
 
-def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepKNNRegressor:
+def load(
+    path: PathLike, device: str | None = None
+) -> NONAClassifier | NONARegressor | SoftStepKNNClassifier | SoftStepKNNRegressor:
     """Read an estimator from a file that its ``save`` has written.
 
     A file is data: nothing in it is run, whoever wrote it. Predictions are bitwise those of the
@@ -35,7 +36,7 @@ def load(path: PathLike, device: str | None = None) -> NONARegressor | SoftStepK
 
     Returns
     -------
-    estimator : NONARegressor or SoftStepKNNRegressor
+    estimator : a regressor or classifier of this package
         Fitted.
 
     Raises

@@ -1,4 +1,4 @@
-"""SoftStep k-nearest neighbors as an estimator."""
+"""SoftStep k-nearest neighbors as estimators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from ._classifier import BaseNeighborClassifier
 from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN
 from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
@@ -15,6 +16,12 @@ from ._utils.typing import ArrayLike
 from .nn import SoftStepKNN
 from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
+
+
+def _with_ranks(tables, rank_scale):
+    """Tables of what "auto" becomes, with those for ranks before the last that an estimator has."""
+    overrides = (TABLE_LINEAR_RANKS,) if rank_scale == "linear" else ()
+    return (tables[0], TABLE_SOFTSTEP_KNN, *overrides, *tables[1:])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -288,9 +295,271 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     verbose: int = 0
 
     def _tables(self):
-        overrides = (TABLE_LINEAR_RANKS,) if self.rank_scale == "linear" else ()
-        return (*super()._tables(), TABLE_SOFTSTEP_KNN, *overrides)
+        return _with_ranks(super()._tables(), self.rank_scale)
 
     @staticmethod
     def _fixed_temperature(temperature):
         return {"calibration": 1 / temperature}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftStepKNNClassifier(BaseNeighborClassifier):
+    """Classification by k-nearest neighbors with a learned, soft k in a learned embedding.
+
+    A class is as probable as the neighbors that have it count: by SoftStep, a learned function of
+    a neighbor's rank by similarity of embeddings, which may differ from query to query; see
+    :class:`SoftStepKNNRegressor`. Everything is trained end to end by log loss. Probabilities of
+    boosted trees are mixed in, and the frequencies of the classes with a weight of 0.01.
+
+    Read more in the :ref:`User Guide <user_guide>`.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default=12
+        Number of training samples that a prediction rests on: those nearest in the embedding
+        space, that of :meth:`transform`, by :ref:`likeness <likeness>` as well, so that all
+        networks weigh the same rows. Rows that are equal in X and y count as one, whatever
+        their weight. While a network is trained, the nearest rows by its embedding validate it.
+        None: all rows, as in the papers. May be changed after :meth:`fit` by ``set_params``.
+        Each query learns a *k* among them.
+
+    similarity : {"l2", "l1", "dot", "cosine"}, default="l2"
+        Similarity in the embedding; see :func:`skneighbors.nn.similarity`.
+
+    softstep : {"s1", "s2"}, default="s1"
+        Mask function: ``"s1"`` rejects neighbors below a threshold, ``"s2"``
+        fades them. See :class:`skneighbors.nn.SoftStep`.
+
+    softstep_parameters : {"pointwise", "global"}, default="pointwise"
+        Whether the mask is a function of the query's embedding, or the same for all queries.
+
+    blend : {"auto", "boosting"} or None, default="auto"
+        Blended model, whose probabilities are averaged with the networks' by the `blend_weight_`
+        that is chosen on the validation rows.
+
+        - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
+          with categories also encoded by means of the targets; see :ref:`boosted_trees`.
+        - None: none. A probability is then the weight of a class among the neighbors.
+        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
+          no `feature_extractor`; else None.
+
+    rank : {"soft", "hard"} or None, default="soft"
+        ``"soft"``: differentiable ranks in training, hard ones in prediction.
+        ``"hard"``: hard ranks always, which leaves the embedding to be learned
+        through the trend and the mask's parameters alone. None: min-max
+        similarities instead of ranks.
+
+    rank_scale : {"log", "linear"}, default="log"
+        Scale on which a rank enters the mask. Among more neighbors than it was
+        learned on, a mask selects slowly growing numbers on the logarithmic one,
+        the same fraction on the linear one.
+
+    hidden_layer_sizes : int, array-like of int or "auto", default="auto"
+        Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
+        the third on, a layer as wide as the one before adds its input to its output.
+
+    feature_extractor : callable or None, default=None
+        Called without arguments, returns a :class:`torch.nn.Module` that maps
+        X of shape (b, ...) to features of shape (b, p); a copy of it is trained
+        with the rest. X may then have more than two dimensions and is not scaled. It may
+        write in place, into copies of the rows.
+
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
+        text, bool and categorical dtypes, and columns of objects that hold text or bools
+        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
+        more category. Not used with a `feature_extractor`.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the samples are multiplied. ``"balanced"``: all
+        classes have the same total weight.
+
+    n_estimators : int or "auto", default="auto"
+        Number of networks trained side by side, each with other initial weights,
+        batches and validation rows. Predictions are their mean, weighted by
+        `estimator_weights_`.
+
+    max_iter : int or "auto", default="auto"
+        Largest number of epochs.
+
+    max_time : float or None, default=None
+        Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
+        without a limit. Else boosted trees get fewer iterations, lest they take more than half
+        of the time, and the training ends with the last cycle of the learning rate that there
+        is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
+        shortened by a quarter or more. `plan_` says how many epochs there were. The time of a
+        regressor given as `blend` does not count.
+
+    batch_size : int, default=256
+        Largest number of rows drawn to be predicted in one step of the optimizer; one
+        more where a batch of a single row would be left.
+
+    learning_rate_init : float, default=1e-2
+        Peak learning rate of AdamW.
+
+    weight_decay : float, default=0.1
+        Weight decay of AdamW.
+
+    early_stopping : bool or "auto", default="auto"
+        Whether to set validation rows aside. They decide when training stops, and the weights of
+        the epoch that predicts them best are kept; otherwise those of the epoch of lowest training
+        loss. Validation rows are neighbors all the same once the training is
+        over; whether they are trained on in the end, too, is up to `recipe`'s `refit`. With fewer
+        than three unique rows there are none.
+
+    validation_fraction : float or "auto", default="auto"
+        Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
+        `time` it is 0.2 of those with a time, and each network uses at most 1,024 of them.
+
+    algorithm : {"auto", "ivf", "hnsw"}, default="auto"
+        How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
+        :class:`~sklearn.neighbors.NearestNeighbors` on a CPU and by torch on a GPU. The others,
+        for a hundred thousand rows and more, are indices of FAISS, which may miss rows, and
+        nothing else: ``"ivf"`` is an inverted file (not for ``similarity="l1"``), ``"hnsw"`` a
+        hierarchical graph, slow to build. May be changed after :meth:`fit`.
+
+    recipe : Recipe or None, default=None
+        Expert settings of the training; see :class:`Recipe`. None: all ``"auto"``.
+
+    n_jobs : int or None, default=None
+        Limit of the threads of torch and of OpenMP, in a fit and in any later call; -1 is as many
+        as there are cores, -2 one fewer. None, or more than these two are set to: as many as they
+        are set to. Results do not depend on it. May be changed after :meth:`fit`. See
+        :ref:`threads`.
+
+    device : str, default="auto"
+        ``"auto"`` (CUDA where usable, else the CPU), ``"cpu"``, ``"cuda"`` or
+        ``"cuda:N"``. A fitted estimator holds CPU arrays, and predicts on the
+        CPU where the device is missing.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the batches and the validation split. The
+        same seed gives bitwise the same fit on a CPU.
+
+    verbose : bool or int, default=0
+        1: the validation score and the time left, by a progress bar if there is `tqdm`.
+        0: silence.
+
+    Attributes
+    ----------
+    plan_ : object
+        All parameters by name, those of ``"auto"`` resolved: such as `plan_.max_iter` and
+        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same model again.
+
+    loss_curve_ : list of float
+        Training loss of every epoch: mean log loss over rows and networks; no row is a
+        neighbor of itself.
+
+    validation_scores_ : list of float or None
+        1 less the log loss on the validation rows over that of the classes' frequencies, the
+        mean over the networks, after each epoch that was validated, as long as they are not
+        trained on. None without any.
+
+    validation_iters_ : list of int or None
+        Those epochs, counted from 1: every one if the recipe's `n_iter_no_change` is given or
+        `max_iter` is below 32. Of more epochs, some 20 to 130, the first and last among
+        them, and with ``learning_rate_schedule="cycles"`` otherwise none whose rate is above
+        half of its peak.
+
+    n_iter_ : int
+        Number of epochs run; those of a training repeated on all rows are not counted.
+
+    best_iter_ : int
+        Epoch, counted from 1, whose weights are kept: the best, or the last if the last
+        cycle trained on all rows. If the networks were trained again on all rows
+        instead, the best epoch before, whose number of steps they then took.
+
+    estimator_weights_ : ndarray of shape (n_networks,)
+        Weight of each network in a prediction; they sum to 1.
+
+    blend_weight_ : float
+        The weight of the blended model in a probability, from 0 to 1: the least that is no
+        worse on the validation rows than the best, but for a standard error.
+
+    columns_ : ColumnSummary or None
+        How the columns of X were read; None with a `feature_extractor`. See
+        :class:`skneighbors.inspection.ColumnSummary`.
+
+    likeness_ : float
+        Strength of likeness: how much the columns count beside the learned distance. See
+        :class:`Recipe`.
+
+    temperature_ : ndarray of shape (n_networks,)
+        What divides how fast each network's mask falls in prediction; see :class:`Recipe`.
+
+    n_samples_fit_ : int
+        Number of samples given to :meth:`fit`.
+
+    n_outputs_ : int
+        Number of classes.
+
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, sorted.
+
+    n_features_in_ : int
+        Number of features seen during :meth:`fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during :meth:`fit`. Defined only when X has
+        feature names that are all strings.
+
+    See Also
+    --------
+    SoftStepKNNRegressor : The same for numbers.
+    NONAClassifier : Weights by similarity as well.
+    sklearn.neighbors.KNeighborsClassifier : Neighbors in the given features.
+
+    References
+    ----------
+    Susman, Lin, Suarez-Farinas and Colonel, "SoftStep: Learning Sparse Similarity
+    Powers Deep Neighbor-Based Regression", arXiv 2506.08139v2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skneighbors import SoftStepKNNClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SoftStepKNNClassifier(max_iter=30, random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseNeighborClassifier._parameter_constraints,
+        "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
+        "rank": [StrOptions({"soft", "hard"}), None],
+        "rank_scale": [StrOptions(set(RANK_SCALES))],
+    }
+    _head_class = SoftStepKNN
+    _head_params = (*BaseNeighborClassifier._head_params, "rank", "rank_scale")
+
+    n_neighbors: int | None = 12
+    similarity: str = "l2"
+    softstep: str = "s1"
+    softstep_parameters: str = "pointwise"
+    blend: str | None = "auto"
+    rank: str | None = "soft"
+    rank_scale: str = "log"
+    hidden_layer_sizes: ArrayLike = "auto"
+    feature_extractor: Callable[[], nn.Module] | None = None
+    categorical_features: ArrayLike | None = "from_dtype"
+    class_weight: dict | str | None = None
+    n_estimators: int | str = "auto"
+    max_iter: int | str = "auto"
+    max_time: float | None = None
+    batch_size: int = 256
+    learning_rate_init: float = 1e-2
+    weight_decay: float = 0.1
+    early_stopping: bool | str = "auto"
+    validation_fraction: float | str = "auto"
+    algorithm: str = "auto"
+    recipe: Recipe | None = None
+    n_jobs: int | None = None
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    def _tables(self):
+        return _with_ranks(super()._tables(), self.rank_scale)
+
+    _fixed_temperature = staticmethod(SoftStepKNNRegressor._fixed_temperature)

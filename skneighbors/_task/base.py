@@ -159,12 +159,13 @@ class Task(ABC):
         losses = torch.stack(
             [self.losses((1 - step) * y_hat + step * blended, y).flatten() for step in steps]
         )
-        fractions = weight.flatten() / weight.sum()
+        fractions = weight.double().flatten() / weight.double().sum()
         best = int((losses @ fractions).argmin())
         inside = min(max(best, 1), len(steps) - 2)
         slope = (losses[inside + 1] - losses[inside - 1]) / (2 * steps[1])
         curvature = (losses[inside + 1] - 2 * losses[inside] + losses[inside - 1]) / steps[1] ** 2
-        error = (slope.square() @ fractions.square()).sqrt() / (curvature @ fractions)
+        curvature = (curvature @ fractions).clamp(min=torch.finfo(torch.float64).tiny)
+        error = (slope.square() @ fractions.square()).sqrt() / curvature
         return float((steps[best] - error).clamp(0, 1).nan_to_num(0.0))
 
     @staticmethod
