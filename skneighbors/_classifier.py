@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
-from ._columns import check_weights, show
+from ._columns import check_weights, is_missing, show
 from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
 from ._plan import TABLE_CLASSES
 from ._task import Classification
@@ -39,6 +39,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     def _read_targets(self, y):
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "O" and any(map(is_missing, y)):
+            raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         return codes
@@ -207,7 +209,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             is_in, threshold = model.predict_set(queries, search, float(confidence_level))
         warn_unless_validated(model)
-        warn_if_infinite(threshold, confidence_level, model.n_validation(search))
+        what = "sets hold all classes"
+        warn_if_infinite(threshold, confidence_level, model.n_validation(search), what)
         return is_in
 
     def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = False) -> ClassExplanation:

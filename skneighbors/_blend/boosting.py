@@ -40,7 +40,7 @@ class Bag:
     trees: Trees
 
     @classmethod
-    def fit(cls, X, y, weight, groups, n_categories, n_iter, seed, loss):
+    def fit(cls, X, y, weight, groups, n_categories, seed, *, n_iter, **settings):
         """Fit; see :meth:`BaggedBoosting.fit`. `y` and `weight` have shape (n_samples,)."""
         random_state = np.random.RandomState(seed)
         encoder, X = CategoryEncoder.fit_transform(X, y, weight, groups, n_categories, random_state)
@@ -50,7 +50,7 @@ class Bag:
             None if (weight == 1).all() else weight,
             (n_categories > 0).sum(),
             random_state,
-            loss=loss,
+            **settings,
             max_features=min(1.0, max(0.5, _LEAST_FEATURES / X.shape[1])),
             max_iter=n_iter,
             learning_rate=min(_LEARNT / n_iter, _HIGHEST_RATE),
@@ -150,7 +150,7 @@ class BaggedBoosting:
             rows = (folds != fold) | (n_bags == 1)  # a single group has no others
             relative = weight[rows] / weight[rows].mean()  # whatever all weigh
             sample = X[rows], target[rows], relative, groups[rows], n_categories
-            bag = Bag.fit(*sample, n_iter, seed, cls.loss)
+            bag = Bag.fit(*sample, seed, n_iter=n_iter, loss=cls.loss)
             return bag, bag.predict(X[folds == fold])
 
         fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), n_threads)
@@ -182,7 +182,8 @@ class BaggedBoosting:
         X, y, weight, groups, n_categories = data
         start = time.monotonic()
         target = cls._targets(y)[0]
-        Bag.fit(X, target, weight, groups, n_categories, n_iter, 0, cls.loss).predict(X)
+        sample = X, target, weight, groups, n_categories
+        Bag.fit(*sample, 0, n_iter=n_iter, loss=cls.loss).predict(X)
         return time.monotonic() - start
 
     def predict(self, X):

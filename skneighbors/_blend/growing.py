@@ -89,9 +89,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     return _grow_one_by_one(X, y, weight, random_state, is_logistic, **settings)
 
 
-def _grow_one_by_one(
-    X, y, weight, random_state, is_logistic, max_iter, learning_rate, max_features
-):
+def _grow_one_by_one(X, y, weight, random_state, is_logistic, max_iter, learning_rate, **sizes):
     """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`.
 
     Log-odds are boosted by Newton's steps (LogitBoost; Friedman, Hastie and Tibshirani, 2000).
@@ -109,7 +107,7 @@ def _grow_one_by_one(
             variance = expit(y_hat) * expit(-y_hat)
             residual = ((y - expit(y_hat)) / variance).clip(-_MAX_STEP, _MAX_STEP)
             by_row = variance if weight is None else weight * variance
-        tree = DecisionTreeRegressor(max_features=max_features, random_state=random_state, **_SIZES)
+        tree = DecisionTreeRegressor(random_state=random_state, **_SIZES, **sizes)
         fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, by_row)
         y_hat = y_hat + learning_rate * tree.predict(ranks)
         trees.append(_read_tree(tree.tree_, edges, learning_rate))

@@ -39,7 +39,7 @@ from .summary import ColumnSummary
 from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
 from .text import Reading
-from .values import show
+from .values import is_missing, show
 
 __all__ = [
     "ColumnSummary",
@@ -61,6 +61,7 @@ __all__ = [
     "check_weights",
     "count_candidates",
     "find_labels",
+    "is_missing",
     "merge_rows",
     "none_if_ones",
     "number_groups",

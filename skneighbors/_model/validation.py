@@ -171,12 +171,12 @@ def warn_unless_validated(model):
         )
 
 
-def warn_if_infinite(interval, confidence_level, n_validation):
+def warn_if_infinite(interval, confidence_level, n_validation, what="intervals are infinite"):
     """Warn if validation rows are too few."""
     if np.isinf(interval).any():
         n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
         warn(
             f"confidence_level={confidence_level} needs at least {n_needed} validation rows, or "
             f"as many groups, if fit was given groups; there are {n_validation:.0f}. These "
-            "intervals are infinite: lower it, or give more rows in X_val."
+            f"{what}: lower it, or give more rows in X_val."
         )

@@ -74,7 +74,7 @@ class Classification(Task):
         prior = torch.from_numpy(self.prior).to(y_hat)
         probabilities = (1 - _PRIOR_WEIGHT) * y_hat + _PRIOR_WEIGHT * prior
         smallest = torch.finfo(y_hat.dtype).tiny  # of a class without weight
-        return -(y * probabilities.clamp(min=smallest).log()).sum(-1)
+        return -(y * probabilities.clamp(smallest, 1).log()).sum(-1)
 
     def limits(self, low, high):
         """Smallest and largest values, (2, ..., n_classes): 0 and 1."""

@@ -1,0 +1,332 @@
+"""Classifiers: probabilities and what else is asked of them, for two and more classes."""
+
+import enum
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skneighbors import NONAClassifier, SoftStepKNNClassifier, load
+from skneighbors._blend import boosting, growing
+from skneighbors._task import Classification
+
+SHORT = {"max_iter": 8, "n_estimators": 1, "random_state": 0}
+
+
+@pytest.fixture(params=[NONAClassifier, SoftStepKNNClassifier])
+def classifier(request):
+    return request.param
+
+
+def make_classes(n=300, n_classes=3, seed=0):
+    X, codes = make_classification(
+        n,
+        n_features=6,
+        n_informative=4,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        class_sep=1.5,
+        random_state=seed,
+    )
+    return X, np.array(["good", "bad", "fair", "poor"])[codes]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make_classes()
+    return NONAClassifier(max_iter=20, random_state=0).fit(X[:200], y[:200]), X, y
+
+
+def test_probabilities(classifier):
+    for n_classes in (2, 3):
+        X, y = make_classes(n_classes=n_classes)
+        model = classifier(max_iter=20, random_state=0).fit(X[:200], y[:200])
+        probabilities = model.predict_proba(X[200:])
+        assert_array_equal(model.classes_, np.unique(y))
+        assert (probabilities > 0).all()
+        assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+        assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(1)])
+        assert model.score(X[200:], y[200:]) > 0.8
+        prior = np.tile([np.mean(y == label) for label in model.classes_], (100, 1))
+        assert log_loss(y[200:], probabilities) < 0.6 * log_loss(y[200:], prior)
+        assert_allclose(np.exp(model.predict_log_proba(X[200:])), probabilities)
+
+
+def test_without_a_blend_they_are_the_weights_of_the_classes(classifier):
+    X, y = make_classes()
+    model = classifier(blend=None, **SHORT).fit(X[:200], y[:200])
+    weights = model.neighbor_weights(X[200:]).toarray()
+    shares = np.stack([weights @ (y[:200] == label) for label in model.classes_], axis=1)
+    prior = [np.mean(y[:200] == label) for label in model.classes_]
+    assert_allclose(model.predict_proba(X[200:]), 0.99 * shares + 0.01 * np.array(prior))
+
+
+def test_losses_by_definition():
+    import torch
+
+    y = np.array([[0], [2], [1], [2]])
+    task = Classification.fit(y, np.array([1.0, 2.0, 1.0, 1.0]), 1)
+    assert_allclose(task.prior, [0.2, 0.2, 0.6])
+    values = np.random.default_rng(0).dirichlet(np.ones(3), size=4)
+    found = task.losses(*map(torch.from_numpy, (values, task.transform(y))))
+    mixed = 0.99 * values + 0.01 * task.prior
+    assert_allclose(found, -np.log(mixed[np.arange(4), y[:, 0]]))
+    assert_allclose(task.inverse_transform(values), mixed)
+
+
+def test_the_weight_of_the_blended_model_lowers_the_loss():
+    import torch
+
+    rng = np.random.default_rng(0)
+    task = Classification(np.array([0.5, 0.5]))
+    true = rng.uniform(0.05, 0.95, size=(1, 4000))
+    y = (rng.uniform(size=true.shape) < true).astype(float)
+    y, right, wrong = (
+        torch.from_numpy(np.stack([1 - p, p], axis=-1)) for p in (y, true, np.full_like(true, 0.5))
+    )
+    weight = torch.ones(1, 4000)
+    assert task.weigh_blended(y, wrong, right, weight) > 0.9
+    assert task.weigh_blended(y, right, wrong, weight) < 0.1
+    mixed = 0.5 * right + 0.5 * wrong
+    assert task.weigh_blended(y, wrong, 2 * mixed - wrong, weight) > 0.3
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
+    X, y = make_classes(400, 2)
+    y = (y == "good").astype(float)
+    settings = dict(max_iter=30, learning_rate=0.1, max_features=1.0)
+    if fallback:
+        monkeypatch.setattr(growing, "read_boosting", lambda _: 1 / 0)
+        monkeypatch.setattr(growing, "read_boosting", _raise)
+    trees = growing.grow(
+        X[:300], y[:300], None, 0, np.random.RandomState(0), loss="log_loss", **settings
+    )
+    theirs = HistGradientBoostingClassifier(
+        early_stopping=False,
+        max_leaf_nodes=31,
+        min_samples_leaf=5,
+        random_state=np.random.RandomState(0),
+        **settings,
+    ).fit(X[:300], y[:300])
+    found = expit(trees.predict(X[300:]))
+    if fallback:
+        assert log_loss(y[300:], found) < 1.5 * log_loss(y[300:], theirs.predict_proba(X[300:]))
+    else:
+        assert_allclose(found, theirs.predict_proba(X[300:])[:, 1], rtol=1e-6)
+
+
+def _raise(_):
+    raise AttributeError
+
+
+def test_bags_predict_probabilities():
+    X, y = make_classes(n_classes=3)
+    values = (y[:, None] == np.unique(y)).astype(float)
+    n = len(y)
+    data = boosting.BoostingData(X, values, np.ones(n), np.arange(n), np.zeros(6, dtype=int))
+    kind = boosting.BOOSTING["log_loss"]
+    bags, out_of_fold = kind.fit(data, 10, np.random.RandomState(0))
+    for predicted in (out_of_fold, bags.predict(X)):
+        assert_allclose(predicted.sum(axis=1), 1)
+        assert (predicted > 0).all()
+    of_two = data._replace(y=values[:, :2] + [0, 1] * values[:, 2:])
+    bags, out_of_fold = kind.fit(of_two, 10, np.random.RandomState(0))
+    assert len(bags.bags) == 1
+    assert_allclose(out_of_fold.sum(axis=1), 1)
+
+
+class Color(str, enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "yes"], [False, True], [3, 7], [1.0, 2.0], pd.Categorical(["a", "b"]), list(Color)],
+)
+def test_labels_of_any_type(labels, tmp_path):
+    X, codes = make_classification(80, random_state=0)
+    labels = np.asarray(labels)
+    y = labels[codes]
+    model = NONAClassifier(**SHORT).fit(X, y)
+    assert set(model.predict(X)) <= set(y.tolist())
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_one_class_is_constant(classifier):
+    X, _ = make_classes(40)
+    model = classifier(**SHORT).fit(X, ["only"] * 40)
+    assert_array_equal(model.predict_proba(X), np.ones((40, 1)))
+    assert set(model.predict(X)) == {"only"}
+
+
+def test_a_class_of_one_row_is_trained_on():
+    X, y = make_classes(100)
+    y[17] = "poor"
+    model = NONAClassifier(**SHORT).fit(X, y)
+    assert "poor" in model.classes_
+    assert not np.isin(17, model._model.samples[model._model.validation.rows])
+
+
+def test_weights_are_repeats(classifier):
+    X, y = make_classes(60)
+    times = np.random.default_rng(0).integers(1, 3, size=60)
+    weighted = classifier(**SHORT).fit(X, y, sample_weight=times)
+    repeated = classifier(**SHORT).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+
+
+def test_class_weight():
+    X, y = make_classes(120, 2)
+    few = np.flatnonzero(y == "bad")[10:]
+    X, y = np.delete(X, few, axis=0), np.delete(y, few)
+    balanced = NONAClassifier(class_weight="balanced", **SHORT).fit(X, y)
+    counts = {label: np.sum(y == label) for label in ("bad", "good")}
+    by_hand = {label: len(y) / (2 * count) for label, count in counts.items()}
+    given = NONAClassifier(class_weight=by_hand, **SHORT).fit(X, y)
+    weights = NONAClassifier(**SHORT).fit(X, y, sample_weight=[by_hand[label] for label in y])
+    assert_allclose(balanced._model.task.prior, 0.5)
+    for other in (given, weights):
+        assert_allclose(other.predict_proba(X), balanced.predict_proba(X))
+    with pytest.raises(ValueError, match="class_weight names 'ugly'"):
+        NONAClassifier(class_weight={"ugly": 2}, **SHORT).fit(X, y)
+
+
+def test_bad_targets_are_named(fitted):
+    model, X, y = fitted
+    for bad, message in (
+        (np.where(np.arange(len(y)) == 3, None, y), "missing"),
+        (np.random.default_rng(0).normal(size=len(y)), "continuous"),
+        (np.column_stack([y, y]), "1d array"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            NONAClassifier(**SHORT).fit(X, bad)
+    with pytest.raises(ValueError, match="y holds 'ugly', which is no class of fit"):
+        model.append(X[:2], ["good", "ugly"])
+    with pytest.raises(ValueError, match="y holds 'ugly'"):
+        NONAClassifier(**SHORT).fit(X, y, X_val=X[:5], y_val=["ugly"] * 5)
+    with pytest.raises(ValueError, match="blend"):
+        NONAClassifier(blend=HistGradientBoostingClassifier()).fit(X, y)
+
+
+def test_explanations_sum_to_the_probability(fitted):
+    model, X, y = fitted
+    why = model.explain(X[200:])
+    of_class = [(why.weights * (why.targets == label)).sum(axis=1) for label in why.classes]
+    total = why.neighbors_weight * np.stack(of_class, axis=1) + why.added
+    assert_allclose(total, model.predict_proba(X[200:]), atol=1e-9)
+    assert_array_equal(why.targets, y[why.indices])
+    assert (why.added > -1e-12).all()
+    text = str(why[:1] if hasattr(why, "__getitem__") else model.explain(X[200:201]))
+    assert "added" in text
+    assert model.predict(X[200:201])[0] in text.splitlines()[0]
+    assert model.explain(X[200:201])._repr_html_().count("<table>") == 2
+    assert list(why.to_frame()) == ["query", "row", "weight", "class"]
+    with pytest.raises(ValueError, match="by_column must be False"):
+        model.explain(X[:1], by_column=True)
+
+
+def test_label_errors_are_found(classifier):
+    X, y = make_classes(200)
+    wrong = np.random.default_rng(1).choice(200, 8, replace=False)
+    turned = y.copy()
+    turned[wrong] = np.where(y[wrong] == "good", "bad", "good")
+    suspects = classifier(max_iter=20, random_state=0).fit(X, turned).suspects(n_rows=12)
+    assert np.isin(suspects.indices, wrong).sum() >= 6
+    assert (np.diff(suspects.scores) <= 0).all()
+    assert_array_equal(suspects.targets, turned[suspects.indices])
+    assert len(str(suspects).splitlines()) > 12
+    assert len(suspects.to_frame()) == 12
+
+
+def test_sets_cover():
+    covered = []
+    for seed in range(4):
+        X, y = make_classes(700, seed=seed)
+        flipped = np.random.default_rng(seed).choice(700, 150)
+        y[flipped] = np.random.default_rng(seed).choice(["good", "bad", "fair"], 150)
+        model = NONAClassifier(max_iter=20, random_state=0).fit(X[:300], y[:300])
+        sets = model.predict_set(X[300:], confidence_level=0.8)
+        codes = np.searchsorted(model.classes_, y[300:])
+        covered.append(sets[np.arange(400), codes].mean())
+        larger = model.predict_set(X[300:], confidence_level=0.95)
+        assert (larger >= sets).all()
+    assert 0.74 < np.mean(covered) < 0.87
+
+
+def test_sets_without_enough_validation_rows():
+    X, y = make_classes(60)
+    model = NONAClassifier(**SHORT).fit(X, y)
+    with pytest.warns(UserWarning, match="validation rows"):
+        assert model.predict_set(X, confidence_level=0.999).all()
+
+
+def test_append_and_forget(fitted):
+    model, X, y = fitted
+    before = model.predict_proba(X)
+    state = model._model
+    try:
+        model.append(X[200:], y[200:])
+        assert model.score(X[200:], y[200:]) >= 0.9
+        model.forget(np.arange(200, 300))
+        assert_allclose(model.predict_proba(X), before, atol=1e-12)
+    finally:
+        model._model = state
+    assert model.novelty(X[200:]).shape == (100,)
+
+
+def test_groups_time_and_validation_sets(classifier):
+    X, y = make_classes(150)
+    groups = np.arange(150) // 5
+    for given in ({"groups": groups}, {"time": np.arange(150)}, {"X_val": X[:30], "y_val": y[:30]}):
+        model = classifier(**SHORT).fit(X, y, **given)
+        assert model.score(X, y) > 0.6
+        assert model.predict_set(X, confidence_level=0.5).shape == (150, 3)
+
+
+def test_tables_as_they_come():
+    X, y = make_classes(120)
+    frame = pd.DataFrame(X).add_prefix("x")
+    frame["kind"] = np.where(y == "good", "one", "other")
+    frame.loc[::7, "x0"] = np.nan
+    model = NONAClassifier(**SHORT).fit(frame, pd.Series(y, dtype="category"))
+    assert model.score(frame, y) > 0.8
+
+
+def test_it_works_in_scikit_learns_meta_estimators():
+    X, y = load_iris(return_X_y=True)
+    model = NONAClassifier(**SHORT)
+    grid = {"nonaclassifier__softstep": [None, "s1", "s2"]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), model), grid, cv=2).fit(X, y)
+    assert search.best_score_ > 0.85
+    assert CalibratedClassifierCV(model, cv=2).fit(X, y).score(X, y) > 0.85
+    assert OneVsRestClassifier(model).fit(X, y).score(X, y) > 0.8
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        two = TunedThresholdClassifierCV(model, cv=2).fit(X[:100], y[:100])
+    assert two.score(X[:100], y[:100]) > 0.9
+
+
+def test_the_plan_fits_the_same_again(classifier):
+    X, y = make_classes(120)
+    model = classifier(max_iter=5, random_state=0).fit(X, y)
+    again = classifier(**model.plan_.params).fit(X, y)
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
