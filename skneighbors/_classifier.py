@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import check_weights, is_missing, show
@@ -41,6 +41,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "O" and any(map(is_missing, y)):
             raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
+        check_array(y, ensure_2d=False, dtype=None, input_name="y")  # refuses infinity
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         return codes
@@ -129,7 +130,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         >>> model.predict(X[:1])
         array([0])
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict logarithms of the probabilities.

@@ -6,7 +6,14 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import (
+    PAPER,
+    NONAClassifier,
+    NONARegressor,
+    Recipe,
+    SoftStepKNNClassifier,
+    SoftStepKNNRegressor,
+)
 
 # What the checks can see: other weights, masks, networks, samples in a batch.
 PLAIN = Recipe(temperature=1.0, context_size=None)
@@ -48,7 +55,9 @@ def variants():
 
 
 @pytest.mark.slow
-@parametrize_with_checks([estimator(max_iter=12) for estimator in VARIANTS])
+@parametrize_with_checks(
+    [kind(max_iter=12) for kind in (*VARIANTS, NONAClassifier, SoftStepKNNClassifier)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -1,7 +1,13 @@
 """Displays of what fitted estimators have learned and predict."""
 
 from .._columns import ColumnSummary
-from .._model import ColumnAdjustments, Explanation, Suspects
+from .._model import (
+    ClassExplanation,
+    ClassSuspects,
+    ColumnAdjustments,
+    Explanation,
+    Suspects,
+)
 from ._embedding import EmbeddingDisplay
 from ._intervals import IntervalDisplay
 from ._neighbors import NeighborsDisplay
@@ -9,6 +15,8 @@ from ._softstep import SoftStepDisplay
 from ._suspects import SuspectsDisplay
 
 __all__ = [
+    "ClassExplanation",
+    "ClassSuspects",
     "ColumnAdjustments",
     "ColumnSummary",
     "EmbeddingDisplay",
