@@ -11,13 +11,17 @@ from typing_extensions import assert_type
 from skneighbors import (
     PAPER,
     ModelFileError,
+    NONAClassifier,
     NONARegressor,
     Recipe,
+    SoftStepKNNClassifier,
     SoftStepKNNRegressor,
     load,
 )
 from skneighbors import nn as blocks
 from skneighbors.inspection import (
+    ClassExplanation,
+    ClassSuspects,
     ColumnAdjustments,
     EmbeddingDisplay,
     Explanation,
@@ -89,11 +93,25 @@ def explain(model: SoftStepKNNRegressor, X: np.ndarray) -> None:
     suspects.to_frame()
 
 
+def classify(X: np.ndarray, y: np.ndarray) -> None:
+    model = NONAClassifier(class_weight="balanced", blend="boosting", random_state=0).fit(X, y)
+    assert_type(SoftStepKNNClassifier(rank="hard").fit(X, y), SoftStepKNNClassifier)
+    assert_type(model.predict(X), np.ndarray)
+    assert_type(model.predict_proba(X), np.ndarray)
+    assert_type(model.predict_set(X, confidence_level=0.8), np.ndarray)
+    why = assert_type(model.explain(X[:3]), ClassExplanation)
+    assert_type(why.neighbors_weight, float)
+    assert_type(model.suspects(n_rows=5), ClassSuspects)
+
+
 def save_and_load(model: NONARegressor, path: Path) -> NONARegressor:
     model.save(path)
     model.save(str(path))
     try:
-        again = assert_type(load(path, device="cpu"), NONARegressor | SoftStepKNNRegressor)
+        again = assert_type(
+            load(path, device="cpu"),
+            NONAClassifier | NONARegressor | SoftStepKNNClassifier | SoftStepKNNRegressor,
+        )
     except ModelFileError as error:
         raise SystemExit(str(error)) from error
     assert isinstance(again, NONARegressor)

@@ -22,6 +22,8 @@ _N_TRIED = 10
 _LEARNT, _HIGHEST_RATE = 15.0, 0.5
 # A split chooses among half of the columns, but no fewer than these.
 _LEAST_FEATURES = 6
+# Of more classes trees get fewer iterations, as each class has trees.
+_MANY_CLASSES = 10
 _N_AT_ONCE = 2000  # rows that one thread predicts at a time
 
 
@@ -106,6 +108,11 @@ class BaggedBoosting:
         """Count the targets that k values are boosted as."""
         return k
 
+    @staticmethod
+    def _scale_iterations(n_iter, n_targets):
+        """Number of iterations for so many targets."""
+        return n_iter
+
     @classmethod
     def _targets(cls, y):
         """Targets (n_targets, n_samples) to boost, of values (n_samples, k): the last."""
@@ -142,6 +149,7 @@ class BaggedBoosting:
         X, y, weight, groups, n_categories = data
         folds = draw_folds(groups, _N_BAGS, random_state)
         n_bags, targets = folds.max() + 1, cls._targets(y)
+        n_iter = cls._scale_iterations(n_iter, len(targets))
         jobs = [(target, fold) for target in targets for fold in range(n_bags)]
         seeds = random_state.randint(MAX_SEED, size=len(jobs))
 
@@ -214,6 +222,10 @@ class BaggedLogisticBoosting(BaggedBoosting):
     @staticmethod
     def count_targets(k):
         return 1 if k == 2 else k
+
+    @staticmethod
+    def _scale_iterations(n_iter, n_targets):
+        return max(1, round(n_iter * min(1.0, _MANY_CLASSES / n_targets)))
 
     @staticmethod
     def _mean(predicted):
