@@ -110,7 +110,7 @@ class BaggedBoosting:
 
     @staticmethod
     def _scale_iterations(n_iter, n_targets):
-        """Number of iterations for so many targets."""
+        """Scale a number of iterations for so many targets."""
         return n_iter
 
     @classmethod
