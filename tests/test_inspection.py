@@ -105,7 +105,9 @@ def test_refuses_estimators_that_are_not_fitted_or_others(display, friedman):
     with pytest.raises(NotFittedError):
         plot(display, NONARegressor(), X, y)
     for other in (Ridge(), make_pipeline(StandardScaler(), NONARegressor())):
-        with pytest.raises(TypeError, match=rf"{display.__name__} needs a fitted NONARegressor"):
+        with pytest.raises(
+            TypeError, match=rf"{display.__name__} needs a fitted estimator of this package"
+        ):
             plot(display, other, X, y)
 
 

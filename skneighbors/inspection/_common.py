@@ -1,6 +1,7 @@
 """Checks, axes and colors of all displays."""
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -21,13 +22,20 @@ def _import_pyplot(display):
     return plt
 
 
-def check_plottable(display, estimator):
-    """Check, before any work, that matplotlib is there and the estimator fitted and ours."""
+def check_plottable(display, estimator, instead=None):
+    """Check, before any work, that matplotlib is there and the estimator fitted and ours.
+
+    If classifiers have no such picture, `instead` says what they have.
+    """
     _import_pyplot(display)
+    if instead is not None and is_classifier(estimator):
+        raise TypeError(
+            f"{type_name(display)} needs a regressor; got {type(estimator).__name__}. {instead}"
+        )
     if not isinstance(estimator, BaseNeighborEstimator):
         raise TypeError(
-            f"{type_name(display)} needs a fitted NONARegressor or SoftStepKNNRegressor; got "
-            f"{type(estimator).__name__}.{_say_where_ours_is(estimator)}"
+            f"{type_name(display)} needs a fitted estimator of this package, such as "
+            f"NONARegressor; got {type(estimator).__name__}.{_say_where_ours_is(estimator)}"
         )
     check_is_fitted(estimator)
 
@@ -44,8 +52,10 @@ def _say_where_ours_is(estimator):
     return f" Give {path}" + (f", and {steps}.transform(X) for X." if steps else ".")
 
 
-def select_target(y, target, n_samples):
-    """Values (n_samples,) of one target, by its number."""
+def select_target(y, target, n_samples, classes=None):
+    """Values (n_samples,) of one target, by its number; of classes their numbers."""
+    if classes is not None:
+        y = np.searchsorted(classes, y)
     y = check_array(y, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
     if y.ndim not in (1, 2) or len(y) != n_samples:
         raise ValueError(

@@ -141,7 +141,7 @@ class EmbeddingDisplay:
         check_argument(f"{cls.__name__}.from_estimator", "method", method, methods)
         umap = None if method == "pca" else _find_umap(method)
         Z = estimator.transform(X)
-        y = select_target(y, target, len(Z))
+        y = select_target(y, target, len(Z), getattr(estimator, "classes_", None))
         if umap is None:
             coordinates = _principal_components(Z, random_state)
         else:

@@ -155,7 +155,7 @@ class IntervalDisplay:
         >>> display.bin_coverage_.shape
         (2,)
         """
-        check_plottable(cls, estimator)
+        check_plottable(cls, estimator, "See its predict_set(X).")
         interval = estimator.predict_interval(X, confidence_level)
         if np.isinf(interval).any():
             raise ValueError(

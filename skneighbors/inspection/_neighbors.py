@@ -134,7 +134,7 @@ class NeighborsDisplay:
         >>> display.axes_.shape
         (2,)
         """
-        check_plottable(cls, estimator)
+        check_plottable(cls, estimator, "Print its explain(X).")
         caller = f"{cls.__name__}.from_estimator"
         check_argument(caller, "n_neighbors", n_neighbors, [counts_from(1)])
         check_int("target", target, 0, estimator.n_outputs_ - 1)

@@ -126,7 +126,7 @@ class SuspectsDisplay:
         >>> len(display.suspects)
         5
         """
-        check_plottable(cls, estimator)
+        check_plottable(cls, estimator, "Print its suspects().")
         check_int("target", target, 0, estimator.n_outputs_ - 1)
         display = cls(suspects=estimator.suspects(n_rows, confidence_level), target=target)
         return display.plot(
