@@ -294,9 +294,9 @@ class BaseNeighborEstimator(
         """Do the same for further ones, once those of :meth:`fit` are known."""
         return y
 
-    def _weigh_targets(self, y, sample_weight):
-        """Weights of samples with checked targets."""
-        return sample_weight
+    def _settle_targets(self, y, sample_weight):
+        """Return checked targets and weights as they are fitted to."""
+        return y, sample_weight
 
     def _validate_params(self):
         check_params_of(self, self._read_parameters())

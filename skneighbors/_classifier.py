@@ -55,20 +55,28 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
             raise ValueError(f"y holds {show(unknown)}, which is no class of fit, such as {some}.")
         return np.array([known[label] for label in y.tolist()], dtype=int)
 
-    def _weigh_targets(self, y, sample_weight):
+    def _settle_targets(self, y, sample_weight):
+        """Leave classes without weight out, and weigh the others."""
+        codes = y.astype(int)
+        present = np.unique(codes[sample_weight > 0])
+        if 0 < len(present) < len(self.classes_):
+            self.classes_ = self.classes_[present]
+            codes = np.searchsorted(present, codes).clip(max=len(present) - 1)
+        return codes.astype(np.float64), sample_weight * self._weigh_classes(codes, sample_weight)
+
+    def _weigh_classes(self, codes, sample_weight):
+        """Weight by `class_weight` of each sample."""
         if self.class_weight is None:
-            return sample_weight
-        codes, labels = y.astype(int), self.classes_.tolist()
-        if isinstance(self.class_weight, dict):
-            unknown = self.class_weight.keys() - set(labels)
-            if unknown:
-                raise ValueError(f"class_weight names {show(next(iter(unknown)))}, no class of y.")
+            return 1.0
+        labels = self.classes_.tolist()
+        if self.class_weight != "balanced":
+            unknown = next(iter(self.class_weight.keys() - set(labels)), None)
+            if unknown is not None:
+                raise ValueError(f"class_weight names {show(unknown)}, which is no class of y.")
             weights = [self.class_weight.get(label, 1.0) for label in labels]
-            return sample_weight * check_weights(np.array(weights), len(labels))[codes]
-        totals = np.bincount(codes, sample_weight, len(labels))
-        n_present = np.count_nonzero(totals)
-        weights = np.divide(totals.sum(), n_present * totals, where=totals > 0, out=totals * 0)
-        return sample_weight * weights[codes]
+            return check_weights(np.array(weights), len(labels))[codes]
+        totals = np.bincount(codes, sample_weight)
+        return (totals.sum() / (len(totals) * totals))[codes]
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict the probabilities of the classes for X.

@@ -194,6 +194,15 @@ def test_weights_are_repeats(classifier):
     assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
 
 
+def test_a_class_without_weight_is_none():
+    X, y = make_classes(90)
+    weight = (y != "good").astype(float)
+    model = NONAClassifier(**SHORT).fit(X, y, sample_weight=weight)
+    alone = NONAClassifier(**SHORT).fit(X[weight > 0], y[weight > 0])
+    assert_array_equal(model.classes_, ["bad", "fair"])
+    assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+
+
 def test_class_weight():
     X, y = make_classes(120, 2)
     few = np.flatnonzero(y == "bad")[10:]

@@ -67,7 +67,8 @@ def check_training_data(estimator, X, y, sample_weight):
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     y = estimator._task_class.check(estimator._read_targets(y))
     check_consistent_length(matrix, y)
-    sample_weight = estimator._weigh_targets(y, check_weights(sample_weight, len(matrix)))
+    sample_weight = check_weights(sample_weight, len(matrix))
+    y, sample_weight = estimator._settle_targets(y, sample_weight)
     if reader is not None:
         reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
     return reader, matrix, y, sample_weight
