@@ -308,7 +308,7 @@ class NONAClassifier(BaseNeighborClassifier):
     ``softmax(S / temperature + log M)``, where `S` are similarities and `M` is SoftStep, a
     learned mask that decides for every query which neighbors count. Everything is trained end to
     end by log loss; in training no row is a neighbor of itself. Probabilities of boosted trees
-    are mixed in, and the frequencies of the classes with a weight of 0.01.
+    are mixed in, and the frequencies of the classes with a weight of 0.05.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
@@ -461,8 +461,8 @@ class NONAClassifier(BaseNeighborClassifier):
         Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
-        The weight of the blended model in a probability, from 0 to 1: the least that is no
-        worse on the validation rows than the best, but for a standard error.
+        The weight of the blended model in a probability, from 0 to 1: the one that predicts the
+        validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

@@ -309,7 +309,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     A class is as probable as the neighbors that have it count: by SoftStep, a learned function of
     a neighbor's rank by similarity of embeddings, which may differ from query to query; see
     :class:`SoftStepKNNRegressor`. Everything is trained end to end by log loss. Probabilities of
-    boosted trees are mixed in, and the frequencies of the classes with a weight of 0.01.
+    boosted trees are mixed in, and the frequencies of the classes with a weight of 0.05.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
@@ -473,8 +473,8 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
         Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
-        The weight of the blended model in a probability, from 0 to 1: the least that is no
-        worse on the validation rows than the best, but for a standard error.
+        The weight of the blended model in a probability, from 0 to 1: the one that predicts the
+        validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

@@ -70,7 +70,7 @@ def test_without_a_blend_they_are_the_weights_of_the_classes(classifier):
     weights = model.neighbor_weights(X[200:]).toarray()
     shares = np.stack([weights @ (y[:200] == label) for label in model.classes_], axis=1)
     prior = [np.mean(y[:200] == label) for label in model.classes_]
-    assert_allclose(model.predict_proba(X[200:]), 0.99 * shares + 0.01 * np.array(prior))
+    assert_allclose(model.predict_proba(X[200:]), 0.95 * shares + 0.05 * np.array(prior))
 
 
 def test_losses_by_definition():
@@ -81,7 +81,7 @@ def test_losses_by_definition():
     assert_allclose(task.prior, [0.2, 0.2, 0.6])
     values = np.random.default_rng(0).dirichlet(np.ones(3), size=4)
     found = task.losses(*map(torch.from_numpy, (values, task.transform(y))))
-    mixed = 0.99 * values + 0.01 * task.prior
+    mixed = 0.95 * values + 0.05 * task.prior
     assert_allclose(found, -np.log(mixed[np.arange(4), y[:, 0]]))
     assert_allclose(task.inverse_transform(values), mixed)
 
@@ -268,17 +268,16 @@ def test_label_errors_are_found(classifier):
 
 def test_sets_cover():
     covered = []
-    for seed in range(4):
-        X, y = make_classes(700, seed=seed)
-        flipped = np.random.default_rng(seed).choice(700, 150)
-        y[flipped] = np.random.default_rng(seed).choice(["good", "bad", "fair"], 150)
-        model = NONAClassifier(max_iter=20, random_state=0).fit(X[:300], y[:300])
-        sets = model.predict_set(X[300:], confidence_level=0.8)
-        codes = np.searchsorted(model.classes_, y[300:])
-        covered.append(sets[np.arange(400), codes].mean())
-        larger = model.predict_set(X[300:], confidence_level=0.95)
-        assert (larger >= sets).all()
-    assert 0.74 < np.mean(covered) < 0.87
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = make_classes(1200, seed=seed)
+        flipped = rng.choice(len(y), 300, replace=False)
+        y[flipped] = rng.choice(["good", "bad", "fair"], 300)
+        model = NONAClassifier(max_iter=20, random_state=0).fit(X[:700], y[:700])
+        sets = model.predict_set(X[700:], confidence_level=0.8)
+        covered.append(sets[np.arange(500), np.searchsorted(model.classes_, y[700:])].mean())
+        assert (model.predict_set(X[700:], confidence_level=0.95) >= sets).all()
+    assert 0.76 < np.mean(covered) < 0.86
 
 
 def test_sets_without_enough_validation_rows():

@@ -141,8 +141,7 @@ class Task(ABC):
     def weigh_blended(self, y, y_hat, blended, weight):
         """Weight in [0, 1] of a blended model in a mean with the members.
 
-        That of the lowest loss, less its standard error (from the curvature there, with rows as
-        if independent): the less is known, the lower the weight.
+        That of the lowest loss.
 
         Parameters
         ----------
@@ -155,18 +154,12 @@ class Task(ABC):
         -------
         weight : float
         """
-        steps = torch.linspace(0, 1, _N_STEPS, dtype=torch.float64, device=y.device)
+        weight, steps = weight.double().flatten(), torch.linspace(0, 1, _N_STEPS).tolist()
+        mixed = ((1 - step) * y_hat + step * blended for step in steps)
         losses = torch.stack(
-            [self.losses((1 - step) * y_hat + step * blended, y).flatten() for step in steps]
+            [self.losses(values, y).double().flatten() @ weight for values in mixed]
         )
-        fractions = weight.double().flatten() / weight.double().sum()
-        best = int((losses @ fractions).argmin())
-        inside = min(max(best, 1), len(steps) - 2)
-        slope = (losses[inside + 1] - losses[inside - 1]) / (2 * steps[1])
-        curvature = (losses[inside + 1] - 2 * losses[inside] + losses[inside - 1]) / steps[1] ** 2
-        curvature = (curvature @ fractions).clamp(min=torch.finfo(torch.float64).tiny)
-        error = (slope.square() @ fractions.square()).sqrt() / curvature
-        return float((steps[best] - error).clamp(0, 1).nan_to_num(0.0))
+        return steps[losses.argmin()]
 
     @staticmethod
     def strata(y):

@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_consistent_length
 from .._utils.arrays import array_field
 from .base import Task
 
-# How much the classes' frequencies count in a probability, for classes that no neighbor has.
-_PRIOR_WEIGHT = 0.01
+# How much the classes' frequencies count in a probability, for classes that no neighbor has: as one
+# of twenty neighbors.
+_PRIOR_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
