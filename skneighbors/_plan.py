@@ -164,8 +164,7 @@ TABLE = [
 ]
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    _from(0, context_neighbors=None, min_epochs=128, min_steps=350, n_cycles=4),
-    _from(500, min_steps=1500),
+    _from(0, context_neighbors=None),
     _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]

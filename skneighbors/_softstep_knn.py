@@ -56,7 +56,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    trend : {"auto", "linear"} or None, default="linear"
+    trend : {"auto", "linear"} or None, default="auto"
         What the neighbors correct, learned with the rest.
 
         - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
@@ -65,7 +65,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
-    blend : {"auto", "boosting"}, regressor or None, default=None
+    blend : {"auto", "boosting"}, regressor or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
         the validation rows. A neighbor's target is raised by what it gives more for the query, too.
 
@@ -272,8 +272,8 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     similarity: str = "l2"
     softstep: str = "s1"
     softstep_parameters: str = "pointwise"
-    trend: str | None = "linear"
-    blend: Any = None
+    trend: str | None = "auto"
+    blend: Any = "auto"
     rank: str | None = "soft"
     rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
