@@ -208,6 +208,9 @@ def _fit_trees_to_time(plan, given, task):
 def _finish(samples, parts, network, plan, history):
     """Weigh the trained networks and the blended model, and make the model of them."""
     blend, result, strength = weigh(network, history, parts.task, parts.blend, plan)
+    if result is not None:
+        task = parts.task.calibrate(result.y, complete(result, blend), result.weight)
+        parts = replace(parts, task=task)
     if not strength:
         parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
     bank, validation = _make_bank(network, history, result, parts, plan, blend, strength), None

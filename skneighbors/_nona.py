@@ -308,7 +308,7 @@ class NONAClassifier(BaseNeighborClassifier):
     ``softmax(S / temperature + log M)``, where `S` are similarities and `M` is SoftStep, a
     learned mask that decides for every query which neighbors count. Everything is trained end to
     end by log loss; in training no row is a neighbor of itself. Probabilities of boosted trees
-    are mixed in, and the frequencies of the classes with a weight of 0.05.
+    are mixed in, and the frequencies of the classes with a small weight.
 
     Read more in the :ref:`User Guide <user_guide>`.
 

@@ -309,7 +309,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     A class is as probable as the neighbors that have it count: by SoftStep, a learned function of
     a neighbor's rank by similarity of embeddings, which may differ from query to query; see
     :class:`SoftStepKNNRegressor`. Everything is trained end to end by log loss. Probabilities of
-    boosted trees are mixed in, and the frequencies of the classes with a weight of 0.05.
+    boosted trees are mixed in, and the frequencies of the classes with a small weight.
 
     Read more in the :ref:`User Guide <user_guide>`.
 

@@ -161,6 +161,21 @@ class Task(ABC):
         )
         return steps[losses.argmin()]
 
+    def calibrate(self, y, y_hat, weight):
+        """Return the task as it predicts validation rows best.
+
+        Parameters
+        ----------
+        y, y_hat : Tensor of shape (m, n, k)
+            Values of the members' validation rows, and predictions.
+        weight : Tensor of shape (m, n) or None
+
+        Returns
+        -------
+        task : Task
+        """
+        return self
+
     @staticmethod
     def strata(y):
         """Class (n_samples,) of each of the targets (n_samples, n_targets) to draw by, or None.

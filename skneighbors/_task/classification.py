@@ -1,6 +1,6 @@
 """Classes as targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_consistent_length
 from .._utils.arrays import array_field
 from .base import Task
 
-# How much the classes' frequencies count in a probability, for classes that no neighbor has: as one
-# of twenty neighbors.
-_PRIOR_WEIGHT = 0.05
+# How much the classes' frequencies count in a probability, for classes that no neighbor has: in
+# training as one of twenty neighbors, in the end what the validation rows choose.
+_PRIOR_WEIGHT, _PRIOR_WEIGHTS = 0.05, (0.05, 0.1, 0.02, 0.01, 0.005, 0.002)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,14 @@ class Classification(Task):
     ----------
     prior : ndarray of shape (n_classes,)
         Frequencies of the classes, by weight.
+    prior_weight : float
+        How much these count in a probability.
     """
 
     boosting = "log_loss"
 
     prior: np.ndarray = array_field("float64", "k", low=0)
+    prior_weight: float = _PRIOR_WEIGHT
 
     @classmethod
     def check(cls, y):
@@ -41,6 +44,17 @@ class Classification(Task):
         """Take the frequencies of classes y (n_samples, 1)."""
         counts = np.bincount(y[:, 0].astype(int), weights=sample_weight)
         return cls(counts / counts.sum())
+
+    def check_fields(self):
+        """Raise ValueError if `prior_weight` is no weight."""
+        if type(self.prior_weight) is not float or not 0 <= self.prior_weight <= 1:
+            raise ValueError("bank.task.prior_weight is out of range")
+
+    def calibrate(self, y, y_hat, weight):
+        """Choose the weight of the frequencies that predicts validation rows best."""
+        tasks = [replace(self, prior_weight=prior_weight) for prior_weight in _PRIOR_WEIGHTS]
+        weight = torch.ones_like(y[..., 0]) if weight is None else weight
+        return min(tasks, key=lambda task: float((task.losses(y_hat, y) * weight).sum()))
 
     @property
     def n_values(self):
@@ -64,16 +78,16 @@ class Classification(Task):
 
     def on_scale(self, values):
         """Mix values (..., n_classes) with the classes' frequencies."""
-        return (1 - _PRIOR_WEIGHT) * values + _PRIOR_WEIGHT * self.prior
+        return (1 - self.prior_weight) * values + self.prior_weight * self.prior
 
     def differences_on_scale(self, differences):
         """Do the same for differences of values."""
-        return (1 - _PRIOR_WEIGHT) * differences
+        return (1 - self.prior_weight) * differences
 
     def losses(self, y_hat, y):
         """Log losses (..., b) of predicted values (..., b, n_classes)."""
         prior = torch.from_numpy(self.prior).to(y_hat)
-        probabilities = (1 - _PRIOR_WEIGHT) * y_hat + _PRIOR_WEIGHT * prior
+        probabilities = (1 - self.prior_weight) * y_hat + self.prior_weight * prior
         smallest = torch.finfo(y_hat.dtype).tiny  # of a class without weight
         return -(y * probabilities.clamp(smallest, 1).log()).sum(-1)
 
