@@ -97,7 +97,7 @@ def _knn(seed):
 
 
 def _nca(seed):
-    nca = NeighborhoodComponentsAnalysis(n_components=10, random_state=seed)
+    nca = NeighborhoodComponentsAnalysis(random_state=seed)
     return make_pipeline(as_numbers().set_params(sparse_threshold=0), nca, KNeighborsClassifier(15))
 
 

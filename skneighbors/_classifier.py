@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import check_weights, is_missing, show
-from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
+from ._model import (
+    ClassExplanation,
+    Model,
+    explain_classes,
+    warn_if_infinite,
+    warn_unless_validated,
+)
 from ._plan import TABLE_CLASSES
 from ._task import Classification
 from ._utils.memory import explain_out_of_memory
@@ -260,7 +266,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         if by_column is not False:
             raise ValueError("by_column must be False: classes are not explained by column.")
         explanation = super().explain(X, by_column=False)
-        return ClassExplanation.of(explanation, self.classes_, self._model.task, self.blend_weight_)
+        return explain_classes(explanation, self.classes_, self._model.task, self.blend_weight_)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:
         """Find label errors: the training samples whose classes look wrong.

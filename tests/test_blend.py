@@ -22,7 +22,7 @@ from sklearn.svm import SVR
 
 from skneighbors import NONARegressor
 from skneighbors._blend import BaggedBoosting
-from skneighbors._blend.weight import weight_of_blended
+from skneighbors._blend.blended import BlendedRegressor, BlendFit
 from skneighbors._task import Regression
 from skneighbors._training.validation import ValidationResult
 
@@ -48,6 +48,12 @@ def networks_alone(model, X):
         z, blended, search.n_neighbors
     )
     return fitted.task.inverse_transform(y_hat.numpy())
+
+
+def weight_of_blended(held_out, blended):
+    fit = BlendFit(BlendedRegressor(None), blended[0], blended[0], blended)
+    k = blended.shape[2]
+    return fit.weigh(held_out, Regression(np.zeros(k), np.ones(k), 2)).model.weight
 
 
 def held_out_of(y, y_hat, weight):

@@ -249,7 +249,14 @@ def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table):
     """At the training rows: as the mean and the residuals that were left say."""
     X, y, _ = table
     trees = growing._grow_one_by_one(
-        X, y, None, np.random.RandomState(0), max_iter=200, learning_rate=0.3, max_features=1.0
+        X,
+        y,
+        None,
+        np.random.RandomState(0),
+        False,
+        max_iter=200,
+        learning_rate=0.3,
+        max_features=1.0,
     )
     assert np.mean((trees.predict(X) - y) ** 2) < 0.05 * y.var()
 

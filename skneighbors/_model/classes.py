@@ -94,29 +94,6 @@ class ClassExplanation:
     likeness: float
     query_labels: np.ndarray
 
-    @classmethod
-    def of(cls, explanation, classes, task, blend_weight):
-        """Read an :class:`Explanation` of values as one of classes."""
-        codes = explanation.targets.argmax(axis=2)
-        of_class = np.einsum(
-            "nk,nkc->nc", explanation.weights, codes[..., None] == np.arange(len(classes))
-        )
-        neighbors_weight = float(task.differences_on_scale(1.0)) * (1 - blend_weight)
-        return cls(
-            probabilities=explanation.prediction,
-            classes=classes,
-            indices=explanation.indices,
-            labels=explanation.labels,
-            weights=explanation.weights,
-            targets=classes[codes],
-            neighbors_weight=neighbors_weight,
-            added=explanation.prediction - neighbors_weight * of_class,
-            counts=explanation.counts,
-            agreement=explanation.agreement,
-            likeness=explanation.likeness,
-            query_labels=explanation.query_labels,
-        )
-
     def __len__(self) -> int:
         return len(self.probabilities)
 
@@ -298,6 +275,29 @@ class ClassSuspects:
             names = str(self.targets[i]), str(self.expected[i])
             cells.append([str(self.labels[i]), f"{self.scores[i]:.2f}", *names, named])
         return "Rows whose classes look wrong, the most suspect first", cells
+
+
+def explain_classes(explanation, classes, task, blend_weight):
+    """Read an :class:`Explanation` of values as one of classes."""
+    codes = explanation.targets.argmax(axis=2)
+    of_class = np.einsum(
+        "nk,nkc->nc", explanation.weights, codes[..., None] == np.arange(len(classes))
+    )
+    neighbors_weight = float(task.differences_on_scale(1.0)) * (1 - blend_weight)
+    return ClassExplanation(
+        probabilities=explanation.prediction,
+        classes=classes,
+        indices=explanation.indices,
+        labels=explanation.labels,
+        weights=explanation.weights,
+        targets=classes[codes],
+        neighbors_weight=neighbors_weight,
+        added=explanation.prediction - neighbors_weight * of_class,
+        counts=explanation.counts,
+        agreement=explanation.agreement,
+        likeness=explanation.likeness,
+        query_labels=explanation.query_labels,
+    )
 
 
 @torch.no_grad()

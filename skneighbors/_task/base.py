@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 import torch
 
 # Number of weights of a blended model that are tried.
@@ -154,7 +155,7 @@ class Task(ABC):
         -------
         weight : float
         """
-        weight, steps = weight.double().flatten(), torch.linspace(0, 1, _N_STEPS).tolist()
+        weight, steps = weight.double().flatten(), np.linspace(0, 1, _N_STEPS).tolist()
         mixed = ((1 - step) * y_hat + step * blended for step in steps)
         losses = torch.stack(
             [self.losses(values, y).double().flatten() @ weight for values in mixed]
