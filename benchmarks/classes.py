@@ -25,7 +25,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from skneighbors import NONAClassifier, SoftStepKNNClassifier
@@ -96,11 +96,6 @@ def _knn(seed):
     return GridSearchCV(model, grid, scoring="neg_log_loss", cv=3)
 
 
-def _nca(seed):
-    nca = NeighborhoodComponentsAnalysis(random_state=seed)
-    return make_pipeline(as_numbers().set_params(sparse_threshold=0), nca, KNeighborsClassifier(15))
-
-
 def _realmlp(seed):
     from pytabkit import RealMLP_TD_Classifier
     from torch import get_num_threads
@@ -136,7 +131,6 @@ class _Filled:
 METHODS = {
     "logistic regression": lambda _: make_pipeline(as_numbers(), LogisticRegression(max_iter=1000)),
     "tuned k-NN": _knn,
-    "NCA, k-NN": _nca,
     "random forest": lambda seed: make_pipeline(
         _ordinal(), RandomForestClassifier(random_state=seed)
     ),
