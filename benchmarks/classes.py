@@ -191,6 +191,8 @@ def report(runs):
     summary = {}
     for part, names in parts.items():
         some = runs[runs["set"].isin(names)]
+        by_set = some.groupby(["set", "method"]).size().unstack()
+        some = some[some["set"].isin(by_set.dropna().index)]  # which all methods have run
         losses = some.groupby(["set", "method"])["log_loss"].mean().unstack()
         relative = np.exp(np.log(losses).sub(np.log(losses[OURS]), axis=0).mul(-1))
         means = some.groupby("method")[["accuracy", "auc", "seconds"]].mean()

@@ -1,4 +1,4 @@
-"""Base of both estimators: parameters and data are checked, and the work is handed on.
+"""Base of all estimators: parameters and data are checked, and the work is handed on.
 
 :func:`fit_model` makes the :class:`Model`, whose methods all other public methods call.
 """

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
-from ._columns import check_weights, is_missing, show
+from ._columns import as_categories, check_weights, is_missing, show
 from ._model import (
     ClassExplanation,
     Model,
@@ -54,12 +54,13 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     def _read_more_targets(self, y):
         y = column_or_1d(y, warn=True)
-        known = {label: code for code, label in enumerate(self.classes_.tolist())}
-        unknown = next((label for label in y.tolist() if label not in known), None)
-        if unknown is not None:
-            some = ", ".join(map(show, self.classes_[:5].tolist()))
+        labels, classes = (as_categories(list(values)) for values in (y, self.classes_))
+        known = {label: code for code, label in enumerate(classes)}
+        unknown = next((label for label in labels if label not in known), None)
+        if unknown is not None or None in labels:
+            some = ", ".join(map(show, classes[:5]))
             raise ValueError(f"y holds {show(unknown)}, which is no class of fit, such as {some}.")
-        return np.array([known[label] for label in y.tolist()], dtype=int)
+        return np.array([known[label] for label in labels], dtype=int)
 
     def _settle_targets(self, y, sample_weight):
         """Leave classes without weight out, and weigh the others."""
@@ -74,12 +75,14 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         """Weight by `class_weight` of each sample."""
         if self.class_weight is None:
             return 1.0
-        labels = self.classes_.tolist()
+        labels = as_categories(list(self.classes_))
         if self.class_weight != "balanced":
-            unknown = next(iter(self.class_weight.keys() - set(labels)), None)
-            if unknown is not None:
+            named = as_categories(list(self.class_weight))
+            given = dict(zip(named, self.class_weight.values(), strict=True))
+            unknown = next(iter(given.keys() - set(labels)), None)
+            if unknown is not None and not given.keys() >= set(labels):
                 raise ValueError(f"class_weight names {show(unknown)}, which is no class of y.")
-            weights = [self.class_weight.get(label, 1.0) for label in labels]
+            weights = [given.get(label, 1.0) for label in labels]
             return check_weights(np.array(weights), len(labels))[codes]
         totals = np.bincount(codes, sample_weight)
         return (totals.sum() / (len(totals) * totals))[codes]
@@ -224,8 +227,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         model, queries, search = self._read_queries(X)
         with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
             is_in, threshold = model.predict_set(queries, search, float(confidence_level))
-        warn_unless_validated(model)
         what = "sets hold all classes"
+        warn_unless_validated(model, what)
         warn_if_infinite(threshold, confidence_level, model.n_validation(search), what)
         return is_in
 
@@ -265,8 +268,10 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         """
         if by_column is not False:
             raise ValueError("by_column must be False: classes are not explained by column.")
-        explanation = super().explain(X, by_column=False)
-        return explain_classes(explanation, self.classes_, self._model.task, self.blend_weight_)
+        model, queries, search = self._read_queries(X)
+        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
+            explanation = model.explain(queries, search, False)
+        return explain_classes(explanation, self.classes_, model.task, model.bank.blend_weight)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:
         """Find label errors: the training samples whose classes look wrong.
@@ -290,8 +295,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If `n_rows` is not usable, or no rows, or rows of no other group, are left to compare
-            with.
+            If `n_rows` is not usable, there is a single class, or no rows, or rows of no other
+            group, are left to compare with.
 
         Examples
         --------

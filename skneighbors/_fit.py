@@ -149,8 +149,8 @@ def fit_model(given):
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
     wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
-    plan = wanted
     encoder, task, data = _scale(samples, given.task_class)
+    plan = wanted if task.can_be_blended else replace(wanted, blended=False)
     likeness_encoder, columns = _encode_likeness(samples, plan)
     if isinstance(plan.params["blend"], str) and plan.blended and given.clock.is_limited:
         plan = _fit_trees_to_time(plan, given, task)

@@ -83,8 +83,9 @@ class NONARegressor(BaseNeighborRegressor):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
-        more category. Not used with a `feature_extractor`.
+        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
+        used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -338,7 +339,8 @@ class NONAClassifier(BaseNeighborClassifier):
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           with categories also encoded by means of the targets; see :ref:`boosted_trees`.
-        - None: none. A probability is then the weight of a class among the neighbors.
+        - None: none. A probability is then the weight of a class among the neighbors, mixed with
+          the frequencies of the classes.
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
           no `feature_extractor`; else None.
 
@@ -355,12 +357,14 @@ class NONAClassifier(BaseNeighborClassifier):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
-        more category. Not used with a `feature_extractor`.
+        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
+        used with a `feature_extractor`.
 
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the samples are multiplied. ``"balanced"``: all
-        classes have the same total weight.
+        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
+        ``"balanced"``: all classes have the same total weight. Weights of a given validation set
+        and of samples appended later stay as they are given.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -375,8 +379,7 @@ class NONAClassifier(BaseNeighborClassifier):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were. The time of a
-        regressor given as `blend` does not count.
+        shortened by a quarter or more. `plan_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one

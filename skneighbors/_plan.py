@@ -252,7 +252,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
     kinds = (trend,)
     if trend == "auto":
         # Without validation rows the weights of kinds cannot be chosen.
-        kinds = auto["trends"] if n_validation else ("linear",)
+        kinds = auto["trends"] if n_validation else auto["trends"][:1]
     trends = tuple(islice(cycle(kinds), n_estimators))
     if isinstance(blend, str) and blend == "auto":
         has_table = given["feature_extractor"] is None

@@ -101,8 +101,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
-        more category. Not used with a `feature_extractor`.
+        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
+        used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -199,7 +200,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         instead, the best epoch before, whose number of steps they then took.
 
     estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal.
+        Weight of each network in a prediction; they sum to 1. All are equal unless
+        ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
+        on their validation rows, at the best epoch before these are trained on.
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
@@ -339,14 +342,15 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           with categories also encoded by means of the targets; see :ref:`boosted_trees`.
-        - None: none. A probability is then the weight of a class among the neighbors.
+        - None: none. A probability is then the weight of a class among the neighbors, mixed with
+          the frequencies of the classes.
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
           no `feature_extractor`; else None.
 
     rank : {"soft", "hard"} or None, default="soft"
         ``"soft"``: differentiable ranks in training, hard ones in prediction.
         ``"hard"``: hard ranks always, which leaves the embedding to be learned
-        through the trend and the mask's parameters alone. None: min-max
+        through the mask's parameters alone. None: min-max
         similarities instead of ranks.
 
     rank_scale : {"log", "linear"}, default="log"
@@ -367,12 +371,14 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone. None: none. Missing categories, and those not seen in :meth:`fit`, are one
-        more category. Not used with a `feature_extractor`.
+        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
+        used with a `feature_extractor`.
 
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the samples are multiplied. ``"balanced"``: all
-        classes have the same total weight.
+        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
+        ``"balanced"``: all classes have the same total weight. Weights of a given validation set
+        and of samples appended later stay as they are given.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -387,8 +393,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were. The time of a
-        regressor given as `blend` does not count.
+        shortened by a quarter or more. `plan_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one

@@ -110,7 +110,6 @@ def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
     y = (y == "good").astype(float)
     settings = dict(max_iter=30, learning_rate=0.1, max_features=1.0)
     if fallback:
-        monkeypatch.setattr(growing, "read_boosting", lambda _: 1 / 0)
         monkeypatch.setattr(growing, "read_boosting", _raise)
     trees = growing.grow(
         X[:300], y[:300], None, 0, np.random.RandomState(0), loss="log_loss", **settings
@@ -172,11 +171,64 @@ def test_labels_of_any_type(labels, tmp_path):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-def test_one_class_is_constant(classifier):
-    X, _ = make_classes(40)
-    model = classifier(**SHORT).fit(X, ["only"] * 40)
-    assert_array_equal(model.predict_proba(X), np.ones((40, 1)))
+@pytest.mark.parametrize("n", [20, 120])
+def test_one_class_is_constant(classifier, n):
+    X, _ = make_classes(n)
+    model = classifier(**SHORT).fit(X, ["only"] * n)
+    assert_array_equal(model.predict_proba(X), np.ones((n, 1)))
     assert set(model.predict(X)) == {"only"}
+    assert_array_equal(
+        model.explain(X[:3]).targets,
+        np.full_like(model.explain(X[:3]).labels, "only", dtype=object),
+    )
+    with pytest.raises(ValueError, match="y has a single one"):
+        model.suspects()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.predict_set(X).all()
+
+
+def test_without_validation_rows_there_is_no_trend(classifier):
+    X, y = make_classes(25)
+    model = classifier(**SHORT).fit(X, y)
+    assert set(model.plan_.trends) == {None}
+    prior = [np.mean(y == label) for label in model.classes_]
+    assert_allclose(model.explain(X).added, np.tile(0.05 * np.array(prior), (25, 1)))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_bag_without_a_class(swapped):
+    """The rare class is one group; out of fold, its rows are improbable whichever is first."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    groups = np.arange(200) // 20
+    is_rare = groups == 0
+    values = np.stack([is_rare, ~is_rare], axis=1).astype(float)
+    values = values[:, ::-1] if swapped else values
+    kind, rare = boosting.BOOSTING["log_loss"], int(swapped)
+    data = boosting.BoostingData(X, values, np.ones(200), groups, np.zeros(3, dtype=int))
+    bags, out_of_fold = kind.fit(data, 10, np.random.RandomState(0))
+    assert (out_of_fold[is_rare, rare] < 0.1).all()
+    assert bags.predict(X)[:, rare].mean() < 0.5
+    assert np.isfinite(bags.predict(X)).all()
+
+
+def test_many_classes_are_boosted_for_as_long_as_there_is_time():
+    X, _ = make_classes(300)
+    y = np.arange(300) % 30
+    model = NONAClassifier(**SHORT).fit(X, y)
+    (bag, *_), *_ = model._model.blended_model.regressor.bags if model.blend_weight_ else [[None]]
+    assert bag is None or len(bag.trees.value) == round(model.plan_.recipe.boosting_iter / 3)
+    assert model.predict_proba(X).shape == (300, 30)
+
+
+def test_images():
+    import torch
+
+    X, y = make_classes(80)
+    model = NONAClassifier(feature_extractor=lambda: torch.nn.Linear(6, 8), **SHORT)
+    model.fit(X.astype(np.float32), y)
+    assert model.score(X, y) > 0.5
+    assert model.plan_.params["blend"] is None
 
 
 def test_a_class_of_one_row_is_trained_on():
@@ -218,6 +270,15 @@ def test_class_weight():
         assert_allclose(other.predict_proba(X), balanced.predict_proba(X))
     with pytest.raises(ValueError, match="class_weight names 'ugly'"):
         NONAClassifier(class_weight={"ugly": 2}, **SHORT).fit(X, y)
+    more = NONAClassifier(class_weight=by_hand | {"ugly": 2}, **SHORT).fit(X, y)
+    assert_array_equal(more.predict_proba(X), given.predict_proba(X))
+
+
+def test_class_weights_come_back_from_files(tmp_path):
+    X, codes = make_classification(60, random_state=0)
+    model = NONAClassifier(class_weight={0: 1.0, 1: 3.0}, **SHORT).fit(X, codes)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").class_weight == {0: 1.0, 1: 3.0}
 
 
 def test_bad_targets_are_named(fitted):
@@ -245,7 +306,7 @@ def test_explanations_sum_to_the_probability(fitted):
     assert_allclose(total, model.predict_proba(X[200:]), atol=1e-9)
     assert_array_equal(why.targets, y[why.indices])
     assert (why.added > -1e-12).all()
-    text = str(why[:1] if hasattr(why, "__getitem__") else model.explain(X[200:201]))
+    text = str(model.explain(X[200:201]))
     assert "added" in text
     assert model.predict(X[200:201])[0] in text.splitlines()[0]
     assert model.explain(X[200:201])._repr_html_().count("<table>") == 2

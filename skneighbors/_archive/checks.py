@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from .._blend import BOOSTING, Bag, CategoryEncoder, NoBlendedModel, Trees
-from .._columns import Likeness, LikenessEncoder, Reading
+from .._columns import Likeness, LikenessEncoder, Reading, TextEncoder
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows, ValidationSet
 from .._utils.arrays import check_arrays
 from .._utils.device import CPU
@@ -70,7 +70,9 @@ def _check_reader(reader):
         reader.texts[j] is not None and reader.codes[j] is None for j in reader.order
     ):
         raise ValueError("reader.texts does not fit")
-    for text in filter(None, reader.texts):
+    for text in (text for text in reader.texts if text is not None):
+        if type(text) is not TextEncoder:
+            raise ValueError("reader.texts does not fit")
         text.check()
     reader.check_parts()
 

@@ -122,6 +122,8 @@ def _write(value, path, plain):
         return {"categories": _write_labels(sorted(value, key=value.get), path, plain)}
     if kind is dict and all(type(key) is str for key in value):
         return {"dict": _write_parts(value, path, plain)}
+    if kind is dict and set(map(type, value)) <= _PLAIN:
+        return {"pairs": _write_all([list(value), list(value.values())], path, plain)}
     node = write_scalar(value)
     if node is None and hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
         node = _write_array(np.asarray(value), path, plain)
@@ -203,6 +205,8 @@ def _read(node, objects, left):
         return parts if tag == "list" else tuple(parts)
     if tag == "dict":
         return {key: _read(part, objects, left) for key, part in content.items()}
+    if tag == "pairs":
+        return dict(zip(*(_read(part, objects, left) for part in content), strict=True))
     if tag == "object":
         return objects[content]
     array = left.pop(content)

@@ -109,9 +109,9 @@ class BaggedBoosting:
         return k
 
     @staticmethod
-    def _scale_iterations(n_iter, n_targets):
-        """Scale a number of iterations for so many targets."""
-        return n_iter
+    def _fraction_of_iterations(n_targets):
+        """Fraction of the iterations that so many targets get."""
+        return 1.0
 
     @classmethod
     def _targets(cls, y):
@@ -149,7 +149,7 @@ class BaggedBoosting:
         X, y, weight, groups, n_categories = data
         folds = draw_folds(groups, _N_BAGS, random_state)
         n_bags, targets = folds.max() + 1, cls._targets(y)
-        n_iter = cls._scale_iterations(n_iter, len(targets))
+        n_iter = max(1, round(n_iter * cls._fraction_of_iterations(len(targets))))
         jobs = [(target, fold) for target in targets for fold in range(n_bags)]
         seeds = random_state.randint(MAX_SEED, size=len(jobs))
 
@@ -182,8 +182,10 @@ class BaggedBoosting:
         """
         few, more = (cls._time_bag(data, n) for n in (1, _N_TRIED))
         each = max(more - few, 1e-9) / (_N_TRIED - 1)
-        seconds /= math.ceil(_N_BAGS * len(cls._targets(data.y)) / n_threads)
-        return int(min(n_iter, 1 + max(0.0, seconds - few) / each))
+        n_targets = len(cls._targets(data.y))
+        seconds /= math.ceil(_N_BAGS * n_targets / n_threads)
+        affordable = 1 + max(0.0, seconds - few) / each
+        return int(min(n_iter, affordable / cls._fraction_of_iterations(n_targets)))
 
     @classmethod
     def _time_bag(cls, data, n_iter):
@@ -224,8 +226,8 @@ class BaggedLogisticBoosting(BaggedBoosting):
         return 1 if k == 2 else k
 
     @staticmethod
-    def _scale_iterations(n_iter, n_targets):
-        return max(1, round(n_iter * min(1.0, _MANY_CLASSES / n_targets)))
+    def _fraction_of_iterations(n_targets):
+        return min(1.0, _MANY_CLASSES / n_targets)
 
     @staticmethod
     def _mean(predicted):

@@ -67,6 +67,8 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     trees : Trees
     """
     is_logistic = loss == "log_loss"
+    if is_logistic and (y == y[0]).all():  # of which boosting forgets the label
+        y, is_logistic = np.full(len(y), logit((y.sum() + 0.5) / (len(y) + 1))), False
     kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,

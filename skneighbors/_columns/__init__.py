@@ -39,7 +39,7 @@ from .summary import ColumnSummary
 from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
 from .text import Reading
-from .values import is_missing, show
+from .values import as_categories, is_missing, show
 
 __all__ = [
     "ColumnSummary",
@@ -55,6 +55,7 @@ __all__ = [
     "TableReader",
     "TextEncoder",
     "TrainingSamples",
+    "as_categories",
     "check_features",
     "check_row_numbers",
     "check_total_weight",

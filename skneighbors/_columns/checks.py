@@ -30,8 +30,8 @@ _ENCODE = (
     "TargetEncoder in a ColumnTransformer"
 )
 _CLASSES = (
-    "y must be numeric, as these estimators predict numbers. For classes, use a classifier, such "
-    "as sklearn.ensemble.HistGradientBoostingClassifier; convert numbers that are written as text, "
+    "y must be numeric, as regressors predict numbers. For classes, use a classifier, such as "
+    "NONAClassifier; convert numbers that are written as text, "
     "for instance with pandas.to_numeric"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn

@@ -25,7 +25,7 @@ class LikenessEncoder:
     by the fraction of the training samples that lie between them, categories by 0 or 1, missing
     values from all others by 1. An unknown category is NaN, and differs from all by 1. Texts
     differ by 1 minus the cosine of their components, which is half the squared distance of these,
-    as they have unit length; a missing text has 1 where others have 0, and no components.
+    as they have unit length; a text without any, as a missing one, has 1 where others have 0.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LikenessEncoder:
             components = np.append(np.zeros(len(ends), dtype=bool), self.text_of == j)
             if components.any():
                 out[:, components] = X[:, components] / 2
-                out[:, j] = np.isnan(X[:, j])
+                out[:, j] = ~X[:, components].any(axis=1)
             elif self.n_categories[j]:
                 out[:, j] = np.where(X[:, j] < 0, np.nan, X[:, j])
                 out[np.isnan(X[:, j]), j] = _MISSING

@@ -11,7 +11,7 @@ import torch
 from .._utils.printing import html_note, html_table, percent, text_table
 from .explanations import describe_agreement, describe_neighbors
 from .residuals import conformal_score
-from .suspects import largest_weights, predict_left_out
+from .suspects import check_comparable, largest_weights, predict_left_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,6 +304,9 @@ def explain_classes(explanation, classes, task, blend_weight):
 def find_class_suspects(model, search, n_rows, classes):
     """Find suspects among classes; see the classifiers."""
     bank = model.bank.to(search.device)
+    check_comparable(bank)
+    if len(classes) == 1:
+        raise ValueError("suspects compares classes; y has a single one.")
     residuals = model.residuals(bank, search.n_neighbors)
     values = predict_left_out(bank, search, residuals.left_out).cpu().numpy()
     probabilities = model.task.inverse_transform(values)

@@ -157,11 +157,8 @@ def find_suspects(model, search, n_rows, confidence_level):
     suspects : Suspects
     """
     bank = model.bank.to(search.device)
+    check_comparable(bank)
     group, targets = bank.rows.group, bank.rows.targets
-    if not group.any():
-        raise ValueError(
-            "suspects compares rows with others; a single one, or a single group, is left."
-        )
     residuals = model.residuals(bank, search.n_neighbors)
     y_hat = predict_left_out(bank, search, residuals.left_out)
     every = torch.arange(len(bank), device=CPU)
@@ -183,6 +180,14 @@ def find_suspects(model, search, n_rows, confidence_level):
         neighbors=neighbors,
         neighbor_labels=[name(part) for part in neighbors],
     )
+
+
+def check_comparable(bank):
+    """Raise ValueError if there are no rows to compare rows with."""
+    if not bank.rows.group.any():
+        raise ValueError(
+            "suspects compares rows with others; a single one, or a single group, is left."
+        )
 
 
 def predict_left_out(bank, search, known):

@@ -161,13 +161,14 @@ class ValidationSet(EmbeddedRows):
         )
 
 
-def warn_unless_validated(model):
+def warn_unless_validated(
+    model, what="standard deviations, quantiles and intervals are much too narrow"
+):
     """Warn if there are no validation rows."""
     if not model.validation:
         warn(
-            "fit had no validation rows, as by default with fewer than 30 samples: standard "
-            "deviations, quantiles and intervals are much too narrow. Fit with "
-            "early_stopping=True, or give rows as X_val."
+            f"fit had no validation rows, as by default with fewer than 30 samples: {what}. Fit "
+            "with early_stopping=True, or give rows as X_val."
         )
 
 

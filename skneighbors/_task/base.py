@@ -60,6 +60,11 @@ class Task(ABC):
         task : Task
         """
 
+    @property
+    def can_be_blended(self):
+        """Whether a blended model has anything to learn."""
+        return True
+
     def check_fields(self):
         """Raise ValueError if what is no array, read from a file, does not fit the arrays."""
         return

@@ -45,6 +45,11 @@ class Classification(Task):
         counts = np.bincount(y[:, 0].astype(int), weights=sample_weight)
         return cls(counts / counts.sum())
 
+    @property
+    def can_be_blended(self):
+        """Whether there are two classes."""
+        return len(self.prior) > 1
+
     def check_fields(self):
         """Raise ValueError if `prior_weight` is no weight."""
         if type(self.prior_weight) is not float or not 0 <= self.prior_weight <= 1:

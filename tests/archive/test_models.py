@@ -263,8 +263,10 @@ def test_what_load_would_refuse_save_refuses(tmp_path):
 
 def test_attributes_come_back_as_they_are(tmp_path):
     model = fit()
-    model.counts_, model.codes_ = {"a": 5, "b": 7}, {0: "x"}
+    model.counts_, model.codes_ = {"a": 5, "b": 7}, {(0,): "x"}
     with pytest.raises(ValueError, match="the attribute 'codes_'"):
         model.save(tmp_path / "model")
     del model.codes_
-    assert comes_back(model, NUMBERS, tmp_path).counts_ == {"a": 5, "b": 7}
+    model.names_ = {0: "x", 1.5: None}
+    again = comes_back(model, NUMBERS, tmp_path)
+    assert (again.counts_, again.names_) == (model.counts_, model.names_)
