@@ -47,6 +47,12 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "O" and any(map(is_missing, y)):
             raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
+        kinds = {type(label).__name__ for label in y.tolist()}
+        if len(kinds) > 1 and any(isinstance(label, str) for label in y.tolist()):
+            raise ValueError(
+                f"y holds labels of several types, {', '.join(sorted(kinds))}: make all of one, "
+                "for instance by astype(str)."
+            )
         check_array(y, ensure_2d=False, dtype=None, input_name="y")  # refuses infinity
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

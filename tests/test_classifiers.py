@@ -287,6 +287,7 @@ def test_bad_targets_are_named(fitted):
         (np.where(np.arange(len(y)) == 3, None, y), "missing"),
         (np.random.default_rng(0).normal(size=len(y)), "continuous"),
         (np.column_stack([y, y]), "1d array"),
+        (np.where(np.arange(len(y)) == 3, 1, y.astype(object)), "y holds labels of several types"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             NONAClassifier(**SHORT).fit(X, bad)
@@ -407,7 +408,7 @@ def test_displays_of_classifiers(fitted):
     from skneighbors import inspection
 
     model, X, y = fitted
-    assert set(inspection.EmbeddingDisplay.from_estimator(model, X, y).y) == {0, 1, 2}
+    assert set(inspection.EmbeddingDisplay.from_estimator(model, X, y, method="pca").y) == {0, 1, 2}
     inspection.SoftStepDisplay.from_estimator(model, X)
     for display, arguments in (
         (inspection.IntervalDisplay, (X, y)),

@@ -81,10 +81,8 @@ def find_doubts(table, reader, matrix, categorical_features):
     if not found:
         return None
     return (
-        f"Text may be read otherwise than it is meant. {'; '.join(found)}. If that is wrong, "
-        "convert the column, for instance with pandas.to_numeric or pandas.to_datetime, or drop "
-        "it if it only names rows. If it is right, give the column a dtype that says so, for "
-        "instance of categories."
+        f"Text may be read otherwise than it is meant. {'; '.join(found)}. A dtype of numbers, "
+        "dates or categories, whichever is meant, ends this warning; drop what only names rows."
     )
 
 

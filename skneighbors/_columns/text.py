@@ -19,6 +19,7 @@ _DIGIT = re.compile(r"\d")
 _SAY_MISSING = {"", "-", "--", ".", "?", "na", "n/a", "#n/a", "nan", "<na>", "nat", "none", "null"}
 
 _CURRENCY = r"[$€£¥₹]|[A-Z]{3}(?= )"
+_MONEY = set("$€£¥₹")
 _UNIT = r"[^\W\d_]{1,12}[²³]?|[%‰°$€£¥₹]|°[CF]|[^\W\d_]{1,4}/[^\W\d_]{1,4}[²³]?"
 _SIGN = "[-+\u2212]"
 _SPACE = r"[ '\u00a0\u202f]"
@@ -192,8 +193,9 @@ def _tell_apart(cells, point, comma):
         return point
     is_comma = abs(others[0][1]) > abs(others[0][0])
     plain = [abs(a) for a, b in pairs if a == b]
-    # If thousands are separated wherever there are any, the sign stands between thousands.
-    if plain and max(plain) < 1000:
+    # If thousands are separated wherever there are any, the sign stands between thousands; so it
+    # does in prices, which have no three decimals.
+    if max(plain) < 1000 if plain else is_comma and point.unit in _MONEY:
         return replace(comma, is_assumed=True) if is_comma else point
     return replace(point, is_assumed=True)
 

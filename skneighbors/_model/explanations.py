@@ -30,8 +30,9 @@ _ADJUSTED = (
     "rows."
 )
 _BY_COLUMN = (
-    'By column: "=" is the query\'s value; adjustments are means by weight, the largest absolute\n'
-    "ones first. Columns that say the same share what they adjust, and large parts may cancel."
+    'By column: "=" is the query\'s value; adjustments are means by weight, first of columns\n'
+    "that adjust rows most. Columns that say the same share what they adjust, and large parts\n"
+    "may cancel."
 )
 
 
