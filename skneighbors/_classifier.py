@@ -11,13 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import as_categories, check_weights, is_missing, show
-from ._model import (
-    ClassExplanation,
-    Model,
-    explain_classes,
-    warn_if_infinite,
-    warn_unless_validated,
-)
+from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
 from ._plan import TABLE_CLASSES
 from ._task import Classification
 from ._utils.memory import explain_out_of_memory
@@ -45,14 +39,16 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     def _read_targets(self, y):
         y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "O" and any(map(is_missing, y)):
-            raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
-        kinds = {type(label).__name__ for label in y.tolist()}
-        if len(kinds) > 1 and any(isinstance(label, str) for label in y.tolist()):
-            raise ValueError(
-                f"y holds labels of several types, {', '.join(sorted(kinds))}: make all of one, "
-                "for instance by astype(str)."
-            )
+        if y.dtype.kind == "O":
+            if any(map(is_missing, y)):
+                raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
+            kinds = set(map(type, y))
+            if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
+                names = ", ".join(sorted(kind.__name__ for kind in kinds))
+                raise ValueError(
+                    f"y holds labels of several types, {names}: make all of one, for instance by "
+                    "astype(str)."
+                )
         check_array(y, ensure_2d=False, dtype=None, input_name="y")  # refuses infinity
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -274,10 +270,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         """
         if by_column is not False:
             raise ValueError("by_column must be False: classes are not explained by column.")
-        model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
-            explanation = model.explain(queries, search, False)
-        return explain_classes(explanation, self.classes_, model.task, model.bank.blend_weight)
+        check_is_fitted(self)
+        return self._call(Model.explain_classes, X, self.classes_, at_once=PREDICTED)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:
         """Find label errors: the training samples whose classes look wrong.

@@ -312,9 +312,8 @@ def _encode_likeness(samples, plan):
     if plan.likenesses == (0.0,):
         return None, None
     X, validation = samples.matrix[samples.rows], samples.validation
-    n_categories, column_of = samples.reader.n_categories, samples.reader.column_of
-    text_of = column_of[len(n_categories) :]
-    encoder = LikenessEncoder.fit(X, samples.weight, n_categories, text_of)
+    reader = samples.reader
+    encoder = LikenessEncoder.fit(X, samples.weight, reader.n_categories, reader.text_of)
     if validation is not None:
         X = np.concatenate([X, validation.matrix])
     return encoder, encoder.transform(X)

@@ -169,7 +169,7 @@ TABLE_SOFTSTEP_KNN = [
     _from(5000, context_size=512, eps=1e-2),
 ]
 # Lines that override these for classes: probabilities have no trend.
-TABLE_CLASSES = [_from(0, trends=(None,)), _from(100, trends=(None,)), _from(500, trends=(None,))]
+TABLE_CLASSES = [_from(0, trends=(None,))]
 # On the linear scale of ranks `eps` is about the smallest fraction of the neighbors that can count.
 TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
 

@@ -66,9 +66,7 @@ def _check_reader(reader):
     for codes in reader.codes:
         if codes is not None and list(codes.values()) != list(range(len(codes))):
             raise ValueError("reader.codes does not number its categories")
-    if len(reader.texts) != n_columns or any(
-        reader.texts[j] is not None and reader.codes[j] is None for j in reader.order
-    ):
+    if any(reader.texts[j] is not None and reader.codes[j] is None for j in reader.order):
         raise ValueError("reader.texts does not fit")
     for text in (text for text in reader.texts if text is not None):
         if type(text) is not TextEncoder:
@@ -101,8 +99,7 @@ def _check_likeness(model):
         raise ValueError("likeness.strength is out of range")
     if (encoder.n_categories != model.reader.n_categories).any():
         raise ValueError("likeness_encoder does not fit encoder.n_categories")
-    n_columns = len(encoder.n_categories)
-    if (encoder.text_of != model.reader.column_of[n_columns:]).any():
+    if (encoder.text_of != model.reader.text_of).any():
         raise ValueError("likeness_encoder.text_of does not fit reader.texts")
     if likeness.n_components != len(encoder.text_of):
         raise ValueError("likeness.n_components does not fit")

@@ -112,16 +112,20 @@ class TableReader:
         return [i for i, j in enumerate(self.order) if self.texts[j] is not None]
 
     @cached_property
-    def column_of(self):
-        """Number of the table's column, by `order`, that each of the matrix's belongs to."""
+    def text_of(self):
+        """Number of the table's column, by `order`, of each component the matrix ends with."""
         sizes = [self.texts[self.order[i]].n_components for i in self._text_columns]
-        components = np.repeat(np.array(self._text_columns, dtype=int), sizes)
-        return np.concatenate([np.arange(len(self.order)), components])
+        return np.repeat(np.array(self._text_columns, dtype=int), sizes)
+
+    @property
+    def column_of(self):
+        """The same of all of the matrix's columns."""
+        return np.concatenate([np.arange(len(self.order)), self.text_of])
 
     @property
     def n_components(self):
-        """Number of components of texts, which the matrix ends with."""
-        return len(self.column_of) - len(self.order)
+        """Number of components of texts."""
+        return len(self.text_of)
 
     @property
     def _codes_of_texts(self):
@@ -325,7 +329,7 @@ class TableReader:
             kinds[j] = CATEGORIES if is_category else TEXTS
             if texts[j] is not None:
                 # Missing texts are 0, and unknown ones have no weight.
-                known = np.vstack([texts[j].transform(self.codes[j]), texts[j].transform([""])])
+                known = np.pad(texts[j].transform(self.codes[j]), [(0, 1), (0, 0)])
                 columns.append(known[np.nan_to_num(X[:, i], nan=-1).astype(int)])
         reader = replace(self, kinds=kinds, texts=texts)
         return reader, np.hstack(columns) if len(columns) > 1 else X

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._utils.printing import html_table, text_table
+from .._utils.printing import Printed
 from .column import CATEGORIES, NOTHING
 from .text import says_missing
 from .values import is_missing, show
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _TITLE = "Columns of X, as fit has read them"
 
 
-@dataclass(frozen=True)
-class ColumnSummary:
+@dataclass(frozen=True, repr=False)
+class ColumnSummary(Printed):
     """How ``fit`` has read the columns of X; the fitted attribute `columns_`.
 
     Printed, it is a table of one line a column.
@@ -88,13 +88,8 @@ class ColumnSummary:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __str__(self) -> str:
-        return text_table(_TITLE, self._cells())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(_TITLE, self._cells())
+    def _tables(self):
+        return [(_TITLE, self._cells())]
 
 
 def summarize_columns(table, reader):

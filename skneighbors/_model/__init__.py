@@ -24,7 +24,7 @@ members side by side, and by likeness in the columns (see `_columns/likeness.py`
 """
 
 from .bank import NeighborBank
-from .classes import ClassExplanation, ClassSuspects, explain_classes
+from .classes import ClassExplanation, ClassSuspects
 from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnAdjustments, Explanation
 from .model import Model, Queries, Search
@@ -50,7 +50,6 @@ __all__ = [
     "ValidationRows",
     "ValidationSet",
     "check_algorithm",
-    "explain_classes",
     "warn_if_infinite",
     "warn_unless_validated",
 ]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from .._utils.printing import html_note, html_table, percent, text_table
+from .._utils.printing import Printed, named, percent
 from .explanations import describe_agreement, describe_neighbors
-from .residuals import conformal_score
-from .suspects import check_comparable, largest_weights, predict_left_out
+from .residuals import conformal_score, weigh_by_group
+from .suspects import check_comparable, name_rows, predict_left_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +31,8 @@ _SUSPECT = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ClassExplanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassExplanation(Printed):
     """Probabilities as weights of classes among the nearest rows; made by ``explain``.
 
     For every query ``neighbors_weight`` times the weights of the rows of a class, plus `added`, is
@@ -130,16 +130,6 @@ class ClassExplanation:
             }
         )
 
-    def __str__(self) -> str:
-        tables = [text_table(title, cells) for title, cells in self._tables()]
-        return "\n\n".join([*tables, *self._notes()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        tables = [html_table(title, cells) for title, cells in self._tables()]
-        return "".join([*tables, *map(html_note, self._notes())])
-
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
@@ -155,8 +145,7 @@ class ClassExplanation:
             shown = min(_N_ROWS, int((self.weights[i] > 0).sum()))
             cells = [["row", "weight", "class"]]
             for place in range(shown):
-                label, count = self.labels[i, place], self.counts[i, place]
-                name = str(label) if count == 1 else f"{label} (x{count})"
+                name = named(self.labels[i, place], self.counts[i, place])
                 cells.append([name, percent(self.weights[i, place]), str(self.targets[i, place])])
             if n_others := self.weights.shape[1] - shown:
                 cells.append([f"{n_others} more", percent(self.weights[i, shown:].sum()), ""])
@@ -171,8 +160,8 @@ class ClassExplanation:
         return tables
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSuspects:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassSuspects(Printed):
     """Likely label errors: training samples whose classes look wrong, the most suspect first.
 
     Made by ``suspects`` of classifiers.
@@ -255,26 +244,18 @@ class ClassSuspects:
             }
         )
 
-    def __str__(self) -> str:
-        return "\n\n".join([text_table(*self._table()), *self._notes()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return "".join([html_table(*self._table()), *map(html_note, self._notes())])
-
     def _notes(self):
         n_others = len(self) - _N_SUSPECTS
         return [*([f"... and {n_others} more rows"] if n_others > 0 else []), _SUSPECT]
 
-    def _table(self):
-        """Title and cells."""
+    def _tables(self):
+        """Title and cells of the table."""
         cells = [["row", "score", "class", "expected", "neighbors"]]
         for i in range(min(len(self), _N_SUSPECTS)):
-            named = ", ".join(map(str, self.neighbor_labels[i]))
+            neighbors = ", ".join(map(str, self.neighbor_labels[i]))
             names = str(self.targets[i]), str(self.expected[i])
-            cells.append([str(self.labels[i]), f"{self.scores[i]:.2f}", *names, named])
-        return "Rows whose classes look wrong, the most suspect first", cells
+            cells.append([str(self.labels[i]), f"{self.scores[i]:.2f}", *names, neighbors])
+        return [("Rows whose classes look wrong, the most suspect first", cells)]
 
 
 def explain_classes(explanation, classes, task, blend_weight):
@@ -315,17 +296,12 @@ def find_class_suspects(model, search, n_rows, classes):
     others[every, codes] = -1
     scores = others.max(axis=1) - probabilities[every, codes]
     worst = np.lexsort([model.samples, -scores])[:n_rows]
-    indices, name = model.samples[worst], model.numbering.name
-    neighbors = [model.samples[rows] for rows in largest_weights(bank, search, worst)]
     return ClassSuspects(
-        indices=indices,
-        labels=name(indices),
+        **name_rows(model, bank, search, worst),
         scores=scores[worst],
         targets=classes[codes[worst]],
         expected=classes[others[worst].argmax(axis=1)],
         probabilities=probabilities[worst],
-        neighbors=neighbors,
-        neighbor_labels=[name(part) for part in neighbors],
     )
 
 
@@ -339,7 +315,7 @@ def predict_set(model, queries, search, confidence_level):
     judged = model.validation.judge(bank, search.n_neighbors)
     # Only the true class has a positive residual: 1 less its value.
     scores, order = judged.residuals.amax(1).cpu().sort()
-    weight, group = judged.weight.cpu(), judged.group.cpu()
-    weight = weight / group.bincount()[group]
+    group = judged.group.cpu()
+    weight = weigh_by_group(judged.weight.cpu(), group)
     threshold = conformal_score(scores, weight[order], group[order], confidence_level)
     return (1 - values <= threshold + _ROUNDING).numpy(), threshold.numpy()

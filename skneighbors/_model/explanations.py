@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._utils.printing import by_target, html_note, html_table, percent, same_decimals, text_table
+from .._utils.printing import Printed, by_target, named, percent, same_decimals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,8 +67,8 @@ class ColumnAdjustments:
         return f"<adjustments of {n_rows} rows to {n_queries} queries by {n_columns} columns>"
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Printed):
     """Predictions as weighted means of adjusted targets; made by ``explain``.
 
     A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by
@@ -246,16 +246,6 @@ class Explanation:
         if self.by_column is None:
             raise ValueError(f"{name} needs explain(X, by_column=True).")
 
-    def __str__(self) -> str:
-        tables = [text_table(title, cells) for title, cells in self._tables()]
-        return "\n\n".join([*tables, *self._notes()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        tables = [html_table(title, cells) for title, cells in self._tables()]
-        return "".join([*tables, *map(html_note, self._notes())])
-
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
@@ -286,7 +276,9 @@ class Explanation:
         for place in range(shown):
             weight, target, adjustment, adjusted = (part[i, place] for part in parts)
             numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([self._name(i, place), percent(weight), *numbers])
+            cells.append(
+                [named(self.labels[i, place], self.counts[i, place]), percent(weight), *numbers]
+            )
         if n_others:
             weight = self.weights[i, shown:]
             numbers = [""] * 3
@@ -306,11 +298,6 @@ class Explanation:
         cells.append(["prediction", "100 %", *between, write(self.prediction[i])])
         return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
 
-    def _name(self, i, place):
-        """Label of a row, and how many samples it stands for."""
-        label, count = self.labels[i, place], self.counts[i, place]
-        return str(label) if count == 1 else f"{label} (x{count})"
-
     def _describe_columns(self, i, write):
         """Title and cells of a table that has a query and its first rows side by side."""
         found, beside = self.by_column, range(min(_N_BESIDE, self.weights.shape[1]))
@@ -318,7 +305,7 @@ class Explanation:
         sizes = np.abs(found.adjustments[i]).reshape(*found.row_values.shape[1:], -1).sum(2)
         sizes = self.weights[i] @ sizes
         largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
-        names = [self._name(i, place) for place in beside]
+        names = [named(self.labels[i, place], self.counts[i, place]) for place in beside]
         cells = [["column", "query", *names, "adjustment"]]
         for column in largest:
             query = found.query_values[i, column]

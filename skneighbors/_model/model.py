@@ -22,7 +22,7 @@ from .._utils.checks import check_int
 from .._utils.device import CPU
 from .bank import NeighborBank
 from .cache import Cache
-from .classes import find_class_suspects, predict_set
+from .classes import explain_classes, find_class_suspects, predict_set
 from .decomposition import explain
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
@@ -179,6 +179,11 @@ class Model:
     def explain(self, queries, search, by_column):
         """Explain predictions, as an :class:`Explanation`."""
         return explain(self, queries, search, by_column)
+
+    def explain_classes(self, queries, search, classes):
+        """Do so for the classes of these labels, as a :class:`ClassExplanation`."""
+        explanation = self.explain(queries, search, False)
+        return explain_classes(explanation, classes, self.task, self.bank.blend_weight)
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""

@@ -291,10 +291,10 @@ def measure(bank, validation, n_neighbors, before=None):
     else:
         index = torch.arange(len(rows), device=rows.device)
         judged = Judged.of_bank(known.rows, residuals, index)
-    judged_weight, size = _by_group(judged.weight, judged.group), judged.residuals.abs()
+    judged_weight, size = weigh_by_group(judged.weight, judged.group), judged.residuals.abs()
     spread = expect(known, judged, residuals.abs(), n_spread, index)
     scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)
-    usual = _median(residuals.abs(), _by_group(weight, group))
+    usual = _median(residuals.abs(), weigh_by_group(weight, group))
     missed = _median(size, judged_weight)
     scale = torch.where((usual > 0) & (missed > 0), missed / usual, 1.0)
     found = residuals, scale, scores, judged_weight[order], judged.group[order]
@@ -318,7 +318,7 @@ def stand_ins(group, self_index, rows):
     return torch.where(self_index >= 0, place[group[self_index]], -1)
 
 
-def _by_group(weight, group):
+def weigh_by_group(weight, group):
     """Weights (n,) of rows when each group counts as its mean row."""
     return weight / group.bincount()[group]
 

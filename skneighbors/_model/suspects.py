@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .._utils.device import CPU
-from .._utils.printing import by_target, html_note, html_table, same_decimals, text_table
+from .._utils.printing import Printed, by_target, same_decimals
 from .residuals import stand_ins
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ _NOTE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Suspects:
+@dataclass(frozen=True, eq=False, repr=False)
+class Suspects(Printed):
     """Likely label errors: training samples whose targets look wrong, the most suspect first.
 
     Made by ``suspects``. Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
@@ -117,20 +117,12 @@ class Suspects:
         columns["neighbors"] = [list(labels) for labels in self.neighbor_labels]
         return pd.DataFrame(columns)
 
-    def __str__(self) -> str:
-        return "\n\n".join([text_table(*self._table()), *self._notes()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return "".join([html_table(*self._table()), *map(html_note, self._notes())])
-
     def _notes(self):
         n_others = len(self) - _N_SHOWN
         return [*([f"... and {n_others} more rows"] if n_others > 0 else []), _NOTE]
 
-    def _table(self):
-        """Title and cells."""
+    def _tables(self):
+        """Title and cells of the table."""
         write = same_decimals(self.targets, self.expected)
         cells = [["row", "score", "target", "expected", "low", "high", "neighbors"]]
         for i in range(min(len(self), _N_SHOWN)):
@@ -138,7 +130,7 @@ class Suspects:
             numbers = map(write, (self.targets[i], self.expected[i], *ends))
             named = ", ".join(map(str, self.neighbor_labels[i]))
             cells.append([str(self.labels[i]), f"{self.scores[i]:.1f}", *numbers, named])
-        return "Rows whose targets look wrong, the most suspect first", cells
+        return [("Rows whose targets look wrong, the most suspect first", cells)]
 
 
 @torch.no_grad()
@@ -168,17 +160,12 @@ def find_suspects(model, search, n_rows, confidence_level):
     worst = np.lexsort([model.samples, -scores])[:n_rows]
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
     y_hat, back = y_hat.cpu().numpy()[worst], model.task.inverse_transform
-    indices, name = model.samples[worst], model.numbering.name
-    neighbors = [model.samples[rows] for rows in largest_weights(bank, search, worst)]
     return Suspects(
-        indices=indices,
-        labels=name(indices),
+        **name_rows(model, bank, search, worst),
         scores=scores[worst],
         targets=back(targets.cpu().numpy()[worst]),
         expected=back(y_hat),
         interval=np.stack([back(y_hat - width), back(y_hat + width)], axis=-1),
-        neighbors=neighbors,
-        neighbor_labels=[name(part) for part in neighbors],
     )
 
 
@@ -202,7 +189,19 @@ def predict_left_out(bank, search, known):
     return y_hat.clamp(*bank.limits_left_out())
 
 
-def largest_weights(bank, search, rows):
+def name_rows(model, bank, search, rows):
+    """Numbers and labels of rows (n,), and of those of the largest weights for each."""
+    name, indices = model.numbering.name, model.samples[rows]
+    neighbors = [model.samples[found] for found in _largest_weights(bank, search, rows)]
+    return dict(
+        indices=indices,
+        labels=name(indices),
+        neighbors=neighbors,
+        neighbor_labels=[name(part) for part in neighbors],
+    )
+
+
+def _largest_weights(bank, search, rows):
     """Rows of the largest weights in the prediction of each of `rows` (n,) without itself."""
     self_index = torch.from_numpy(rows).to(bank.rows.z.device)
     parts = bank.attend(

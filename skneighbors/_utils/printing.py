@@ -29,6 +29,31 @@ def html_note(text):
     return f"<p>{html.escape(text)}</p>"
 
 
+class Printed:
+    """Base of results that are printed as tables with notes below, as text and as HTML.
+
+    Subclasses have `_tables`, which returns titles and cells, and may have `_notes`.
+    """
+
+    def __str__(self) -> str:
+        tables = [text_table(title, cells) for title, cells in self._tables()]
+        return "\n\n".join([*tables, *self._notes()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        tables = [html_table(title, cells) for title, cells in self._tables()]
+        return "".join([*tables, *map(html_note, self._notes())])
+
+    def _notes(self):
+        return []
+
+
+def named(label, count):
+    """Name a row by its label, and say how many samples it stands for if these are several."""
+    return str(label) if count == 1 else f"{label} (x{count})"
+
+
 def percent(fraction):
     """Write a fraction in percent."""
     return f"{100 * fraction:.1f} %"

@@ -14,7 +14,7 @@ from sklearn import config_context
 
 from skneighbors._columns import LabeledRows
 from skneighbors._model import NeighborBank, ValidationRows, ValidationSet, residuals
-from skneighbors._model.residuals import _by_group, _median, conformal_score, measure
+from skneighbors._model.residuals import _median, conformal_score, measure, weigh_by_group
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
@@ -226,7 +226,7 @@ def test_half_widths_with_groups(sizes, percent, seed):
         expected = (mass >= percent / 100 * (1 + 1 / n_draws) - 1e-9).argmax()
         assert expected <= hierarchical
     for each in (1.0, 6.0):
-        weight = _by_group(torch.full((len(group),), each).double(), torch.from_numpy(group))
+        weight = weigh_by_group(torch.full((len(group),), each).double(), torch.from_numpy(group))
         parts = torch.from_numpy(scores[order]), weight, torch.from_numpy(group)
         found = conformal_score(*parts, percent / 100)
         assert found == (scores[order][expected] if enough.any() else np.inf)
@@ -244,7 +244,7 @@ def test_rows_of_new_groups_are_held_as_often_as_they_should(n_groups, alike):
         scores = np.abs(math.sqrt(alike) * effect[group] + math.sqrt(1 - alike) * own)
         order = np.argsort(scores)
         group = torch.from_numpy(group[order])
-        weight = _by_group(torch.ones(len(group)).double(), group)
+        weight = weigh_by_group(torch.ones(len(group)).double(), group)
         found = conformal_score(torch.from_numpy(scores[order]), weight, group, confidence)
         held.append(2 * stats.norm.cdf(float(found)) - 1)  # of any new row
     assert confidence - 0.01 < np.mean(held) < confidence + max(0.02, 0.5 / n_groups)
