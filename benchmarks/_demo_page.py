@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _tables import TABLE_METHODS, as_numbers
+from _tables import TABLE_METHODS, as_numbers, text_as_categories
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
@@ -61,9 +61,7 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
     y_test : Series
         Test rows of the first split.
     """
-    texts = X.select_dtypes(exclude=["number", "bool"])
-    # Others need a dtype of categories for text.
-    typed, runs, first = X.astype(dict.fromkeys(texts, "category")), [], None
+    typed, runs, first = text_as_categories(X), [], None
     for split in range(n_splits):
         train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
         print(f"split {split + 1} of {n_splits}: {OURS}", file=sys.stderr)

@@ -79,6 +79,15 @@ class Native:
         """Predict."""
         return self.model.predict(self.prepare(X))
 
+    def predict_proba(self, X):
+        """Predict probabilities of classes."""
+        return self.model.predict_proba(self.prepare(X))
+
+
+def text_as_categories(X):
+    """Give text the dtype of categories, which others need."""
+    return X.astype(dict.fromkeys(X.select_dtypes(exclude=["number", "bool"]), "category"))
+
 
 def _as_text(X):
     """Categories as text, missing ones as another category."""
@@ -161,30 +170,32 @@ def _random_forest(seed):
     return make_pipeline(_ordinal(), FAST_PEERS["random forest"](seed))
 
 
+class Filled(Native):
+    """A peer of pytabkit, which takes categories by their dtype and refuses missing numbers.
+
+    It gets medians in their place, and flags.
+    """
+
+    def __init__(self, model):
+        super().__init__(model, self._fill)
+
+    def fit(self, X, y):
+        """Fit."""
+        numbers = X.select_dtypes("number")
+        self.medians, self.missing = numbers.median(), numbers.columns[numbers.isna().any()]
+        return super().fit(X, y)
+
+    def _fill(self, X):
+        flags = {f"{name} is missing": X[name].isna().astype(float) for name in self.missing}
+        return (
+            _as_text(X.fillna(self.medians))
+            .astype(dict.fromkeys(X.select_dtypes("category"), "category"))
+            .assign(**flags)
+        )
+
+
 def _deep(name):
-    """Of pytabkit: categories by their dtype; medians for missing values, which it refuses."""
-
-    class Deep(Native):
-        def fit(self, X, y):
-            numbers = X.select_dtypes("number")
-            self.medians, self.missing = numbers.median(), numbers.columns[numbers.isna().any()]
-            return super().fit(X, y)
-
-    def make(seed):
-        model = Deep(DEEP_PEERS[name](seed), None)
-
-        def prepare(X):
-            flags = {f"{name} is missing": X[name].isna().astype(float) for name in model.missing}
-            return (
-                _as_text(X.fillna(model.medians))
-                .astype(dict.fromkeys(X.select_dtypes("category"), "category"))
-                .assign(**flags)
-            )
-
-        model.prepare = prepare
-        return model
-
-    return make
+    return lambda seed: Filled(DEEP_PEERS[name](seed))
 
 
 class Given:

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _tables import _as_text, _CatBoost, _ordinal, as_numbers
+from _methods import _on_cpu
+from _tables import Filled, _as_text, _CatBoost, _ordinal, as_numbers, text_as_categories
 from report import rst_text_table
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -68,7 +69,7 @@ def load(name, split):
         X = data(package, name).drop(columns=["rownames", *left_out])
         X = X[X[target].notna()].reset_index(drop=True)
         y = X.pop(target).astype(str).to_numpy()
-        X = X.astype(dict.fromkeys(X.select_dtypes(exclude=["number", "bool"]), "category"))
+        X = text_as_categories(X)
     else:
         loader = {"breast_cancer": load_breast_cancer, "digits": load_digits}[name]
         X, y = loader(return_X_y=True, as_frame=True)
@@ -85,9 +86,6 @@ class _CatBoostClasses(_CatBoost):
         model = CatBoostClassifier(random_seed=seed, verbose=0, allow_writing_files=False)
         super().__init__(model, _as_text)
 
-    def predict_proba(self, X):
-        return self.model.predict_proba(self.prepare(X))
-
 
 def _knn(seed):
     grid = {"kneighborsclassifier__n_neighbors": [5, 15, 45]}
@@ -98,34 +96,8 @@ def _knn(seed):
 
 def _realmlp(seed):
     from pytabkit import RealMLP_TD_Classifier
-    from torch import get_num_threads
 
-    model = RealMLP_TD_Classifier(
-        random_state=seed, device="cpu", n_cv=1, n_threads=get_num_threads()
-    )
-    return _Filled(model)
-
-
-class _Filled:
-    """Medians for missing numbers, which the model refuses, and a flag where there were any."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def fit(self, X, y):
-        numbers = X.select_dtypes("number")
-        self.medians, self.missing = numbers.median(), numbers.columns[numbers.isna().any()]
-        self.model.fit(self._prepare(X), y)
-        return self
-
-    def predict_proba(self, X):
-        return self.model.predict_proba(self._prepare(X))
-
-    def _prepare(self, X):
-        flags = {f"{name} is missing": X[name].isna().astype(float) for name in self.missing}
-        text = _as_text(X.fillna(self.medians))
-        typed = text.astype(dict.fromkeys(X.select_dtypes("category"), "category"))
-        return typed.assign(**flags)
+    return Filled(RealMLP_TD_Classifier(random_state=seed, **_on_cpu()))
 
 
 METHODS = {

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _style import picture
-from _tables import TABLE_METHODS
+from _tables import TABLE_METHODS, text_as_categories
 from report import rst_text_table
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
@@ -51,8 +51,7 @@ def run_example():
 
 def measure_errors(houses, price):
     """Mean absolute and root mean squared errors by method, over all splits."""
-    texts = houses.select_dtypes(exclude="number")
-    houses = houses.astype(dict.fromkeys(texts, "category"))
+    houses = text_as_categories(houses)
     errors = {name: {"mae": [], "rmse": []} for name in METHODS}
     for split in range(N_SPLITS):
         X, X_test, y, y_test = train_test_split(houses, price, random_state=split)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _methods import FAST_PEERS
-from _tables import TABLE_METHODS
+from _tables import TABLE_METHODS, text_as_categories
 from report import rst_text_table
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
@@ -67,11 +67,6 @@ DATASETS = [
 ]
 
 
-def _with_types(X):
-    """Text as categories, for those that need a dtype."""
-    return X.astype(dict.fromkeys(X.select_dtypes(exclude=["number", "bool"]), "category"))
-
-
 def _skrub_boosting(seed):
     from skrub import tabular_pipeline
 
@@ -106,7 +101,7 @@ def run(name, split, seeds):
         typed = [part.astype(dict.fromkeys(texts, "category")) for part in (X, X_test)]
         found = _measure(NONARegressor(random_state=seed), *typed, y, y_test)
         runs.append({"method": AS_CATEGORIES, "seed": seed} | found)
-    typed = _with_types(X), _with_types(X_test)
+    typed = text_as_categories(X), text_as_categories(X_test)
     peers = {
         "CatBoost": (TABLE_METHODS["CatBoost"], typed),
         "CatBoost, text": (TABLE_METHODS["CatBoost, text"], typed),
