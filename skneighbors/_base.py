@@ -360,18 +360,19 @@ class BaseNeighborEstimator(
         X : array-like of shape (n_samples, n_features)
             Features.
         by_column : bool or "auto", default="auto"
-            Whether to take the adjustments apart by column, too, as Shapley values with the row
-            as the background: exact where a query differs from a row in at most seven columns,
-            else from some 200 evaluations of the trend and the blended model, in random orders
-            of the columns that are always the same. That takes some hundred times as long.
+            Whether to say by column, too, how much more the trend and the blended model predict
+            for a query than for a row, as Shapley values with the row as the background: exact
+            where a query differs from a row in at most seven columns, else from some 200
+            evaluations of the two, in random orders of the columns that are always the same.
+            That takes some hundred times as long.
             ``"auto"``: for at most 200 pairs of a query and a row, and where it can be done.
 
         Returns
         -------
         explanation : Explanation
             The `n_neighbors` rows of each prediction; the weighted mean of their adjusted
-            targets is the prediction. Print it, or see its
-            :meth:`~skneighbors.inspection.Explanation.to_frame`.
+            targets, averaged with what the blended model predicts, is the prediction. Print it,
+            or see its :meth:`~skneighbors.inspection.Explanation.to_frame`.
 
         Raises
         ------
@@ -476,8 +477,8 @@ class BaseNeighborEstimator(
     def neighbor_weights(self, X: ArrayLike) -> csr_array:
         """Weights of the training rows in the predictions of X.
 
-        Without a trend and a blended model, predictions are ``neighbor_weights(X) @ y``; with any,
-        targets are adjusted by it first; see :meth:`explain`.
+        Without a trend and a blended model, predictions are ``neighbor_weights(X) @ y``; see
+        :meth:`explain` for what these add.
 
         Parameters
         ----------

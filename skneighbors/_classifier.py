@@ -234,15 +234,16 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         warn_if_infinite(threshold, confidence_level, model.n_validation(search), what)
         return is_in
 
-    def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = False) -> ClassExplanation:
+    def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = "auto") -> ClassExplanation:
         """Explain probabilities by rows, their weights and classes, and the blended model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
-        by_column : False
-            Adjustments by column are known of regressors alone.
+        by_column : bool or "auto", default="auto"
+            Whether to say by column, too, how much more probable each class is to the blended model
+            for a query than for a row; see :meth:`NONARegressor.explain`.
 
         Returns
         -------
@@ -255,7 +256,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If X is not usable, or `by_column` is not False.
+            If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
+            knows no columns, or `blend` is a classifier of the user's, which takes X as given.
         MemoryError
             If memory runs out; the message says what to lower.
 
@@ -268,10 +270,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         >>> model.explain(X[:2]).indices.shape
         (2, 5)
         """
-        if by_column is not False:
-            raise ValueError("by_column must be False: classes are not explained by column.")
         check_is_fitted(self)
-        return self._call(Model.explain_classes, X, self.classes_, at_once=PREDICTED)
+        return self._call(Model.explain_classes, X, by_column, self.classes_, at_once=PREDICTED)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:
         """Find label errors: the training samples whose classes look wrong.

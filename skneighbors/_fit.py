@@ -381,7 +381,7 @@ def _make_bank(network, history, result, parts, plan, blend, strength):
     """Make the bank; networks are weighted by the validation errors of their kinds."""
     weights = inverse_error_weights(result, plan.trends)
     rows = parts.rows.select(slice(plan.n_samples))
-    tensors = (part.to(rows.X.device) for part in (weights, blend.in_sample, blend.out_of_fold))
+    tensors = (part.to(rows.X.device) for part in (weights, blend.training))
     bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
     if strength:
         bank = replace(bank, likeness=parts.likeness(strength))

@@ -42,16 +42,12 @@ def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
     fitted, queries, search = model._read_queries(X)
     bank, z, blended = fitted.embed(queries, search)
-    bank = replace(bank, blend_weight=0.0)
-    values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
-    y_hat = replace(bank, rows=replace(bank.rows, values=values)).predict(
-        z, blended, search.n_neighbors
-    )
+    y_hat = replace(bank, blend_weight=0.0).predict(z, blended, search.n_neighbors)
     return fitted.task.inverse_transform(y_hat.numpy())
 
 
 def weight_of_blended(held_out, blended):
-    fit = BlendFit(BlendedRegressor(None), blended[0], blended[0], blended)
+    fit = BlendFit(BlendedRegressor(None), blended[0], blended)
     k = blended.shape[2]
     return fit.weigh(held_out, Regression(np.zeros(k), np.ones(k), 2)).model.weight
 
@@ -116,14 +112,12 @@ def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
     model = estimator_class(trend="auto", blend=blend, **QUICK).fit(X, y)
     share = model.blend_weight_
     assert 0 < share <= 1
-    own, at_rows = model.blend_.predict(X_test), model.blend_.predict(X)
+    own = model.blend_.predict(X_test)
     if blend == "boosting":
         assert isinstance(model.blend_, BaggedBoosting)
-        own, at_rows = (part.ravel() * y.std() + y.mean() for part in (own, at_rows))
+        own = own.ravel() * y.std() + y.mean()
     else:
         assert_allclose(own, clone(blend).fit(X, y).predict(X_test), rtol=1e-6)
-    # Its residuals at the neighbors count, too.
-    own = own + model.neighbor_weights(X_test) @ (y - at_rows)
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
     assert model.score(X_test, y_test) > estimator_class(trend="linear", blend=None, **QUICK).fit(

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from skneighbors import NONAClassifier, SoftStepKNNClassifier, load
 from skneighbors._blend import boosting, growing
 from skneighbors._task import Classification
+from skneighbors._utils.device import CPU
 
 SHORT = {"max_iter": 8, "n_estimators": 1, "random_state": 0}
 
@@ -310,10 +311,25 @@ def test_explanations_sum_to_the_probability(fitted):
     text = str(model.explain(X[200:201]))
     assert "added" in text
     assert model.predict(X[200:201])[0] in text.splitlines()[0]
-    assert model.explain(X[200:201])._repr_html_().count("<table>") == 2
+    few = model.explain(X[200:201], by_column=False)
+    assert few.by_column is None
+    assert few._repr_html_().count("<table>") == 2
     assert list(why.to_frame()) == ["query", "row", "weight", "class"]
-    with pytest.raises(ValueError, match="by_column must be False"):
-        model.explain(X[:1], by_column=True)
+
+
+def test_columns_sum_to_what_the_blended_model_changes(fitted):
+    model, X, _ = fitted
+    why, queries = model.explain(X[200:203], by_column=True), slice(200, 203)
+    found, core = why.by_column.differences, model._model
+    rows = core.numbering.row_of[why.indices]
+    p_rows = core.blend(None, core.matrix[rows.ravel()], CPU).numpy()
+    p = core.blend(None, np.asarray(X[queries]), CPU).numpy()
+    differences = p[:, None] - p_rows.reshape(*rows.shape, -1)
+    weight = (1 - core.task.prior_weight) * model.blend_weight_
+    assert_allclose(found.sum(2), weight * differences, atol=1e-9)
+    by_hand = np.einsum("nk,nkpc->pc", why.weights, np.abs(found)) / len(why)
+    assert_allclose(np.stack(list(why.importances().values())), by_hand)
+    assert ("beside the query" in str(why)) == bool(np.any(found))
 
 
 def test_label_errors_are_found(classifier):

@@ -65,8 +65,6 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
     bank = dataclasses.replace(model._model.bank, blend_weight=0.0)
-    values = bank.rows.targets.unsqueeze(1) - bank.baselines(bank.rows.z, bank.rows.blended)
-    bank = dataclasses.replace(bank, rows=dataclasses.replace(bank.rows, values=values))
     model._model = dataclasses.replace(model._model, bank=bank, blended_model=NoBlendedModel())
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4

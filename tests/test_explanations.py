@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from explained import differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -110,7 +111,7 @@ def assert_explained(model, y, k):
     assert why.weights.shape == why.indices.shape == why.labels.shape == (len(queries), n)
     assert why.targets.shape == why.adjustments.shape == (len(queries), n, *y.shape[1:])
     assert_allclose(why.prediction / scale, y_hat / scale, rtol=0, atol=1e-9)
-    means = by_weight(why.weights, why.targets + why.adjustments)
+    means = predicted_by(why)
     assert_allclose((means + why.clipping) / scale, y_hat / scale, rtol=0, atol=1e-9)
     assert_allclose(why.weights.sum(1), 1, rtol=1e-12)
     assert (np.diff(why.weights, axis=1) <= 0).all()
@@ -138,27 +139,33 @@ def test_rows_are_those_that_kneighbors_names(model):
             assert_allclose(own[alike], weight * share, rtol=1e-9, atol=1e-15)
 
 
-def baselines_of(model, X):
-    """Each network's trend and the blended model in their shares, (m, n, n_targets)."""
+def trends_of(model, X):
+    """Each network's trend, (m, n, n_targets)."""
     fitted, queries, search = model._read_queries(X)
     bank, embedded = fitted.transform(queries, search)
-    head, share, target, z = (
-        bank.network.head,
-        model.blend_weight_,
-        fitted.task,
-        embedded.z.transpose(0, 1),
-    )
+    z, task = embedded.z.transpose(0, 1), fitted.task
     with torch.no_grad():
-        own = head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()
-    own = np.broadcast_to(own * target.scale + target.mean, (*z.shape[:2], model.n_outputs_))
-    if not share:
-        return own
+        own = bank.network.head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()
+    return np.broadcast_to(own * task.scale + task.mean, (*z.shape[:2], model.n_outputs_))
+
+
+def test_the_blended_model_predicts_beside_the_neighbors(model):
+    change(model)
+    queries, task = make_queries(), model._model.task
+    why = model.explain(queries)
+    assert why.neighbors_weight == 1 - model.blend_weight_
+    if not model.blend_weight_:
+        assert why.blended is None
+        return
     if model.blend == "boosting":
-        second = model.blend_.predict(fitted.reader.read(Table.of(X))).reshape(len(X), -1)
-        second = second * target.scale + target.mean
+        expected = model.blend_.predict(model._model.reader.read(Table.of(queries)))
+        expected = expected.reshape(len(queries), -1) * task.scale + task.mean
     else:
-        second = model.blend_.predict(X).reshape(len(X), -1)
-    return (1 - share) * own + share * second
+        expected = model.blend_.predict(queries)
+    assert_allclose(why.blended, expected.reshape(why.blended.shape))
+    cells = str(why).partition("blended model")[2].split()
+    assert float(cells[0]) == pytest.approx(100 * model.blend_weight_, abs=0.05)
+    assert float(cells[2].strip(",")) == pytest.approx(why.blended[0].flat[0], rel=1e-3)
 
 
 def test_targets_are_adjusted_by_what_the_trend_differs(model):
@@ -166,8 +173,8 @@ def test_targets_are_adjusted_by_what_the_trend_differs(model):
     X, queries = np.concatenate([make_data(seed=seed)[0] for seed in (0, 1)]), make_queries()
     why, at_queries, at_rows = (
         model.explain(queries),
-        baselines_of(model, queries),
-        baselines_of(model, X),
+        trends_of(model, queries),
+        trends_of(model, X),
     )
     differences = at_queries[:, :, None] - at_rows[:, why.indices]  # (m, n, k, n_targets)
     differences = differences.reshape(len(at_queries), *why.adjustments.shape)
@@ -259,15 +266,15 @@ def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
     why = model.explain(queries, by_column=True)
     own = why.by_column
     assert own.columns == ["area", "town", "built", "garden"]  # as in X
-    assert own.adjustments.shape == (5, K, 4)
-    assert_allclose(own.adjustments.sum(2), why.adjustments, atol=1e-9 * np.ptp(PRICE))
+    assert own.differences.shape == (5, K, 4)
+    assert_allclose(own.differences.sum(2), differences_of(model, why), atol=1e-9 * np.ptp(PRICE))
     assert_array_equal(own.query_values[0], [71.5, "Bern", pd.Timestamp("1993-05-06"), None])
     every = pd.concat([TABLE, TABLE[:5].assign(area=66.0)])
     given = every[own.columns].astype(object).where(every[own.columns].notna(), None).to_numpy()
     assert_array_equal(own.row_values, given[why.indices])
     equal = own.row_values == own.query_values[:, None]
-    assert (own.adjustments[equal] == 0).all()
-    expected = by_weight(why.weights, np.abs(own.adjustments)).mean(0)
+    assert (own.differences[equal] == 0).all()
+    expected = by_weight(why.weights, np.abs(own.differences)).mean(0)
     assert_allclose(list(why.importances().values()), expected)
     assert list(why.importances()) == own.columns
     assert (kind == "no trend") == (expected.max() == 0)
@@ -280,13 +287,14 @@ def test_levels_that_fit_has_not_seen_are_named(estimator_class):
 
 
 def test_adjustments_by_column_as_text(estimator_class):
-    why = fit_table(estimator_class).explain(ask(), by_column=True)
+    model = fit_table(estimator_class)
+    why = model.explain(ask(), by_column=True)
     _, table, _, _ = str(why).split("\n\n")
     _, head, *rows = table.splitlines()
-    assert re.split("  +", head) == ["column", "query", *why.labels[0, :5], "adjustment"]
+    assert re.split("  +", head) == ["column", "query", *why.labels[0, :5], "difference"]
     cells = [re.split("  +", row) for row in rows]
     parts = [float(row[-1]) for row in cells]
-    assert_allclose(sum(parts), (why.weights * why.adjustments).sum(), atol=0.02)
+    assert_allclose(sum(parts), (why.weights * differences_of(model, why)).sum(), atol=0.02)
     sizes = why.importances()
     assert [row[0] for row in cells] == sorted(sizes, key=lambda name: -sizes[name])
     for name, query, *values, _ in cells:
@@ -302,7 +310,7 @@ def test_equal_columns_are_not_printed(estimator_class):
     model = fit_table(estimator_class)
     own = model.explain(TABLE[:1].assign(area=71.5), by_column=True)
     assert "-0.0" not in str(own).split()
-    assert repr(own.by_column) == f"<adjustments of {K} rows to 1 queries by 4 columns>"
+    assert repr(own.by_column) == f"<differences of 1 queries to {K} rows by 4 columns>"
     X, y = np.tile([[0.0], [1.0]], (20, 1)), np.arange(40.0) % 4
     model = estimator_class(**QUICK | dict(n_neighbors=2)).fit(X, y)
     model.forget(np.flatnonzero(X[:, 0]))
@@ -434,17 +442,24 @@ def test_as_a_frame(model):
     for k, suffix in enumerate(suffixes):
         sums = (frame["weight"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
         y_hat = why.prediction.reshape(len(queries), -1)[:, k]
+        sums *= why.neighbors_weight
+        if why.blended is not None:
+            blended = why.blended.reshape(len(queries), -1)[:, k]
+            sums += (1 - why.neighbors_weight) * blended
         assert_allclose(sums + cut[:, k], y_hat)
         adjusted = frame[f"target{suffix}"] + frame[f"adjustment{suffix}"]
         assert_allclose(adjusted, frame[f"adjusted{suffix}"])
 
 
 def test_columns_in_the_frame(estimator_class):
-    why = fit_table(estimator_class).explain(ask(), by_column=True)
+    model = fit_table(estimator_class)
+    why = model.explain(ask(), by_column=True)
     frame = why.to_frame(by_column=True)
-    names = [f"adjustment by {name}" for name in ("area", "town", "built", "garden")]
+    names = [f"difference by {name}" for name in ("area", "town", "built", "garden")]
     assert list(frame.columns)[-4:] == names
-    assert_allclose(frame[names].sum(axis=1), frame["adjustment"], atol=1e-9 * np.ptp(PRICE))
+    assert_allclose(
+        frame[names].sum(axis=1), differences_of(model, why)[0], atol=1e-9 * np.ptp(PRICE)
+    )
     assert set(frame["query"]) == {"mine <i>"}
 
 
@@ -460,7 +475,7 @@ def test_as_text(estimator_class):
     *tables, note = text.split("\n\n")
     assert len(tables) == 2
     assert "weights sum to 100 %" in note
-    assert "Adjusted = target + f(query) - f(row)" in note
+    assert "Adjusted = target + trend(query) - trend(row)" in note
     for i, table in enumerate(tables):
         title, head, *rows, others, last = table.splitlines()
         assert title == f"Query {i}: prediction {last.split()[-1]}"
@@ -500,8 +515,8 @@ def test_as_html(estimator_class):
     n_shown = np.count_nonzero(why.weights)
     n_shown += n_shown == K - 1
     main, by_column = page.split("</table>")[:-1]
-    assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + 1
-    assert "<th>adjustment</th>" in by_column
+    assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + (why.blended is not None) + 1
+    assert "<th>difference</th>" in by_column
     for label in why.labels[0, :n_shown]:
         assert f"<td>{label}</td>" in page
 

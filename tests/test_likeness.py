@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from explained import differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import PAPER, NONARegressor, Recipe, load
@@ -89,10 +90,8 @@ def test_a_row_alone_is_as_in_a_batch(model, table):
 
 def test_explanations_add_up(model, table):
     why = model.explain(table[1], by_column=True)
-    sums = (why.weights * why.adjusted_targets).sum(1) + why.clipping
-    assert_allclose(sums, model.predict(table[1]), rtol=1e-9)
-    by_column = why.by_column.adjustments.sum(2)
-    assert_allclose(by_column, why.adjustments, atol=1e-9)
+    assert_allclose(predicted_by(why) + why.clipping, model.predict(table[1]), rtol=1e-9)
+    assert_allclose(why.by_column.differences.sum(2), differences_of(model, why), atol=1e-9)
 
 
 def test_rows_that_join_and_leave(model, table, tmp_path):

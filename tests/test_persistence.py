@@ -251,7 +251,7 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
                 model.explain(X).adjustments,
                 model.neighbor_weights(X).toarray(),
             ]
-            few += [model.explain(X[:3], by_column=True).by_column.adjustments]
+            few += [model.explain(X[:3], by_column=True).by_column.differences]
             model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
             answers.append((*few, model.predict(X[:130])))
         assert torch.get_num_threads() == n_threads

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from explained import differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -98,7 +99,7 @@ def model(fitted):
 def assert_neighbors_make_the_prediction(model, X, y):
     """Logarithms of the counts `y` of all samples, adjusted, averaged and cut off."""
     y_hat, why = model.predict(X), model.explain(X)
-    means = np.einsum("nk,nk...->n...", why.weights, why.adjusted_targets) + why.clipping
+    means = predicted_by(why) + why.clipping
     assert_allclose(why.prediction, means, rtol=0, atol=1e-9)
     assert_allclose(np.log1p(y_hat), np.maximum(means, 0), rtol=0, atol=1e-9)
     assert_allclose(why.targets, np.log1p(y[why.indices]), rtol=0, atol=1e-9)
@@ -136,8 +137,8 @@ def test_neighbors_are_logarithms(model, n_targets, blend):
         logs = np.clip(model.neighbor_weights(queries) @ np.log1p(y), 0, None)
         assert_allclose(np.log1p(model.predict(queries)), logs)
     if blend != "a regressor":
-        own = model.explain(queries, by_column=True).by_column.adjustments
-        assert_allclose(own.sum(2), why.adjustments, rtol=0, atol=1e-9)
+        own = model.explain(queries, by_column=True).by_column.differences
+        assert_allclose(own.sum(2), differences_of(model, why), rtol=0, atol=1e-9)
 
 
 def test_the_blended_model_takes_counts_or_logarithms(fitted, blend, n_targets):

@@ -218,7 +218,7 @@ def test_what_the_blended_model_predicts_of_a_row_is_out_of_fold(friedman):
     before, weight = model.suspects(len(y)), model.blend_weight_
     assert weight > 0
     bank = pickle.loads(pickle.dumps(model))._model.bank  # of which nothing is kept
-    rows = replace(bank.rows, blended_out_of_fold=bank.rows.blended_out_of_fold + 0.01)
+    rows = replace(bank.rows, blended=bank.rows.blended + 0.01)
     model._model = replace(model._model, bank=replace(bank, rows=rows))
     now = model.suspects(len(y))
     order, other = before.indices.argsort(), now.indices.argsort()

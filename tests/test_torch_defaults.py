@@ -77,7 +77,7 @@ QUESTIONS = {
     "transform": lambda m, X, y: [m.transform(X)],
     "explain": lambda m, X, y: [
         m.explain(X).adjustments,
-        m.explain(X[:3], by_column=True).by_column.adjustments,
+        m.explain(X[:3], by_column=True).by_column.differences,
     ],
     "kneighbors": lambda m, X, y: [*m.kneighbors(X), *m.kneighbors()],
     "neighbor_weights": lambda m, X, y: [m.neighbor_weights(X).toarray()],

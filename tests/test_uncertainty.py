@@ -138,7 +138,7 @@ class Oracle:
         )
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
         rows, queries = torch.arange(n_rows), self.bank.rows
-        blended = queries.blended_out_of_fold
+        blended = queries.blended
         y_hat = self.bank.predict(queries, blended, K, self_index=rows).numpy()
         target = self.fitted.task
         self.residuals = self.y - (y_hat * target.scale + target.mean)
@@ -540,7 +540,7 @@ def rebuilt(model, X, y, weight, held_out):
     )
     old, blended = fitted.bank, fitted.blended_model.predict(X[samples], matrix, fitted.task)
     left_out = blended.copy()
-    for row, own in zip(fitted.samples, old.rows.blended_out_of_fold.numpy(), strict=True):
+    for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):
         left_out[samples == row] = own
     parts = map(torch.from_numpy, (blended, left_out))
     bank = NeighborBank.build(

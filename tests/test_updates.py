@@ -48,7 +48,7 @@ def expected(model, X, y, weight, queries):
     bank = NeighborBank.build(fitted.bank.network, rows, fitted.task, fitted.bank.member_weight)
     bank = replace(bank, likeness=fitted.bank.likeness)
     z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
-    nothing = torch.zeros(len(z), model.n_outputs_)  # without a blended model
+    nothing = torch.zeros(len(z), model.n_outputs_).double()  # without a blended model
     y_hat = bank.predict(EmbeddedRows(z, columns_q), nothing, model.n_neighbors).numpy()
     return fitted.task.inverse_transform(y_hat)
 

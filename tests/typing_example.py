@@ -22,7 +22,7 @@ from skneighbors import nn as blocks
 from skneighbors.inspection import (
     ClassExplanation,
     ClassSuspects,
-    ColumnAdjustments,
+    ColumnDifferences,
     EmbeddingDisplay,
     Explanation,
     IntervalDisplay,
@@ -85,7 +85,7 @@ def explain(model: SoftStepKNNRegressor, X: np.ndarray) -> None:
     assert_type(why.adjusted_targets, np.ndarray)
     assert_type(why.importances(), dict[Any, Any])
     assert_type(len(why), int)
-    assert_type(why.by_column, ColumnAdjustments | None)
+    assert_type(why.by_column, ColumnDifferences | None)
     why.to_frame()
     suspects = assert_type(model.suspects(n_rows=5, confidence_level=0.8), Suspects)
     assert_type(suspects.scores, np.ndarray)

@@ -81,17 +81,14 @@ class BlendFit(NamedTuple):
     Attributes
     ----------
     model : BlendedRegressor or NoBlendedModel
-    in_sample : Tensor of shape (n_rows, n_targets)
-        Of the rows that it was fitted to.
-    out_of_fold : Tensor of shape (n_rows, n_targets)
-        Of the same rows by bags that were not fitted to them, if there are bags.
+    training : Tensor of shape (n_rows, n_targets)
+        Of the rows that it was fitted to, by bags that were not fitted to them, if there are bags.
     validation : Tensor of shape (m, n, n_targets)
         Of each member's validation rows, by what was not fitted to them.
     """
 
     model: object
-    in_sample: torch.Tensor
-    out_of_fold: torch.Tensor
+    training: torch.Tensor
     validation: torch.Tensor
 
     @classmethod
@@ -107,13 +104,13 @@ class BlendFit(NamedTuple):
         rows = torch.ones_like(y[..., 0]) if rows is None else rows.cpu()
         weight = task.weigh_blended(y, y_hat, blended, rows)
         if not weight:
-            return no_blend(self.in_sample)
+            return no_blend(self.training)
         return self._replace(model=replace(self.model, weight=weight))
 
 
 def no_blend(y):
     """No blended model, for targets of this shape (n_rows, n_targets)."""
-    return BlendFit(NoBlendedModel(), *[torch.zeros_like(y)] * 3)
+    return BlendFit(NoBlendedModel(), *[torch.zeros_like(y)] * 2)
 
 
 def predict(regressor, X, n_samples, n_targets):

@@ -123,7 +123,7 @@ def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
         predicted = np.stack(predicted)
     else:
         predicted = out_of_fold[split.validation.numpy()]
-    return BlendFit.of(model, model.predict(None, data.X, task), out_of_fold, predicted)
+    return BlendFit.of(model, out_of_fold, predicted)
 
 
 def _fit_given(regressor, samples, metadata, task, split):
@@ -138,7 +138,7 @@ def _fit_given(regressor, samples, metadata, task, split):
         predicted = task.transform(fitter.predict_validation(split))
     else:
         predicted = model.predict(validation.X, samples.expand(validation.matrix), task)[None]
-    return BlendFit.of(model, in_sample, in_sample, predicted)
+    return BlendFit.of(model, in_sample, predicted)
 
 
 def _seed(regressor, random_state):

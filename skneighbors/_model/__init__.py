@@ -2,7 +2,7 @@
 
 ::
 
-    X -> embed -> the k nearest rows -> attend among them -> weighted means, + baseline -> y_hat
+    X -> embed -> the k nearest rows -> attend among them -> means, trend, blended model -> y_hat
 
     model          the whole, frozen: what each public method returns; samples join and leave
     bank           networks and rows; attention among the nearest, or among all
@@ -26,7 +26,7 @@ members side by side, and by likeness in the columns (see `_columns/likeness.py`
 from .bank import NeighborBank
 from .classes import ClassExplanation, ClassSuspects
 from .engines import ALGORITHMS, check_algorithm
-from .explanations import ColumnAdjustments, Explanation
+from .explanations import ColumnDifferences, Explanation
 from .model import Model, Queries, Search
 from .numbering import SampleNumbering
 from .rows import EmbeddedRows, NeighborRows
@@ -37,7 +37,7 @@ __all__ = [
     "ALGORITHMS",
     "ClassExplanation",
     "ClassSuspects",
-    "ColumnAdjustments",
+    "ColumnDifferences",
     "EmbeddedRows",
     "Explanation",
     "Model",

@@ -73,8 +73,8 @@ class Neighbors:
 class NeighborBank:
     """Training samples as the neighbors of queries. Immutable; see :meth:`build`.
 
-    With the baseline `T` of a member, the weighted mean of its trend and the blended model, a
-    prediction is ``T(query) + sum of weights x (target - T(row))``.
+    With the trend `t` of a member the neighbors predict ``t(query) + sum of weights x (target -
+    t(row))``; that is averaged with what the blended model predicts.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class NeighborBank:
     member_weight : Tensor of shape (m,)
         The members' weights in a prediction, which sum to 1.
     blend_weight : float
-        The blended model's weight in baselines; 0 if there is none.
+        The blended model's weight in predictions; 0 if there is none.
     likeness : Likeness or None
         Second part of the distance, beside the learned one.
     cache : Cache
@@ -109,7 +109,6 @@ class NeighborBank:
         task,
         member_weight,
         blended=None,
-        blended_out_of_fold=None,
         blend_weight=0.0,
     ):
         """Embed rows as the neighbors of a copy of a network.
@@ -123,30 +122,24 @@ class NeighborBank:
         member_weight : Tensor of shape (m,)
         blended : Tensor of shape (N, k), default=None
             Predictions of the blended model, if there is one.
-        blended_out_of_fold : Tensor of shape (N, k), default=None
-            The same by what was not fitted to a row; None: `blended`.
         blend_weight : float, default=0.0
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
         bank = cls(network, None, task, member_weight, blend_weight)
         blended = torch.zeros_like(rows.y) if blended is None else blended
         new = bank._make_rows(bank.embed(rows.X), rows.columns, rows.y, blended)
-        if blended_out_of_fold is not None:
-            new = replace(new, blended_out_of_fold=blended_out_of_fold)
         if rows.group is not None:
             new = replace(new, group=rows.group)
         return replace(bank, rows=new.weigh(rows.weight))
 
     def _make_rows(self, z, columns, y, blended, n_before=0):
         """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
-        known = self.task.neighbor_blended(blended, y)
         return NeighborRows(
             z=z,
             columns=columns,
             targets=y,
-            values=y.unsqueeze(1) - self.baselines(z, known),
+            values=y.unsqueeze(1) - self.trends(z),
             blended=blended,
-            blended_out_of_fold=blended,
             group=n_before + torch.arange(len(y), device=y.device),
         )
 
@@ -169,10 +162,10 @@ class NeighborBank:
         return self.task.limits(*self.rows.extremes_left_out())
 
     @property
-    def has_baseline(self):
-        """Whether a trend or a blended model is part of predictions."""
+    def has_trend(self):
+        """Whether a trend is part of predictions."""
         trend = self.network.head.trend
-        return self.blend_weight > 0 or (trend is not None and bool(trend.on.any()))
+        return trend is not None and bool(trend.on.any())
 
     def to(self, device):
         """Bank whose tensors lie on `device`: itself, or a copy."""
@@ -214,10 +207,9 @@ class NeighborBank:
         """Embed X (n, ...) for every member, to (n, m, d)."""
         return embed_in_batches(self.network, X).transpose(0, 1).contiguous()
 
-    def baselines(self, z, blended):
-        """Baselines (n, m, k) of embeddings (n, m, d); `blended` (n, k) is the blended model's."""
-        trends = self.network.trends(z, blended.shape[1])
-        return self.task.combine(trends, blended, self.blend_weight)
+    def trends(self, z):
+        """Trends (n, m, k) of the members for embeddings (n, m, d)."""
+        return self.network.trends(z, self.task.n_values)
 
     @torch.no_grad()
     def predict(self, queries, blended, n_neighbors=None, algorithm="auto", self_index=None):
@@ -244,8 +236,9 @@ class NeighborBank:
         return torch.cat(self.attend(queries, average, n_neighbors, algorithm, self_index))
 
     def complete(self, z, means, blended):
-        """Turn means (n, k) of values into predictions: add the members' baselines by weight."""
-        return means + torch.einsum("nmk,m->nk", self.baselines(z, blended), self.member_weight)
+        """Turn means (n, k) of values into predictions: add the trends, mix with the blended."""
+        y_hat = means + torch.einsum("nmk,m->nk", self.trends(z), self.member_weight)
+        return torch.lerp(y_hat, blended, self.blend_weight)
 
     @torch.no_grad()
     def attend(self, queries, function, n_neighbors=None, algorithm="auto", self_index=None):

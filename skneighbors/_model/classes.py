@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .._utils.printing import Printed, named, percent
-from .explanations import describe_agreement, describe_neighbors
+from .explanations import ByColumn, describe_agreement, describe_neighbors
 from .residuals import conformal_score, weigh_by_group
 from .suspects import check_comparable, name_rows, predict_left_out
 
@@ -24,6 +24,10 @@ _MIXED = (
     "A probability is the weight of a class among the neighbors, mixed with what the blended\n"
     "model and the frequencies of the classes add."
 )
+_BY_COLUMN = (
+    'By column: "=" is the query\'s value; the difference is how much more probable the first\n'
+    "class is to the blended model for the query than for its neighbors due to the column."
+)
 _SUSPECT = (
     "expected is what a row's neighbors, those of the largest weights named, predict without it;\n"
     "score is how much more probable that is than the row's class. A high score is no proof: a\n"
@@ -32,7 +36,7 @@ _SUSPECT = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassExplanation(Printed):
+class ClassExplanation(ByColumn):
     """Probabilities as weights of classes among the nearest rows; made by ``explain``.
 
     For every query ``neighbors_weight`` times the weights of the rows of a class, plus `added`, is
@@ -66,6 +70,9 @@ class ClassExplanation(Printed):
         Strength of likeness; 0 if the learned distance alone chose the rows.
     query_labels : ndarray of shape (n_queries,)
         Labels of the queries in their index, or their positions.
+    by_column : ColumnDifferences or None
+        How much more probable each class is, to the blended model, for a query than for a row, by
+        column and by their weights in a probability.
 
     Examples
     --------
@@ -134,7 +141,10 @@ class ClassExplanation(Printed):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         lines = describe_neighbors(self.likeness), describe_agreement(self), _MIXED
-        return [*notes, "\n".join(filter(None, lines))]
+        notes.append("\n".join(filter(None, lines)))
+        if self.by_column is not None and np.any(self.by_column.differences):
+            notes.append(_BY_COLUMN)
+        return notes
 
     def _tables(self):
         """Titles and cells of the tables of all queries that are shown."""
@@ -157,6 +167,8 @@ class ClassExplanation(Printed):
                 cells.append([str(self.classes[c]), *map(percent, parts)])
             head = f"Neighbors count {percent(self.neighbors_weight)}"
             tables.append((head, cells))
+            if self.by_column is not None and np.any(self.by_column.differences[i]):
+                tables.append(self._describe_columns(i, _write_difference, [largest[0]]))
         return tables
 
 
@@ -278,7 +290,13 @@ def explain_classes(explanation, classes, task, blend_weight):
         agreement=explanation.agreement,
         likeness=explanation.likeness,
         query_labels=explanation.query_labels,
+        by_column=explanation.by_column,
     )
+
+
+def _write_difference(value, sign):
+    """Write a difference of probabilities."""
+    return f"{100 * float(value[0]) + 0.0:{sign}.1f} %"
 
 
 @torch.no_grad()

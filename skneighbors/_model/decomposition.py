@@ -5,12 +5,12 @@ import torch
 
 from .._columns import Table, find_labels
 from .._utils.blocks import gather_rows
-from .explanations import ColumnAdjustments, Explanation
+from .explanations import ColumnDifferences, Explanation
 from .shapley import shapley_values
 
 # Clipping of standardized targets that is no larger than this is rounding, and taken as 0.
 _ROUNDING = 1e-12
-# How often the baseline of a query and a row is evaluated to split an adjustment by column.
+# How often trend and blended model are evaluated to split a difference of two rows by column.
 _N_EVALUATIONS = 200
 # Largest number of pairs of a query and a row that are split by column unless asked.
 _N_PAIRS = 200
@@ -39,12 +39,18 @@ def explain(model, queries, search, by_column):
     elif by_column and missing is not None:
         raise ValueError(missing)
     bank, embedded, blended = model.embed(queries, search)
-    baselines = bank.baselines(embedded.z, blended)
+    trends = bank.trends(embedded.z)
     parts = bank.attend(
-        embedded, lambda near: _compare(bank, near, baselines), search.n_neighbors, search.algorithm
+        embedded, lambda near: _compare(bank, near, trends), search.n_neighbors, search.algorithm
     )
-    rows, weights, mixtures, adjustments, y, clipping = (
-        torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)
+    rows, weights, mixtures, adjustments, means = map(torch.cat, zip(*parts, strict=True))
+    y = torch.lerp(means, blended, bank.blend_weight)
+    clipped = y.clamp(*bank.limits)
+    clipping = clipped - y
+    clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
+    rows, weights, mixtures, adjustments, y, clipping, blended = (
+        part.cpu().numpy()
+        for part in (rows, weights, mixtures, adjustments, clipped, clipping, blended)
     )
     n_among = None if search.n_neighbors is None else max(search.n_neighbors, _N_AMONG)
     agreement = bank.attend(embedded, _compare_members, n_among, search.algorithm)
@@ -57,7 +63,9 @@ def explain(model, queries, search, by_column):
         targets=task.on_scale(bank.rows.targets.cpu().numpy()[rows]),
         adjustments=task.differences_on_scale(adjustments),
         clipping=task.differences_on_scale(clipping),
-        is_adjusted=bank.has_baseline,
+        is_adjusted=bank.has_trend,
+        neighbors_weight=1 - bank.blend_weight,
+        blended=task.on_scale(blended) if bank.blend_weight else None,
         counts=model.numbering.counts()[rows],
         agreement=torch.cat(agreement).cpu().numpy(),
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
@@ -79,7 +87,7 @@ def _why_not_by_column(model):
     return None
 
 
-def _compare(bank, near, baselines):
+def _compare(bank, near, trends):
     """Compare b queries with their rows, the largest weights first.
 
     Returns
@@ -89,8 +97,8 @@ def _compare(bank, near, baselines):
     mixtures : Tensor of shape (b, K, m)
         The members' weights in that of each row, which sum to 1.
     adjustments : Tensor of shape (b, K, t)
-    y, clipping : Tensor of shape (b, t)
-        Predictions, and what clipping adds to the mean of the adjusted targets.
+    means : Tensor of shape (b, t)
+        Of the adjusted targets.
     """
     weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
@@ -98,14 +106,10 @@ def _compare(bank, near, baselines):
     even = bank.member_weight.expand_as(by_member)  # of rows without any weight
     mixtures = torch.where(total > 0, by_member / total, even)
     targets = gather_rows(bank.rows.targets, rows)
-    row_baselines = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
-    differences = baselines[near.queries].unsqueeze(1) - row_baselines
+    row_trends = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
+    differences = trends[near.queries].unsqueeze(1) - row_trends
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
-    means = (total * (targets + adjustments)).sum(1)
-    y = means.clamp(*bank.limits)
-    clipping = y - means
-    clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
-    return rows, weights, mixtures, adjustments, y, clipping
+    return rows, weights, mixtures, adjustments, (total * (targets + adjustments)).sum(1)
 
 
 def _compare_members(near):
@@ -122,21 +126,21 @@ def _compare_members(near):
 
 
 def _take_apart(model, bank, queries, rows, mixtures):
-    """Split adjustments of rows (n, K) by column; see :func:`_compare` for `mixtures` (n, K, m)."""
+    """Split differences to rows (n, K) by column; see :func:`_compare` for `mixtures` (n, K, m)."""
     reader, (n, k), device = model.reader, rows.shape, bank.rows.z.device
     mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 
-    def baseline(mixed, pair):
-        z = bank.embed(model.prepare(mixed).to(device))
-        baselines = bank.baselines(z, model.blend(None, mixed, device))
-        return torch.einsum("bm,bmt->bt", mixtures[pair], baselines).cpu().numpy()
+    def predict(mixed, pair):
+        trends = bank.trends(bank.embed(model.prepare(mixed).to(device)))
+        trend = torch.einsum("bm,bmt->bt", mixtures[pair], trends)
+        return torch.lerp(trend, model.blend(None, mixed, device), bank.blend_weight).cpu().numpy()
 
     row_matrix = model.matrix[rows.ravel()]
     query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of
-    values = shapley_values(baseline, query_matrix, row_matrix, _N_EVALUATIONS, column_of=column_of)
+    values = shapley_values(predict, query_matrix, row_matrix, _N_EVALUATIONS, column_of=column_of)
     values = values.reshape(n, k, len(reader.order), -1)
     order = np.argsort(reader.order)  # of X
-    return ColumnAdjustments(
+    return ColumnDifferences(
         [reader.columns[i] for i in order],
         reader.decode(queries.matrix, Table.of(queries.X))[:, order],
         reader.decode(row_matrix).reshape(n, k, -1)[:, :, order],

@@ -25,23 +25,22 @@ _AGREEMENT = (
     "Of the {} rows of largest weight the networks, each alone, have {:.0f} % in common: about as\n"
     "many of them a fit with another random_state would name again."
 )
-_ADJUSTED = (
-    "Adjusted = target + f(query) - f(row); f: the trend and the blended model, learned from all\n"
-    "rows."
-)
+_ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
+_BLENDED = "The blended model, boosted trees by default, is learned from all rows, too."
 _BY_COLUMN = (
-    'By column: "=" is the query\'s value; adjustments are means by weight, first of columns\n'
-    "that adjust rows most. Columns that say the same share what they adjust, and large parts\n"
-    "may cancel."
+    'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
+    "blended model predict for the query than for its neighbors due to the column. Columns that\n"
+    "say the same share it, and large parts may cancel."
 )
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnAdjustments:
-    """Adjustments split by the columns in which a query differs from a row.
+class ColumnDifferences:
+    """What is predicted more for a query than for a row, split by the columns they differ in.
 
-    They are Shapley values of the trend and the blended model, with the row as the background, and
-    sum to the adjustment; columns that are equal have 0. Made by ``explain(X, by_column=True)``.
+    Compared is the mean of the trend and the blended model, by their weights in a prediction. The
+    parts are its Shapley values, with the row as the background; columns that are equal have 0.
+    Made by ``explain(X, by_column=True)``.
 
     Attributes
     ----------
@@ -52,29 +51,95 @@ class ColumnAdjustments:
         values and categories that ``fit`` has not seen.
     row_values : object ndarray of shape (n_queries, n_neighbors, n_columns)
         Values of the rows.
-    adjustments : ndarray of shape (n_queries, n_neighbors, n_columns) or \
+    differences : ndarray of shape (n_queries, n_neighbors, n_columns) or \
             (n_queries, n_neighbors, n_columns, n_targets)
-        Part of each adjustment that is due to each column.
+        Part of each column. Without a blended model they sum to the adjustments.
     """
 
     columns: list
     query_values: np.ndarray
     row_values: np.ndarray
-    adjustments: np.ndarray
+    differences: np.ndarray
 
     def __repr__(self):
         n_queries, n_rows, n_columns = self.row_values.shape
-        return f"<adjustments of {n_rows} rows to {n_queries} queries by {n_columns} columns>"
+        return f"<differences of {n_queries} queries to {n_rows} rows by {n_columns} columns>"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ByColumn(Printed):
+    """Base of explanations with differences by column.
+
+    Subclasses have `weights`, `labels` and `counts`.
+    """
+
+    by_column: ColumnDifferences | None = None
+
+    def importances(self) -> dict:
+        """Mean absolute difference by each column, over the queries.
+
+        Returns
+        -------
+        importances : dict
+            From names of columns, in the order of X, to means of the absolute differences, rows by
+            their weights: a float, or an ndarray of shape (n_targets,).
+
+        Raises
+        ------
+        ValueError
+            If there are no differences by column.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_friedman1
+        >>> from skneighbors import NONARegressor
+        >>> X, y = make_friedman1(n_samples=100, random_state=0)
+        >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
+        >>> list(model.explain(X[80:83], by_column=True).importances())
+        ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9']
+        """
+        self._check_by_column("importances")
+        sizes = np.abs(self.by_column.differences)
+        means = np.einsum("nk,nk...->...", self.weights, sizes) / len(self)
+        values = means.tolist() if means.ndim == 1 else means
+        return dict(zip(self.by_column.columns, values, strict=True))
+
+    def _check_by_column(self, name):
+        if self.by_column is None:
+            raise ValueError(f"{name} needs explain(X, by_column=True).")
+
+    def _describe_columns(self, i, write, target=slice(None)):
+        """Title and cells of a table that has a query and its first rows side by side."""
+        found, beside = self.by_column, range(min(_N_BESIDE, self.weights.shape[1]))
+        parts = found.differences[i].reshape(*found.row_values.shape[1:], -1)[..., target]
+        differences = np.tensordot(self.weights[i], parts, 1)
+        sizes = self.weights[i] @ np.abs(parts).sum(2)
+        largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
+        names = [named(self.labels[i, place], self.counts[i, place]) for place in beside]
+        cells = [["column", "query", *names, "difference"]]
+        for column in largest:
+            query = found.query_values[i, column]
+            values = [found.row_values[i, place, column] for place in beside]
+            values = ["=" if value == query else _show(value) for value in values]
+            name = str(found.columns[column])
+            cells.append([name, _show(query), *values, write(differences[column], "+")])
+        others = np.delete(differences, largest, axis=0)
+        if n_others := np.count_nonzero(np.delete(sizes, largest)):
+            blank = [""] * (len(cells[0]) - 2)
+            cells.append([f"{n_others} more", *blank, write(others.sum(axis=0), "+")])
+        return "By column, the nearest rows beside the query", cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Printed):
+class Explanation(ByColumn):
     """Predictions as weighted means of adjusted targets; made by ``explain``.
 
-    A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by
-    the difference of the trend and the blended model between the query and the row, as an
-    appraiser does. For every query ``(weights * adjusted_targets).sum(axis=1) + clipping`` is
-    `prediction`. Printed, it is a table for each query; :meth:`to_frame` makes a DataFrame of it.
+    A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by the
+    difference of the trend between the query and the row, as an appraiser does. Their mean is
+    averaged with what the blended model predicts: for every query ``neighbors_weight * (weights *
+    adjusted_targets).sum(axis=1) + (1 - neighbors_weight) * blended + clipping`` is `prediction`.
+    Printed, it is a table for each query, with weights in the prediction; :meth:`to_frame` makes a
+    DataFrame of the neighbors.
 
     Attributes
     ----------
@@ -91,13 +156,16 @@ class Explanation(Printed):
     targets : ndarray of shape (n_queries, n_neighbors) or (n_queries, n_neighbors, n_targets)
         Their targets.
     adjustments : ndarray of the shape of `targets`
-        By how much the trend and the blended model, by their weights, are higher for the query
-        than for the row; 0 without both.
+        By how much the trend is higher for the query than for the row; 0 without one.
     clipping : ndarray of the shape of `prediction`
         What is added where the mean would lie more than a tenth of the targets' range beyond
         it; 0 elsewhere.
     is_adjusted : bool
-        Whether there is anything, a trend or a blended model, that adjusts targets.
+        Whether there is a trend, which adjusts targets.
+    neighbors_weight : float
+        Weight of the neighbors in a prediction; the blended model has the rest.
+    blended : ndarray of the shape of `prediction`, or None
+        What the blended model predicts; None if there is none.
     counts : int ndarray of shape (n_queries, n_neighbors)
         How many training samples, equal in X and y, each row stands for.
     agreement : ndarray of shape (n_queries,)
@@ -107,8 +175,8 @@ class Explanation(Printed):
         Strength of :ref:`likeness <likeness>` in the distance.
     query_labels : ndarray of shape (n_queries,)
         Labels of the queries; their numbers if X has no index.
-    by_column : ColumnAdjustments or None
-        The adjustments by column, after ``explain(X, by_column=True)``.
+    by_column : ColumnDifferences or None
+        Differences by column, after ``explain(X, by_column=True)``.
 
     See Also
     --------
@@ -123,7 +191,7 @@ class Explanation(Printed):
     >>> why = model.explain(X[80:82])
     >>> why.indices.shape
     (2, 20)
-    >>> means = (why.weights * why.adjusted_targets).sum(axis=1)
+    >>> means = (why.weights * why.adjusted_targets).sum(axis=1)  # there is no blended model
     >>> bool(abs(means + why.clipping - model.predict(X[80:82])).max() < 1e-9)
     True
     """
@@ -136,11 +204,12 @@ class Explanation(Printed):
     adjustments: np.ndarray
     clipping: np.ndarray
     is_adjusted: bool
+    neighbors_weight: float
+    blended: np.ndarray | None
     counts: np.ndarray
     agreement: np.ndarray
     likeness: float
     query_labels: np.ndarray
-    by_column: ColumnAdjustments | None = None
 
     @property
     def adjusted_targets(self) -> np.ndarray:
@@ -164,42 +233,13 @@ class Explanation(Printed):
     def __len__(self) -> int:
         return len(self.prediction)
 
-    def importances(self) -> dict:
-        """Mean absolute adjustment by each column, over the queries.
-
-        Returns
-        -------
-        importances : dict
-            From names of columns, in the order of X, to means of the absolute adjustments, rows by
-            their weights: a float, or an ndarray of shape (n_targets,).
-
-        Raises
-        ------
-        ValueError
-            If there are no adjustments by column.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_friedman1
-        >>> from skneighbors import NONARegressor
-        >>> X, y = make_friedman1(n_samples=100, random_state=0)
-        >>> model = NONARegressor(n_neighbors=5, max_iter=5, random_state=0).fit(X[:80], y[:80])
-        >>> list(model.explain(X[80:83], by_column=True).importances())
-        ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9']
-        """
-        self._check_by_column("importances")
-        sizes = np.abs(self.by_column.adjustments)
-        means = np.einsum("nk,nk...->...", self.weights, sizes) / len(self)
-        values = means.tolist() if means.ndim == 1 else means
-        return dict(zip(self.by_column.columns, values, strict=True))
-
     def to_frame(self, by_column: bool = False) -> pd.DataFrame:
         """Arrange the neighbors as a DataFrame, one row for each.
 
         Parameters
         ----------
         by_column : bool, default=False
-            Whether to add the adjustment by each column, as ``adjustment by NAME``.
+            Whether to add the difference by each column, as ``difference by NAME``.
 
         Returns
         -------
@@ -212,7 +252,7 @@ class Explanation(Printed):
         ImportError
             If pandas is missing.
         ValueError
-            If there are no adjustments by column, and `by_column` is True.
+            If there are no differences by column, and `by_column` is True.
 
         Examples
         --------
@@ -237,23 +277,24 @@ class Explanation(Printed):
         if by_column:
             self._check_by_column("to_frame(by_column=True)")
             for k, suffix in by_target(self.prediction):
-                by_column = self.by_column.adjustments[k].reshape(self.weights.size, -1)
+                by_column = self.by_column.differences[k].reshape(self.weights.size, -1)
                 for name, values in zip(self.by_column.columns, by_column.T, strict=True):
-                    columns[f"adjustment{suffix} by {name}"] = values
+                    columns[f"difference{suffix} by {name}"] = values
         return pd.DataFrame(columns)
-
-    def _check_by_column(self, name):
-        if self.by_column is None:
-            raise ValueError(f"{name} needs explain(X, by_column=True).")
 
     def _notes(self):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         lines = describe_neighbors(self.likeness), describe_agreement(self)
-        notes.append("\n".join(filter(None, [*lines, _ADJUSTED if self.is_adjusted else None])))
-        if self.by_column is not None and self.is_adjusted:
+        lines += _ADJUSTED if self.is_adjusted else None, _BLENDED if self._is_blended else None
+        notes.append("\n".join(filter(None, lines)))
+        if self.by_column is not None and (self.is_adjusted or self._is_blended):
             notes.append(_BY_COLUMN)
         return notes
+
+    @property
+    def _is_blended(self):
+        return self.blended is not None
 
     def _tables(self):
         """Titles and cells of the tables of all queries that are shown."""
@@ -261,7 +302,7 @@ class Explanation(Printed):
         for i in range(min(len(self), _N_QUERIES)):
             write = same_decimals(self.prediction[i], self.targets[i])
             tables.append(self._describe(i, write))
-            if self.by_column is not None and np.any(self.by_column.adjustments[i]):
+            if self.by_column is not None and np.any(self.by_column.differences[i]):
                 tables.append(self._describe_columns(i, write))
         return tables
 
@@ -272,7 +313,8 @@ class Explanation(Printed):
         if n_others == 1:  # itself as short as a line for others
             shown, n_others = shown + 1, 0
         cells = [["row", "weight", "target", "adjustment", "adjusted"]]
-        parts = self.weights, self.targets, self.adjustments, self.adjusted_targets
+        in_prediction = self.neighbors_weight * self.weights
+        parts = in_prediction, self.targets, self.adjustments, self.adjusted_targets
         for place in range(shown):
             weight, target, adjustment, adjusted = (part[i, place] for part in parts)
             numbers = write(target), write(adjustment, "+"), write(adjusted)
@@ -280,7 +322,7 @@ class Explanation(Printed):
                 [named(self.labels[i, place], self.counts[i, place]), percent(weight), *numbers]
             )
         if n_others:
-            weight = self.weights[i, shown:]
+            weight = in_prediction[i, shown:]
             numbers = [""] * 3
             if weight.sum():
                 target, adjustment, adjusted = (
@@ -291,33 +333,15 @@ class Explanation(Printed):
         between = ["", ""]
         if not self.is_adjusted:
             cells, between = [row[:3] for row in cells], []
+        if self._is_blended:
+            weight = percent(1 - self.neighbors_weight)
+            cells.append(["blended model", weight, *between, write(self.blended[i])])
         if np.any(self.clipping[i]):
             cells.append(
                 ["clipped to the range of targets", "", *between, write(self.clipping[i], "+")]
             )
         cells.append(["prediction", "100 %", *between, write(self.prediction[i])])
         return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
-
-    def _describe_columns(self, i, write):
-        """Title and cells of a table that has a query and its first rows side by side."""
-        found, beside = self.by_column, range(min(_N_BESIDE, self.weights.shape[1]))
-        adjustments = np.tensordot(self.weights[i], found.adjustments[i], 1)
-        sizes = np.abs(found.adjustments[i]).reshape(*found.row_values.shape[1:], -1).sum(2)
-        sizes = self.weights[i] @ sizes
-        largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
-        names = [named(self.labels[i, place], self.counts[i, place]) for place in beside]
-        cells = [["column", "query", *names, "adjustment"]]
-        for column in largest:
-            query = found.query_values[i, column]
-            values = [found.row_values[i, place, column] for place in beside]
-            values = ["=" if value == query else _show(value) for value in values]
-            name = str(found.columns[column])
-            cells.append([name, _show(query), *values, write(adjustments[column], "+")])
-        others = np.delete(adjustments, largest, axis=0)
-        if n_others := np.count_nonzero(np.delete(sizes, largest)):
-            blank = [""] * (len(cells[0]) - 2)
-            cells.append([f"{n_others} more", *blank, write(others.sum(axis=0), "+")])
-        return "By column, the nearest rows beside the query", cells
 
 
 def describe_neighbors(likeness):

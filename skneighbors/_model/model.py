@@ -180,9 +180,9 @@ class Model:
         """Explain predictions, as an :class:`Explanation`."""
         return explain(self, queries, search, by_column)
 
-    def explain_classes(self, queries, search, classes):
+    def explain_classes(self, queries, search, by_column, classes):
         """Do so for the classes of these labels, as a :class:`ClassExplanation`."""
-        explanation = self.explain(queries, search, False)
+        explanation = self.explain(queries, search, by_column)
         return explain_classes(explanation, classes, self.task, self.bank.blend_weight)
 
     def novelty(self, queries, search):

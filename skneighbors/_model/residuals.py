@@ -230,7 +230,7 @@ def _leave_out(bank, n_neighbors, before):
             queries, lambda near: (near.average(values), near.reach), n_neighbors, self_index=index
         )
         means, reached = map(torch.cat, zip(*parts, strict=True))
-        completed = bank.complete(queries.z, means, queries.blended_out_of_fold)
+        completed = bank.complete(queries.z, means, queries.blended)
         y_hat[is_open], reach[is_open] = completed.cpu(), reached.cpu()
     return LeftOut(weight, n_neighbors, rows, y_hat, reach)
 

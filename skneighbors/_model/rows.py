@@ -42,11 +42,10 @@ class NeighborRows(EmbeddedRows):
     targets : Tensor of shape (N, k)
         Scaled targets.
     values : Tensor of shape (N, m, k)
-        What to average: targets less the members' baselines.
+        What to average: targets less the members' trends.
     blended : Tensor of shape (N, k)
-        Predictions of the blended model, scaled; part of the baselines.
-    blended_out_of_fold : Tensor of shape (N, k)
-        The same by what was not fitted to a row, where there is such.
+        Predictions of the blended model, scaled, by what was not fitted to a row, where there is
+        such.
     group : int Tensor of shape (N,)
         Rows of one group are no neighbors of each other where rows are left out. Below N.
     sample_weight : Tensor of shape (N,) or None
@@ -58,7 +57,6 @@ class NeighborRows(EmbeddedRows):
     targets: torch.Tensor = array_field("float64", "N k")
     values: torch.Tensor = array_field("float64", "N m k")
     blended: torch.Tensor = array_field("float64", "N k")
-    blended_out_of_fold: torch.Tensor = array_field("float64", "N k")
     group: torch.Tensor = array_field("int64", "N", low=0, below="N")
     sample_weight: torch.Tensor | None = array_field("float64", "N", low=0, default=None)
 

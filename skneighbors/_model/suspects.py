@@ -185,7 +185,7 @@ def predict_left_out(bank, search, known):
     else:
         every = torch.arange(len(bank), device=rows.z.device)
         means = bank.average(rows, search.n_neighbors, search.algorithm, every)
-        y_hat = bank.complete(rows.z, means, rows.blended_out_of_fold)
+        y_hat = bank.complete(rows.z, means, rows.blended)
     return y_hat.clamp(*bank.limits_left_out())
 
 

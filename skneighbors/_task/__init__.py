@@ -3,7 +3,7 @@
 ::
 
     y as given -> check -> fit: scale -> transform: values that neighbors average
-    y_hat      <- inverse_transform      <- combine, limits   <- their weighted means
+    y_hat      <- inverse_transform      <- limits   <- their weighted means
 
 base            the interface, and defaults of most tasks
 regression      numbers

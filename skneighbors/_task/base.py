@@ -114,36 +114,6 @@ class Task(ABC):
         weight = torch.ones_like(y[..., 0]) if weight is None else weight
         return (weight.unsqueeze(-2) @ y) / weight.sum(-1)[:, None, None]
 
-    @staticmethod
-    def combine(trends, blended, blend_weight):
-        """Baselines (n, m, k): what a member and the blended model predict without neighbors.
-
-        Parameters
-        ----------
-        trends : Tensor of shape (n, m, k)
-            Of the members.
-        blended : Tensor of shape (n, k)
-            Predictions of the blended model.
-        blend_weight : float
-        """
-        return (1 - blend_weight) * trends + blend_weight * blended.unsqueeze(1)
-
-    @staticmethod
-    def neighbor_blended(blended, values):
-        """Say what the blended model counts as predicting of neighbors, (N, k).
-
-        A neighbor's values are adjusted by what it predicts more for the query: by default more
-        than it predicts for the neighbor.
-
-        Parameters
-        ----------
-        blended : Tensor of shape (N, k)
-            Predictions of the blended model.
-        values : Tensor of shape (N, k)
-            Of the neighbors.
-        """
-        return blended
-
     def weigh_blended(self, y, y_hat, blended, weight):
         """Weight in [0, 1] of a blended model in a mean with the members.
 

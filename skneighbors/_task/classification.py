@@ -101,11 +101,6 @@ class Classification(Task):
         return torch.stack([torch.zeros_like(low), torch.ones_like(high)])
 
     @staticmethod
-    def neighbor_blended(blended, values):
-        """Take the rows' own classes, so that the blended model is mixed with the neighbors."""
-        return values
-
-    @staticmethod
     def strata(y):
         """Class (n_samples,) of each row."""
         return y[:, 0].astype(np.int64)

@@ -4,7 +4,7 @@ from .._columns import ColumnSummary
 from .._model import (
     ClassExplanation,
     ClassSuspects,
-    ColumnAdjustments,
+    ColumnDifferences,
     Explanation,
     Suspects,
 )
@@ -17,7 +17,7 @@ from ._suspects import SuspectsDisplay
 __all__ = [
     "ClassExplanation",
     "ClassSuspects",
-    "ColumnAdjustments",
+    "ColumnDifferences",
     "ColumnSummary",
     "EmbeddingDisplay",
     "Explanation",

@@ -26,8 +26,8 @@ class NeighborsDisplay:
 
     Make it by :meth:`from_estimator`. On the left is a bar for the weight of each row, the
     largest first, and one for all others together. On the right is a dot for its target and,
-    where a trend or a blended model adjusts it, a line from there to the adjusted target. The
-    prediction is the mean of the adjusted targets, by weight.
+    where a trend adjusts it, a line from there to the adjusted target. The prediction is the mean
+    of the adjusted targets, by weight, averaged with what the blended model predicts.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class NeighborsDisplay:
         The adjusted targets; None where nothing adjusts them.
     prediction_line_ : matplotlib Line2D
         The prediction.
+    blended_line_ : matplotlib Line2D or None
+        What the blended model predicts; None without one.
     axes_ : ndarray of two matplotlib Axes
         Those of the weights and of the targets.
     figure_ : matplotlib Figure
@@ -244,12 +246,17 @@ class NeighborsDisplay:
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)
         ax.set_xlabel("target")
-        artists = [self.points_, self.adjusted_points_, self.prediction_line_]
+        self.blended_line_ = None
+        if explanation.blended is not None:
+            blended = explanation.blended.reshape(-1)[self.target]
+            label = f"blended model {blended:,.6g}"
+            self.blended_line_ = ax.axvline(blended, color=GREY, linestyle=":", label=label)
+        artists = self.points_, self.adjusted_points_, self.prediction_line_, self.blended_line_
         ax.legend(
             handles=[artist for artist in artists if artist is not None],
             loc="lower center",
             bbox_to_anchor=(0.5, 1),
-            ncols=3,
+            ncols=2 if self.blended_line_ else 3,
             columnspacing=1.2,
             handlelength=1.2,
             frameon=False,

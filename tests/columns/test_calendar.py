@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from explained import differences_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import r2_score
 
@@ -38,7 +39,7 @@ def test_a_weekday_is_learned_and_explained_as_its_date(estimator_class, as_text
     assert r2_score(y[400:], model.predict(X[400:])) > 0.5
     why = model.explain(X[400:405], by_column=True)
     assert why.by_column.columns == ["day", "x"]
-    assert_allclose(why.by_column.adjustments.sum(2), why.adjustments, atol=1e-9)
+    assert_allclose(why.by_column.differences.sum(2), differences_of(model, why), atol=1e-9)
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from explained import differences_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -105,7 +106,7 @@ def test_a_text_is_one_column_of_explanations(fitted):
     explanation = model.explain(X[200:205], by_column=True)
     found = explanation.by_column
     assert found.columns == ["size", "title"]
-    assert_allclose(found.adjustments.sum(axis=-1), explanation.adjustments, atol=1e-9)
+    assert_allclose(found.differences.sum(-1), differences_of(model, explanation), atol=1e-9)
     assert_array_equal(found.query_values[:, 1], X["title"][200:205])
     assert set(found.row_values[..., 1].ravel()) <= set(X["title"][:200])
     assert list(explanation.importances()) == ["size", "title"]

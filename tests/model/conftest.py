@@ -74,7 +74,7 @@ def make_bank():
         rows = LabeledRows(Z[:, :dim], y, weight, group)
         bank = NeighborBank.build(network, rows, TASK, shares, blended, blend_weight=share)
         z = Z.unflatten(1, (2, dim)).contiguous()
-        values = y.unsqueeze(1) - bank.baselines(z, blended)
+        values = y.unsqueeze(1) - bank.trends(z)
         return replace(bank, rows=replace(bank.rows, z=z, values=values))
 
     return make

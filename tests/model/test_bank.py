@@ -74,22 +74,21 @@ def embed(bank, X):
 
 
 def predict_by_formula(bank, queries, weights, blended):
-    """Weighted means of adjusted targets, cut off a tenth of the range beyond it."""
+    """Weighted means of adjusted targets and the blended, cut off a tenth of the range beyond."""
     z = torch.from_numpy(queries).unflatten(1, (2, -1))
 
-    def baseline(z, blended):
-        own = np.stack(
+    def trend(z):
+        return np.stack(
             [take_member(bank.network.head, i).trend(z[None, :, i])[0].numpy() for i in range(2)]
         )
-        share = bank.blend_weight
-        return (1 - share) * own + share * np.asarray(blended)
 
-    t, t_n = baseline(z, blended), baseline(bank.rows.z, bank.rows.blended)
+    t, t_n = trend(z), trend(bank.rows.z)
     y = bank.rows.targets.numpy()
     y_hat = 0
     for share, w, own, own_n in zip(SHARES.numpy(), weights, t, t_n, strict=True):
         adjusted = y[None] + own[:, None] - own_n[None]  # (n, N, k)
         y_hat = y_hat + share * np.einsum("nj,njk->nk", w, adjusted)
+    y_hat = (1 - bank.blend_weight) * y_hat + bank.blend_weight * np.asarray(blended)
     margin = 0.1 * np.ptp(y, axis=0)
     return y_hat.clip(y.min(0) - margin, y.max(0) + margin)
 
