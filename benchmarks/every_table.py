@@ -115,7 +115,7 @@ def judge(tables, y, turn):
 
 
 def _by_column(parts):
-    return 0 if parts.by_column is None else parts.by_column.adjustments
+    return 0 if parts.by_column is None else parts.by_column.differences
 
 
 def try_table(package, item, turn):

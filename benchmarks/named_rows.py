@@ -10,8 +10,8 @@ trees those that share most leaves with it. `same_seed` is the share that two se
 `same_rows` that of rows which both parts hold; `likeness` how alike they are: Gower's mean distance
 to the query, as a share of the way from random rows (0) to the nearest by that distance (1);
 `spread` the standard deviation of predictions over the seeds, relative to the error. Of ours also
-`agreement`, the estimate of `same_seed` that an explanation prints, and the error of what adjusts
-targets alone, without neighbors (`rmse_f`). Appends to
+`agreement`, the estimate of `same_seed` that an explanation prints, and the error of the trend
+and the blended model without neighbors (`rmse_f`). Appends to
 the results what is not there yet; writes docs/benchmark/named_rows.inc and named_rows.svg.
 `--report` does the latter alone.
 """
@@ -65,13 +65,16 @@ class Ours:
         return self.model.explain(X, by_column=False).indices[:, :N_NAMED]
 
     def more(self, X, y):
-        """How many rows it says that another seed would name, and the error of f alone."""
+        """How many rows it says that another seed would name, and the error without neighbors."""
         agreement = self.model.explain(X, by_column=False).agreement.mean()
         every = copy.deepcopy(self.model)
-        adjusted = every.set_params(n_neighbors=None).explain(X, by_column=False).adjusted_targets
+        why = every.set_params(n_neighbors=None).explain(X, by_column=False)
+        alone = why.adjusted_targets.mean(axis=1)
+        if why.blended is not None:
+            alone += (1 - why.neighbors_weight) * (why.blended - alone)
         return {
             "agreement": float(agreement),
-            "rmse_f": float(root_mean_squared_error(y, adjusted.mean(axis=1))),
+            "rmse_f": float(root_mean_squared_error(y, alone)),
         }
 
 
@@ -235,7 +238,7 @@ def report(results, output):
     table.insert(0, "error to NONA's", (errors / errors.loc["NONA"]).apply(geometric_mean, axis=1))
     with_f = frame[frame.rmse_f.notna()] if "rmse_f" in frame else frame[:0]
     alone = (with_f.rmse_f / with_f.rmse).groupby("method", sort=False).apply(geometric_mean)
-    table["its f alone"] = alone
+    table["without neighbors"] = alone
     if "agreement" in frame:
         table.insert(2, "estimated", frame.groupby("method", sort=False).agreement.mean())
     names = {

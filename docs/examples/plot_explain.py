@@ -40,8 +40,8 @@ X_train, X_test, y_train, y_test = train_test_split(flats, price, train_size=600
 print(X_train.assign(price=y_train.round(1)).head().to_string())
 
 # %%
-# With ``n_neighbors=6`` each prediction rests on six of these flats, and no others have a say.
-# Prices are in thousands.
+# With ``n_neighbors=6`` each prediction rests on six of these flats, and on boosted trees beside
+# them. Prices are in thousands.
 
 model = NONARegressor(n_neighbors=6, random_state=0).fit(X_train, y_train)
 print(f"R2 on the test rows: {model.score(X_test, y_test):.2f}")
@@ -56,7 +56,7 @@ print(flat.to_string())
 
 # %%
 # :meth:`~skneighbors.NONARegressor.explain` has the numbers, and puts five of them beside the
-# flat, in the columns that adjust most.
+# flat, in the columns that make the largest differences.
 
 print(model.explain(flat))
 
@@ -64,13 +64,14 @@ print(model.explain(flat))
 # You can check by hand that the prediction is the mean of the last column of the first table,
 # by weight, and judge whether these six are similar to the flat.
 #
-# Over many flats, which columns adjust prices most? On average, and in thousands:
+# Over many flats, which columns make the largest differences between a flat and its neighbors? On
+# average, and in thousands:
 
 explanation = model.explain(X_test, by_column=True)
 importances = pd.Series(explanation.importances())
 fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
 importances.sort_values().plot.barh(ax=ax, color="tab:blue")
-_ = ax.set_xlabel("mean absolute adjustment")
+_ = ax.set_xlabel("mean absolute difference")
 
 # %%
 # Bars are long for columns in which neighbors differ. The district's is short because they mostly
