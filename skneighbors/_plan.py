@@ -49,6 +49,9 @@ class Plan:
         last cycle but one after overfitting, if the validation error exceeds its best by
         `overfitting_in_standard_errors`; and at those of the second and later cycles, by half
         of them, if R2 is below `early_check_below_r2`.
+    last_cycle_from_r2 : float
+        The R2, after the last cycle but two, below which the last is left out: noisy targets are
+        learned by then.
     join_last_cycle : bool
         Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
@@ -60,7 +63,8 @@ class Plan:
         Whether, on a CPU, each network is trained in a separate thread.
     n_cycles : int
         How many cycles the learning rate has, each twice as long as the one before: of many the
-        first are short, so that early overfitting, as on noisy targets, is found early.
+        first are short, so that early overfitting, as on noisy targets, is found early. One more
+        than the table's where there are early-stopping checks.
     """
 
     params: dict
@@ -83,6 +87,7 @@ class Plan:
     check_overfitting: bool
     early_check_below_r2: float
     overfitting_in_standard_errors: float
+    last_cycle_from_r2: float
     join_last_cycle: bool
     refits: bool
     always_refits: bool
@@ -138,6 +143,7 @@ TABLE = [
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
         likeness="calibrated",  # if there are validation rows
+        last_cycle_from_r2=0.9,
         likenesses=(0.0, 0.5, 1.0, 2.0, 4.0),
         max_validation=1024,  # more would cost time and change little
         min_epochs=68,
@@ -328,21 +334,25 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     if near is not None:
         n_predictions += min(1.0, context_size * n_batches / n_train)
     max_iter = given["max_iter"]
-    if max_iter == "auto":
-        n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
-        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
-    check_overfitting = (
+    checks = (
         n_validation > 0
         and known["learning_rate_schedule"] == "cycles"
         and known["n_iter_no_change"] is None
-        and max_iter * n_batches * n_predictions >= auto["min_steps"]
     )
+    n_cycles = auto["n_cycles"]
+    if max_iter == "auto":
+        n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
+        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
+        if checks:
+            max_iter = round(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
+    check_overfitting = checks and max_iter * n_batches * n_predictions >= auto["min_steps"]
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         check_overfitting=check_overfitting,
+        n_cycles=n_cycles + check_overfitting,
         join_last_cycle=ends_on_all and known["refit"] and not in_time,
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,

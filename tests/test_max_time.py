@@ -96,7 +96,7 @@ def overfits(auto, monkeypatch):
 def test_a_limit_that_a_fit_does_not_reach_changes_nothing(
     estimator_class, fake_time, overfits, kwargs
 ):
-    params = NO_TREES | dict(max_iter=126, batch_size=32)
+    params = NO_TREES | dict(max_iter=254, batch_size=32)
     model = estimator_class(**params).fit(X, y, **kwargs)
     needed = fake_time.now
     assert model.n_iter_ == 6
@@ -108,7 +108,7 @@ def test_a_limit_that_a_fit_does_not_reach_changes_nothing(
             limited = estimator_class(max_time=limit, **params).fit(X, y, **kwargs)
             assert limited.loss_curve_ == model.loss_curve_
             assert_array_equal(limited.predict(X), model.predict(X))
-            assert limited.plan_.max_iter == 126
+            assert limited.plan_.max_iter == 254
 
 
 @pytest.mark.parametrize("kwargs", [{}, IN_ORDER], ids=["random", "time"])
@@ -142,7 +142,7 @@ def test_more_time_gives_more_epochs(fake_time):
 
 @pytest.mark.parametrize("max_time", [40.0, 100.0])
 def test_the_early_stopping_check_stays_on_at_every_length(fake_time, overfits, max_time):
-    model = NONARegressor(max_iter=126, max_time=max_time, batch_size=32, **NO_TREES)
+    model = NONARegressor(max_iter=254, max_time=max_time, batch_size=32, **NO_TREES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)

@@ -171,10 +171,10 @@ def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():
     for given, n_epochs, near in [
-        ({}, 34, 4),
-        ({"context_size": 128}, 45, 4),
-        ({"context_neighbors": None}, 68, None),
-        ({"context_size": None}, 68, None),
+        ({}, 69, 4),
+        ({"context_size": 128}, 91, 4),
+        ({"context_neighbors": None}, 137, None),
+        ({"context_size": None}, 137, None),
     ]:
         plan = plan_for(NONARegressor(recipe=Recipe(**given)), 4000)
         assert (plan.max_iter, plan.recipe.context_neighbors) == (n_epochs, near)
@@ -186,9 +186,17 @@ def test_epochs_that_predict_rows_more_than_once_are_fewer():
 def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
     auto = values_for(50, estimator_class()._tables())
     assert auto["min_steps"] > auto["min_epochs"]
-    assert plan_for(estimator_class(), 50).max_iter == auto["min_steps"]
-    assert plan_for(estimator_class(batch_size=25), 50).max_iter == auto["min_steps"] // 2
-    assert plan_for(estimator_class(batch_size=5), 50).max_iter == auto["min_epochs"]
+    for batch_size, n_epochs in (
+        (256, auto["min_steps"]),
+        (25, auto["min_steps"] // 2),
+        (5, auto["min_epochs"]),
+    ):
+        without = estimator_class(batch_size=batch_size, early_stopping=False)
+        assert plan_for(without, 50).max_iter == n_epochs
+        # Six cycles of growing length become seven.
+        plan = plan_for(estimator_class(batch_size=batch_size), 50)
+        assert plan.max_iter == round(n_epochs * 127 / 63)
+        assert plan.n_cycles == 7
     assert plan_for(estimator_class(max_iter=7), 50).max_iter == 7
 
 

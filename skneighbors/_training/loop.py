@@ -137,11 +137,14 @@ class Training:
                 return False
             if patience.is_exhausted(result.error):
                 break
-            is_due, is_last = check.is_due(before, now) and not on_all, trainers.is_last
+            is_due = check.is_due(before, now) and not on_all
+            if is_due and trainers.n_cycles_left == 2 and result.score < plan.last_cycle_from_r2:
+                trainers.leave_out_last_cycle()
+            is_last = trainers.is_last
             if is_due and check.finds_overfitting(result, checkpoint.best, is_last):
                 return plan.refits
             if trainers.is_over:
-                history.out_of_time = epoch < plan.max_iter
+                history.out_of_time = epoch < trainers.n_planned
                 break
             if is_due and is_last and plan.join_last_cycle:
                 on_all = True

@@ -120,6 +120,24 @@ class Pace:
         passed = to_go <= 0 and (self.is_last or n_left < rest)
         self.is_over |= passed or n_left <= 0
 
+    @property
+    def n_cycles_left(self):
+        """Number of cycles that have not ended."""
+        return sum(end >= self._end for end in self._ends)
+
+    @property
+    def n_epochs(self):
+        """Number of epochs of the whole schedule, as planned."""
+        return round(self._ends[-1])
+
+    def leave_out_last_cycle(self):
+        """End the schedule a cycle earlier, after a whole number of epochs."""
+        *ends, last = self._ends[:-1]
+        is_last = self._end == last
+        self._ends = (*ends, round(last))
+        if is_last:
+            self._end, self.is_last = round(last), True
+
     def _begin_cycle(self):
         *others, last = self._ends
         self._end = next((end for end in others if end > self.position + 0.5), last)

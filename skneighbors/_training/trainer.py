@@ -13,7 +13,7 @@ from .validation import EpochResult, mean_over_rows, set_mode, take_rows, valida
 # How many calibrations a validation tries: the present one, and one on either side.
 _N_CALIBRATIONS = 3
 # At least how often in a training near rows are looked for again.
-_N_REFRESHES = 16
+_N_REFRESHES = 32
 
 
 class Trainer:

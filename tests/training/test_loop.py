@@ -64,6 +64,8 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         calibrations=(),
         likenesses=(0.0,),
         check_overfitting=False,
+        n_cycles=6,
+        last_cycle_from_r2=-np.inf,
         join_last_cycle=False,
         refits=False,
     )
@@ -385,13 +387,28 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_
 )
 @pytest.mark.parametrize("score", [0.84, 0.86])
 def test_noisy_targets_are_reviewed_after_earlier_cycles_too(epoch, limit, score):
-    fields = dict(max_iter=30, check_overfitting=True, early_check_below_r2=0.85)
+    fields = dict(max_iter=30, check_overfitting=True, early_check_below_r2=0.85, n_cycles=6)
     check = OverfittingCheck(plan_for(120, **fields))
     worse, better = np.full((1, 5), 10.0), np.arange(5.0)[None]
     now, best = (EpochResult(0.1, 1.0, score, held_out(errors)) for errors in (worse, better))
     is_due, is_last = check.is_due(epoch - 1, epoch), epoch == 15
     assert (is_due and check.finds_overfitting(now, best, is_last)) == (score < limit)
     assert not check.finds_overfitting(best, best, is_last)
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_noisy_targets_end_a_cycle_earlier(joins):
+    cycles = SAFE | dict(learning_rate_schedule="cycles", join_last_cycle=joins)
+    longer = cycles | dict(max_iter=127, n_cycles=7)
+    _, noisy, _ = train(**longer | dict(last_cycle_from_r2=2.0))
+    _, clean, _ = train(**longer)
+    _, shorter, _ = train(**cycles | dict(max_iter=63))
+    assert len(noisy.losses) == 63
+    assert len(clean.losses) == 127
+    assert not noisy.out_of_time
+    # As if the cycle had never been planned.
+    assert_allclose(noisy.losses, shorter.losses, rtol=1e-2)
+    assert noisy.validated_epochs[-1] == shorter.validated_epochs[-1] == (31 if joins else 63)
 
 
 def test_harm_after_an_early_cycle_ends_a_training(counts_of_rows):
