@@ -233,12 +233,13 @@ class NONARegressor(BaseNeighborRegressor):
 
     With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
     steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping check at the end
-    of the fifth of the learning rate's six cycles (31/63 of the epochs), and at those of the
-    second to fourth (3/63, 7/63, 15/63) if R2 is below 0.85. If the validation error exceeds its
+    of the last but one of the learning rate's seven cycles (63/127 of the epochs), and at those of
+    the second to fifth (3/127 to 31/127) if R2 is below 0.85. If the validation error exceeds its
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.)
+    (``Recipe(refit=False)`` never trains on validation rows.) If R2 is below 0.9 after the fifth
+    cycle, the seventh is left out and the sixth is the last.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

@@ -50,8 +50,8 @@ class Plan:
         `overfitting_in_standard_errors`; and at those of the second and later cycles, by half
         of them, if R2 is below `early_check_below_r2`.
     last_cycle_from_r2 : float
-        The R2, after the last cycle but two, below which the last is left out: noisy targets are
-        learned by then.
+        The R2 of validation rows, two cycles before the end, below which the last cycle is left
+        out: noisy targets are learned by then.
     join_last_cycle : bool
         Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
