@@ -238,7 +238,7 @@ class NONARegressor(BaseNeighborRegressor):
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) If R2 is below 0.9 after the fifth
+    (``Recipe(refit=False)`` never trains on validation rows.) If R2 is below 0.95 after the fifth
     cycle, the seventh is left out and the sixth is the last.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.

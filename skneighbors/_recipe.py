@@ -87,7 +87,7 @@ class Recipe(BaseEstimator):
 
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
         ``"cycles"``: cosine cycles over the training, each twice as long as the one before: six,
-        and a seventh if there are early-stopping checks and R2 is at least 0.9 after the fifth.
+        and a seventh if there are early-stopping checks and R2 is at least 0.95 after the fifth.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"

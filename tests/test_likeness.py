@@ -155,7 +155,7 @@ def test_noise_lets_likeness_rule_and_smooth_targets_do_not():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(400, 4))
     smooth = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
-    params = dict(blend=None, random_state=0, max_iter=40)
+    params = dict(blend=None, random_state=0, max_iter=80)
     strengths = [
         NONARegressor(**params).fit(X, y).likeness_ for y in (smooth, rng.normal(size=400))
     ]
