@@ -31,7 +31,7 @@ from skneighbors import NONARegressor
 
 OUTPUT = Path(__file__).parent / "results" / "every_table.json"
 MIN_ROWS, MAX_ROWS, N_EXPLAINED = 30, 5000, 3
-MAX_BY_COLUMN = 100  # columns, by which explanations split adjustments
+MAX_BY_COLUMN = 100  # columns, by which explanations split differences
 MISSING = ["NA", ""]
 PREDICTED, NO_NUMBER = "predicted, the same by all readers", "no number to predict"
 TOO_SHORT = f"fewer than {MIN_ROWS} rows"

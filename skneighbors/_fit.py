@@ -267,7 +267,8 @@ def _plan(params, tables, samples, task_class, random_state):
 
 def _describe_shortened(plan, wanted, history, max_time):
     """Describe what there was no time for, if it was a quarter or more; else None."""
-    n_epochs, all_epochs = plan.max_iter, wanted.max_iter
+    n_epochs = plan.max_iter
+    all_epochs = history.n_planned if history.out_of_time else n_epochs
     n_trees, all_trees = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
     missing = [
         (n_epochs <= _SHORTENED * all_epochs, f"{n_epochs} of {all_epochs} epochs"),

@@ -60,7 +60,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     blend : {"auto", "boosting"}, regressor or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
-        the validation rows. A neighbor's target is raised by what it gives more for the query, too.
+        the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           with categories also encoded by means of the targets; see :ref:`boosted_trees`.
@@ -239,7 +239,8 @@ class NONARegressor(BaseNeighborRegressor):
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
     (``Recipe(refit=False)`` never trains on validation rows.) If R2 is below 0.95 after the fifth
-    cycle, the seventh is left out and the sixth is the last.
+    cycle, or if there are fewer than twice `min_steps`, the seventh cycle is left out: then the
+    check after the fifth is the last one.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

@@ -64,7 +64,7 @@ class Plan:
     n_cycles : int
         How many cycles the learning rate has, each twice as long as the one before: of many the
         first are short, so that early overfitting, as on noisy targets, is found early. One more
-        than the table's where there are early-stopping checks.
+        than the table's where there are early-stopping checks, and twice `min_steps`.
     """
 
     params: dict
@@ -92,7 +92,7 @@ class Plan:
     refits: bool
     always_refits: bool
     parallel: bool
-    n_cycles: int = 4
+    n_cycles: int
 
     @property
     def calibrates(self):
@@ -140,10 +140,10 @@ TABLE = [
         eps=1e-6,
         overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
+        last_cycle_from_r2=0.95,
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
         likeness="calibrated",  # if there are validation rows
-        last_cycle_from_r2=0.95,
         likenesses=(0.0, 0.5, 1.0, 2.0, 4.0),
         max_validation=1024,  # more would cost time and change little
         min_epochs=68,
@@ -344,15 +344,17 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
         if checks:
-            max_iter = round(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
-    check_overfitting = checks and max_iter * n_batches * n_predictions >= auto["min_steps"]
+            max_iter = math.ceil(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
+    n_steps = max_iter * n_batches * n_predictions
+    check_overfitting = checks and n_steps >= auto["min_steps"]
+    n_cycles += checks and n_steps >= 2 * auto["min_steps"]
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
         context_neighbors=near,
         predictions_per_sample=n_predictions,
         max_iter=max_iter,
         check_overfitting=check_overfitting,
-        n_cycles=n_cycles + check_overfitting,
+        n_cycles=n_cycles,
         join_last_cycle=ends_on_all and known["refit"] and not in_time,
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,

@@ -86,8 +86,9 @@ class Recipe(BaseEstimator):
         only where more rows are trained on than `batch_size` and `context_size` together.
 
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
-        ``"cycles"``: cosine cycles over the training, each twice as long as the one before: six,
-        and a seventh if there are early-stopping checks and R2 is at least 0.95 after the fifth.
+        ``"cycles"``: six cosine cycles over the training, each twice as long as the one before.
+        With early-stopping checks and twice `min_steps` seven, of which the last is left out if R2
+        is below 0.95 after the fifth.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"

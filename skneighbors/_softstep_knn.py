@@ -67,7 +67,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
 
     blend : {"auto", "boosting"}, regressor or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
-        the validation rows. A neighbor's target is raised by what it gives more for the query, too.
+        the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           with categories also encoded by means of the targets; see :ref:`boosted_trees`.

@@ -258,7 +258,7 @@ def ask(town="Bern"):
 @pytest.mark.parametrize(
     ("kind", "changed"), [("linear", False), ("boosting", True), ("no trend", True)]
 )
-def test_columns_sum_to_the_adjustment(estimator_class, kind, changed):
+def test_columns_sum_to_the_difference(estimator_class, kind, changed):
     model = copy.deepcopy(fit_table(estimator_class, kind))
     if changed:
         model.append(TABLE[:5].assign(area=66.0), PRICE[:5]).forget([2, 9])
@@ -286,7 +286,7 @@ def test_levels_that_fit_has_not_seen_are_named(estimator_class):
     assert "Zug" in str(why)
 
 
-def test_adjustments_by_column_as_text(estimator_class):
+def test_differences_by_column_as_text(estimator_class):
     model = fit_table(estimator_class)
     why = model.explain(ask(), by_column=True)
     _, table, _, _ = str(why).split("\n\n")

@@ -542,9 +542,9 @@ def rebuilt(model, X, y, weight, held_out):
     left_out = blended.copy()
     for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):
         left_out[samples == row] = own
-    parts = map(torch.from_numpy, (blended, left_out))
+    left_out = torch.from_numpy(left_out)
     bank = NeighborBank.build(
-        old.network, rows, old.task, old.member_weight, *parts, old.blend_weight
+        old.network, rows, old.task, old.member_weight, left_out, old.blend_weight
     )
     twin = copy.copy(model)
     twin._model = replace(

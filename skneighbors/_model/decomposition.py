@@ -32,9 +32,11 @@ def explain(model, queries, search, by_column):
     -------
     explanation : Explanation
     """
-    missing = _why_not_by_column(model)
-    if by_column == "auto":
-        n_neighbors = min(search.n_neighbors or len(model.bank), len(model.bank))
+    missing, bank = _why_not_by_column(model), model.bank
+    if by_column == "auto" and not (bank.has_trend or bank.blend_weight):
+        by_column = False  # all would be 0
+    elif by_column == "auto":
+        n_neighbors = min(search.n_neighbors or len(bank), len(bank))
         by_column = missing is None and len(queries.matrix) * n_neighbors <= _N_PAIRS
     elif by_column and missing is not None:
         raise ValueError(missing)
@@ -75,14 +77,14 @@ def explain(model, queries, search, by_column):
 
 
 def _why_not_by_column(model):
-    """Why adjustments cannot be split by column; None if they can."""
+    """Why differences cannot be split by column; None if they can."""
     if model.reader is None:
         return "by_column=True needs columns, which a feature_extractor has none of."
     if not model.blended_model.takes_matrix:
         return (
             "by_column=True needs blend='auto', 'boosting' or None; with "
-            f"blend={model.blended_model.regressor!r}, which takes X as given, only whole "
-            "adjustments are known."
+            f"blend={model.blended_model.regressor!r}, which takes X as given, "
+            "differences are not known by column."
         )
     return None
 

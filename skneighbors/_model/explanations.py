@@ -26,7 +26,7 @@ _AGREEMENT = (
     "many of them a fit with another random_state would name again."
 )
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
-_BLENDED = "The blended model, boosted trees by default, is learned from all rows, too."
+_BLENDED = "The blended model is learned from all rows: boosted trees, unless blend is another one."
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
     "blended model predict for the query than for its neighbors due to the column. Columns that\n"
@@ -36,7 +36,7 @@ _BY_COLUMN = (
 
 @dataclass(frozen=True, eq=False)
 class ColumnDifferences:
-    """What is predicted more for a query than for a row, split by the columns they differ in.
+    """How much more is predicted for a query than for a row, by the columns they differ in.
 
     Compared is the mean of the trend and the blended model, by their weights in a prediction. The
     parts are its Shapley values, with the row as the background; columns that are equal have 0.
@@ -244,7 +244,8 @@ class Explanation(ByColumn):
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns query, row (their labels), weight, target, adjustment and adjusted, the last
+            Of columns query, row (their labels), weight (among the neighbors), target, adjustment
+            and adjusted, the last
             three with the number of the target behind their name if there are several.
 
         Raises

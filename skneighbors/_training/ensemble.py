@@ -77,19 +77,15 @@ class ParallelTrainers:
         return any(trainer.pace.is_last for trainer in self.trainers)
 
     @property
-    def n_cycles_left(self):
-        """Number of cycles of the schedule that one of them has not ended."""
-        return max(trainer.pace.n_cycles_left for trainer in self.trainers)
-
-    @property
     def n_planned(self):
         """Number of epochs of the whole schedule, as planned."""
         return self.trainers[0].pace.n_epochs
 
     def leave_out_last_cycle(self):
-        """End the schedule a cycle earlier."""
-        for trainer in self.trainers:
-            trainer.pace.leave_out_last_cycle()
+        """Let the present cycle be the last one, if all are in the last but one."""
+        if all(trainer.pace.n_cycles_left == 2 for trainer in self.trainers):
+            for trainer in self.trainers:
+                trainer.pace.leave_out_last_cycle()
 
     @property
     def is_over(self):

@@ -29,6 +29,7 @@ class TrainingHistory:
     calibrated: Calibrated | None = None  # predictions of the validation rows in the end
     interrupted: bool = False  # whether by an interrupt from the keyboard
     out_of_time: bool = False  # whether there was no time for all epochs
+    n_planned: int = 0  # how many epochs these were
     refit_out_of_time: bool = False  # whether there was none to train again on all samples
     fault: str | None = None  # a warning: what ended the training early
 
@@ -137,14 +138,15 @@ class Training:
                 return False
             if patience.is_exhausted(result.error):
                 break
-            is_due = check.is_due(before, now) and not on_all
-            if is_due and trainers.n_cycles_left == 2 and result.score < plan.last_cycle_from_r2:
-                trainers.leave_out_last_cycle()
+            is_due = check.is_due(before, now) and now < trainers.n_planned and not on_all
+            if is_due and result.score < plan.last_cycle_from_r2:
+                trainers.leave_out_last_cycle()  # so that the next may be the last
             is_last = trainers.is_last
             if is_due and check.finds_overfitting(result, checkpoint.best, is_last):
                 return plan.refits
             if trainers.is_over:
-                history.out_of_time = epoch < trainers.n_planned
+                history.n_planned = trainers.n_planned
+                history.out_of_time = epoch < history.n_planned
                 break
             if is_due and is_last and plan.join_last_cycle:
                 on_all = True

@@ -131,12 +131,9 @@ class Pace:
         return round(self._ends[-1])
 
     def leave_out_last_cycle(self):
-        """End the schedule a cycle earlier, after a whole number of epochs."""
-        *ends, last = self._ends[:-1]
-        is_last = self._end == last
-        self._ends = (*ends, round(last))
-        if is_last:
-            self._end, self.is_last = round(last), True
+        """End the schedule after the present cycle, and a whole number of epochs."""
+        self._end = round(self._end)
+        self._ends, self.is_last = (self._end,), True
 
     def _begin_cycle(self):
         *others, last = self._ends

@@ -53,7 +53,7 @@ class OverfittingCheck:
     """Check for overfitting where the last cycle of the learning rate begins.
 
     Where earlier cycles begin, only noisy targets are checked: clean ones may yet be learned
-    better.
+    better. Which cycle is the last is decided before.
     """
 
     def __init__(self, plan):
