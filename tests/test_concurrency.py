@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from explained import predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
@@ -66,7 +67,7 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
             # Of one state, whichever: no row twice, and none that is forgotten by then.
             assert all(len(set(own)) == n_neighbors for own in why.indices.tolist())
             assert why.indices.min() >= 0
-            means = (why.weights * why.adjusted_targets).sum(1)
+            means = predicted_by(why)
             assert_allclose(means + why.clipping, why.prediction)
             model.predict(X_test[:3])
     finally:
