@@ -93,7 +93,7 @@ class NONARegressor(BaseNeighborRegressor):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs.
+        Largest number of epochs; noisy targets take about half of many (see Notes).
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -374,7 +374,7 @@ class NONAClassifier(BaseNeighborClassifier):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs.
+        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as

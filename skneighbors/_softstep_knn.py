@@ -111,7 +111,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs.
+        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -386,7 +386,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs.
+        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
