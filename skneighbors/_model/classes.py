@@ -270,13 +270,13 @@ class ClassSuspects(Printed):
         return [("Rows whose classes look wrong, the most suspect first", cells)]
 
 
-def explain_classes(explanation, classes, task, blend_weight):
+def explain_classes(explanation, classes, task):
     """Read an :class:`Explanation` of values as one of classes."""
     codes = explanation.targets.argmax(axis=2)
     of_class = np.einsum(
         "nk,nkc->nc", explanation.weights, codes[..., None] == np.arange(len(classes))
     )
-    neighbors_weight = float(task.differences_on_scale(1.0)) * (1 - blend_weight)
+    neighbors_weight = float(task.differences_on_scale(1.0)) * explanation.neighbors_weight
     return ClassExplanation(
         probabilities=explanation.prediction,
         classes=classes,

@@ -133,9 +133,12 @@ def _take_apart(model, bank, queries, rows, mixtures):
     mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 
     def predict(mixed, pair):
-        trends = bank.trends(bank.embed(model.prepare(mixed).to(device)))
-        trend = torch.einsum("bm,bmt->bt", mixtures[pair], trends)
-        return torch.lerp(trend, model.blend(None, mixed, device), bank.blend_weight).cpu().numpy()
+        blended = model.blend(None, mixed, device)
+        trend = torch.zeros_like(blended)
+        if bank.has_trend:
+            trends = bank.trends(bank.embed(model.prepare(mixed).to(device)))
+            trend = torch.einsum("bm,bmt->bt", mixtures[pair], trends)
+        return torch.lerp(trend, blended, bank.blend_weight).cpu().numpy()
 
     row_matrix = model.matrix[rows.ravel()]
     query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of

@@ -287,15 +287,12 @@ class Explanation(ByColumn):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         lines = describe_neighbors(self.likeness), describe_agreement(self)
-        lines += _ADJUSTED if self.is_adjusted else None, _BLENDED if self._is_blended else None
+        is_blended = self.blended is not None
+        lines += _ADJUSTED if self.is_adjusted else None, _BLENDED if is_blended else None
         notes.append("\n".join(filter(None, lines)))
-        if self.by_column is not None and (self.is_adjusted or self._is_blended):
+        if self.by_column is not None and (self.is_adjusted or is_blended):
             notes.append(_BY_COLUMN)
         return notes
-
-    @property
-    def _is_blended(self):
-        return self.blended is not None
 
     def _tables(self):
         """Titles and cells of the tables of all queries that are shown."""
@@ -334,7 +331,7 @@ class Explanation(ByColumn):
         between = ["", ""]
         if not self.is_adjusted:
             cells, between = [row[:3] for row in cells], []
-        if self._is_blended:
+        if self.blended is not None:
             weight = percent(1 - self.neighbors_weight)
             cells.append(["blended model", weight, *between, write(self.blended[i])])
         if np.any(self.clipping[i]):

@@ -183,7 +183,7 @@ class Model:
     def explain_classes(self, queries, search, by_column, classes):
         """Do so for the classes of these labels, as a :class:`ClassExplanation`."""
         explanation = self.explain(queries, search, by_column)
-        return explain_classes(explanation, classes, self.task, self.bank.blend_weight)
+        return explain_classes(explanation, classes, self.task)
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
