@@ -136,11 +136,11 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
     ) -> np.ndarray:
         """Predict quantiles of the targets of X.
 
-        A prediction's distribution is that of its neighbors' residuals around it, weighted as
-        they are in the prediction: each neighbor is predicted without itself. The validation rows
-        of :meth:`fit` set its scale, but unlike that of :meth:`predict_interval` its coverage is
+        A prediction's distribution is that of its neighbors' residuals around it: each neighbor,
+        of at least 80, is predicted without itself. The validation rows of :meth:`fit` set its
+        scale, but unlike that of :meth:`predict_interval` its coverage is
         not calibrated. Without validation rows, as by default with fewer
-        than 30 unique rows, it is much too narrow. See :ref:`How sure <how_sure>`.
+        than 30 unique rows, it is much too narrow. See :ref:`Prediction intervals <intervals>`.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         residuals, is calibrated on the validation rows of :meth:`fit`; with `groups`, for the
         coverage of rows of new groups. Without validation rows, as by default with fewer than 30
         unique rows, they are much too narrow; with too few for the confidence, the ends are
-        infinite. See :ref:`How sure <how_sure>` for when there is a guarantee.
+        infinite. See :ref:`Prediction intervals <intervals>` for when there is a guarantee.
 
         Parameters
         ----------

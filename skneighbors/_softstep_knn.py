@@ -70,7 +70,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`boosted_trees`.
+          with categories also encoded by means of the targets; see :ref:`blending`.
         - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
           too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
@@ -101,7 +101,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        alone; text that is read as numbers, dates or words is none (:ref:`columns`). None:
         none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
         used with a `feature_extractor`.
 
@@ -341,7 +341,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
         that is chosen on the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`boosted_trees`.
+          with categories also encoded by means of the targets; see :ref:`blending`.
         - None: none. A probability is then the weight of a class among the neighbors, mixed with
           the frequencies of the classes.
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
@@ -371,7 +371,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone; text that is read as numbers, dates or words is none (:ref:`real_tables`). None:
+        alone; text that is read as numbers, dates or words is none (:ref:`columns`). None:
         none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
         used with a `feature_extractor`.
 

@@ -223,11 +223,10 @@ def test_scoring_monitor_scores_what_each_epoch_would_leave(friedman):
 
 def test_the_guide_prunes_with_optuna():
     optuna = pytest.importorskip("optuna")
-    page = Path(__file__).parents[1] / "docs" / "guide" / "while_it_runs.rst"
+    page = Path(__file__).parents[1] / "docs" / "guide" / "tuning.rst"
     code = page.read_text().split("    import optuna")[1]
     code = textwrap.dedent("    import optuna" + code)
-    code = code.replace("MedianPruner()", "MedianPruner(n_startup_trials=1)")
-    code = code.replace("n_trials=20", "n_trials=4").replace("random_state=0,", "max_iter=4,")
+    code = code.replace("n_trials=20", "n_trials=4").replace("weight_decay=decay", "max_iter=4")
     names = {}
     exec(code, names)
     states = [trial.state for trial in names["study"].trials]
