@@ -29,11 +29,11 @@ from ._plan import Plan, make_plan
 from ._recipe import Recipe
 from ._selection import complete, inverse_error_weights, weigh
 from ._training import Runtime, Training, TrainingData
-from ._utils import interrupts
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
+from ._utils.process import ends_the_program, remember_interrupt
 from ._utils.progress import progress_bar
 from ._utils.warn import warn
 from .nn import MLPEmbedder
@@ -60,7 +60,7 @@ class Fit(NamedTuple):
             if message is not None:
                 warn(message, ConvergenceWarning)
         if history.interrupted:
-            interrupts.remember()
+            remember_interrupt()
             warn(
                 f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
                 f"judged in {len(history.losses)} epochs, are kept."
@@ -171,7 +171,7 @@ def fit_model(given):
         n_threads=given.n_threads,
         clock=given.clock,
         callbacks=callbacks,
-        keep_interrupted=not interrupts.ends_the_program(),
+        keep_interrupted=not ends_the_program(),
     )
     callbacks.finish = lambda network, history: _finish(
         samples, parts, network, plan, history
