@@ -227,10 +227,10 @@ def test_what_is_given_counts(estimator_class, friedman):
 
 CASES = {
     "few rows": (29, {}, {}),
-    "many rows": (260, {}, {}),
+    "many rows": (140, {}, {}),
     "the papers": (260, PAPER, {}),
-    "groups": (260, {}, {"groups"}),
-    "rows given for validation": (260, {}, {"X_val"}),
+    "groups": (140, {}, {"groups"}),
+    "rows given for validation": (140, {}, {"X_val"}),
     "a blend of few rows": (90, {"trend": "auto", "blend": Ridge()}, {}),
 }
 

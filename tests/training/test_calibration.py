@@ -266,7 +266,7 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 20)])
+@pytest.mark.parametrize(("n", "max_iter"), [(400, 30), (1200, 8)])
 def test_it_pays_where_only_the_nearest_know(n, max_iter):
     X, y = make_rows(n + 300)
     settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)
