@@ -218,7 +218,7 @@ class BaseNeighborEstimator(
             If data or parameters are not usable; the message names them. What a `blend` of
             the user's raises itself, of whatever type, is raised with a note.
         TypeError
-            If X or y is sparse, or `feature_extractor` returns no module.
+            If X or y is sparse, or `feature_extractor` is and returns no module.
         FloatingPointError
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.

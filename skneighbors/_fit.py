@@ -1,6 +1,5 @@
 """A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
-import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -327,8 +326,6 @@ def _make_initial_network(parts, plan, given):
         extractors = [make_feature_extractor(make) for _ in plan.trends]
         X = parts.rows.X[:2].float().cpu()
         n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
-        # A callable may return one and the same module each time.
-        extractors = [copy.deepcopy(extractor) for extractor in extractors]
     n_values = parts.task.n_values
     return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
 
