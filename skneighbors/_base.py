@@ -34,7 +34,6 @@ from ._task import Task
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
-from ._utils.locks import ForkSafeLock
 from ._utils.memory import explain_out_of_memory
 from ._utils.parameters import (
     HasMethods,
@@ -45,6 +44,7 @@ from ._utils.parameters import (
     counts_from,
     reals,
 )
+from ._utils.process import changing_rows
 from ._utils.restoring import restored_on_failure
 from ._utils.sklearn_private import CallbackSupportMixin
 from ._utils.threads import at_most, batches_at_most, single_threaded
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
 _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # Largest number of members without a warning: a forest has a hundred, but networks take long.
 _MANY_MEMBERS = 16
-# Lock while rows join or leave: threads that change the same estimator must not lose any.
-_changing = ForkSafeLock()
 
 
 class BaseNeighborEstimator(
@@ -220,7 +218,7 @@ class BaseNeighborEstimator(
             If data or parameters are not usable; the message names them. What a `blend` of
             the user's raises itself, of whatever type, is raised with a note.
         TypeError
-            If X or y is sparse, or `feature_extractor` returns no module.
+            If X or y is sparse, or `feature_extractor` is and returns no module.
         FloatingPointError
             If the loss is not finite in the first epoch, or the predictions are
             not at the end.
@@ -631,7 +629,7 @@ class BaseNeighborEstimator(
         >>> model.append(X[80:], y[80:]).kneighbors(X[[99]], 1, return_distance=False)
         array([[99]])
         """
-        with _changing:
+        with changing_rows:
             model, queries, search = self._read_queries(X)
             y = model.task.check_more(self._read_more_targets(y), len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
@@ -684,7 +682,7 @@ class BaseNeighborEstimator(
         0.0
         """
         check_is_fitted(self)
-        with _changing:
+        with changing_rows:
             model = self._model
             if (indices is None) == (labels is None):
                 raise ValueError("forget takes either indices or labels.")

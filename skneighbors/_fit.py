@@ -1,6 +1,5 @@
 """A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
-import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -29,11 +28,11 @@ from ._plan import Plan, make_plan
 from ._recipe import Recipe
 from ._selection import complete, inverse_error_weights, weigh
 from ._training import Runtime, Training, TrainingData
-from ._utils import interrupts
 from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
+from ._utils.process import ends_the_program, remember_interrupt
 from ._utils.progress import progress_bar
 from ._utils.warn import warn
 from .nn import MLPEmbedder
@@ -60,7 +59,7 @@ class Fit(NamedTuple):
             if message is not None:
                 warn(message, ConvergenceWarning)
         if history.interrupted:
-            interrupts.remember()
+            remember_interrupt()
             warn(
                 f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
                 f"judged in {len(history.losses)} epochs, are kept."
@@ -171,7 +170,7 @@ def fit_model(given):
         n_threads=given.n_threads,
         clock=given.clock,
         callbacks=callbacks,
-        keep_interrupted=not interrupts.ends_the_program(),
+        keep_interrupted=not ends_the_program(),
     )
     callbacks.finish = lambda network, history: _finish(
         samples, parts, network, plan, history
@@ -327,8 +326,6 @@ def _make_initial_network(parts, plan, given):
         extractors = [make_feature_extractor(make) for _ in plan.trends]
         X = parts.rows.X[:2].float().cpu()
         n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
-        # A callable may return one and the same module each time.
-        extractors = [copy.deepcopy(extractor) for extractor in extractors]
     n_values = parts.task.n_values
     return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
 

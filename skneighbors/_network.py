@@ -1,5 +1,7 @@
 """The networks of an estimator, in training and fitted: rows to embeddings and predictions."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -233,19 +235,22 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n
 
 
 def make_feature_extractor(feature_extractor):
-    """Call the user's callable, which must need no arguments.
+    """Copy the user's module, or what the user's callable returns.
 
     Raises
     ------
     TypeError
-        If it does; a module itself, for instance.
+        If a callable needs arguments.
     """
+    if isinstance(feature_extractor, nn.Module):
+        return copy.deepcopy(feature_extractor)
     try:
-        return feature_extractor()
+        # It may return one and the same module each time.
+        return copy.deepcopy(feature_extractor())
     except TypeError as error:
         raise TypeError(
-            "feature_extractor must be a callable without arguments that returns a "
-            f"torch.nn.Module; got {feature_extractor!r}: {error}"
+            "feature_extractor must be a torch.nn.Module, or a callable without arguments that "
+            f"returns one; got {feature_extractor!r}: {error}"
         ) from error
 
 
@@ -272,7 +277,7 @@ def check_feature_extractor(feature_extractor, X):
     """
     if not isinstance(feature_extractor, nn.Module):
         raise TypeError(
-            "feature_extractor must be a callable that returns a torch.nn.Module; it "
+            "feature_extractor must be a torch.nn.Module, or a callable that returns one; it "
             f"returned {feature_extractor!r}."
         )
     training = feature_extractor.training

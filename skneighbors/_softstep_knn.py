@@ -92,11 +92,10 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
-    feature_extractor : callable or None, default=None
-        Called without arguments, returns a :class:`torch.nn.Module` that maps
-        X of shape (b, ...) to features of shape (b, p); a copy of it is trained
-        with the rest. X may then have more than two dimensions and is not scaled. It may
-        write in place, into copies of the rows.
+    feature_extractor : torch.nn.Module, callable or None, default=None
+        Module that maps X of shape (b, ...) to features of shape (b, p), or a callable without
+        arguments that returns one. Each network trains a copy. X may then have more than two
+        dimensions and is not scaled. The module may write in place, into copies of the rows.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
@@ -280,7 +279,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     rank: str | None = "soft"
     rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: Callable[[], nn.Module] | None = None
+    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"
     n_estimators: int | str = "auto"
     max_iter: int | str = "auto"
@@ -362,11 +361,10 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
 
-    feature_extractor : callable or None, default=None
-        Called without arguments, returns a :class:`torch.nn.Module` that maps
-        X of shape (b, ...) to features of shape (b, p); a copy of it is trained
-        with the rest. X may then have more than two dimensions and is not scaled. It may
-        write in place, into copies of the rows.
+    feature_extractor : torch.nn.Module, callable or None, default=None
+        Module that maps X of shape (b, ...) to features of shape (b, p), or a callable without
+        arguments that returns one. Each network trains a copy. X may then have more than two
+        dimensions and is not scaled. The module may write in place, into copies of the rows.
 
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
@@ -546,7 +544,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     rank: str | None = "soft"
     rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: Callable[[], nn.Module] | None = None
+    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"
     class_weight: dict | str | None = None
     n_estimators: int | str = "auto"

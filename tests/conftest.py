@@ -12,7 +12,7 @@ from hypothesis import settings
 from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
-from skneighbors._utils import interrupts
+from skneighbors._utils import process
 
 # Property tests are seeded like all others.
 settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -39,7 +39,7 @@ def small_defaults():
 @pytest.fixture(autouse=True)
 def no_interrupt_before(monkeypatch):
     """An interrupt of one test is not the first of two in the next."""
-    monkeypatch.setattr(interrupts, "_last", -math.inf)
+    monkeypatch.setattr(process, "_last_interrupt", -math.inf)
 
 
 @pytest.fixture

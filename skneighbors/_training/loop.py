@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from .._utils.blocks import count_batches, keep_freed_memory
+from .._utils.blocks import count_batches
+from .._utils.process import keep_freed_memory
 from .calibration import Calibrated
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite

@@ -1,8 +1,8 @@
 """Helpers that every package may use, and that use none of them.
 
 device            which device a name stands for
-threads, locks    one thread a batch of work, and no more than allowed; locks that survive a fork
-interrupts        which interrupt from the keyboard ends a training, which the program
+process           state of the process: locks, torch's threads, interrupts, freed memory
+threads           one thread a batch of work, and no more than allowed
 restoring         an estimator as it was before a fit that failed
 random            torch's global generators, borrowed and given back
 blocks, memory    sizes of blocks that fit memory and caches; what to do when it runs out

@@ -1,28 +1,11 @@
-"""Blocks that fit a cache, and memory that is used again."""
+"""Blocks of rows that fit a cache and memory."""
 
-from functools import cache
-
-import torch
 from sklearn import get_config
 
 # Size of a block that fits the cache of a CPU.
 CACHED_BYTES = 2**21
 # Size of a block of differences between queries and rows.
 DIFFERENCES_BYTES = 2**24
-
-
-@cache
-def keep_freed_memory():
-    """Let the C library keep memory that a training step frees for the next one.
-
-    glibc hands freed blocks of more than some hundred kilobytes back to the
-    system, which then has to map them again, page by page. It stops doing so up
-    to the size of the largest block freed so far, at most 32 MiB; see
-    M_MMAP_THRESHOLD in mallopt(3). The block is never touched, so it takes no
-    memory; it holds for the whole process, so once will do, and elsewhere does nothing. Without
-    it, a fit on 6,000 rows takes 5 to 9 % more of a CPU's time, a prediction 7 %.
-    """
-    torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
 
 
 def bounded_length(row_bytes, n_bytes=None):

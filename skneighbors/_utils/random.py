@@ -5,10 +5,9 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from .locks import ForkSafeLock
+from .process import borrowing_generators
 
 MAX_SEED = np.iinfo(np.int32).max  # which NumPy and torch take on every system
-_generators = ForkSafeLock()
 
 
 class BorrowedGenerators:
@@ -42,7 +41,7 @@ class BorrowedGenerators:
 
     @contextmanager
     def _forked(self):
-        with _generators, torch.random.fork_rng(devices=self._devices):
+        with borrowing_generators, torch.random.fork_rng(devices=self._devices):
             dtype = torch.get_default_dtype()
             torch.set_default_dtype(torch.float32)
             try:

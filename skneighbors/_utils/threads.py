@@ -1,88 +1,14 @@
 """One thread a batch, so that results do not depend on their number; and no more than allowed."""
 
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
-from threading import local
 
 import torch
 from joblib import cpu_count
 from sklearn import config_context, get_config
-from threadpoolctl import ThreadpoolController
 
-from .locks import ForkSafeLock
-
-
-class _TorchThreads:
-    """How many threads torch's CPU kernels run in, set for blocks of code.
-
-    Blocks of several threads may overlap, since torch counts for each thread. One that begins
-    finds the number that another has set last, so when the outermost block of a thread ends,
-    it gets the number there was before any.
-    """
-
-    def __init__(self):
-        self._lock = ForkSafeLock()
-        self._n_inside = 0
-        self._n_threads = 1
-        self._has_shared = False
-        self._of_thread = local()
-
-    @contextmanager
-    def for_batches(self, n_threads):
-        """Block in which :func:`map_batches` may take so many, when called by this thread."""
-        before = getattr(self._of_thread, "for_batches", None)
-        self._of_thread.for_batches = n_threads
-        try:
-            yield
-        finally:
-            self._of_thread.for_batches = before
-
-    def count_for_batches(self):
-        """Count the threads that batches may take."""
-        return getattr(self._of_thread, "for_batches", None) or self.note()
-
-    def note(self):
-        """Count torch's threads; more than one would be missing in a forked child."""
-        n_threads = torch.get_num_threads()
-        self._has_shared |= n_threads > 1
-        return n_threads
-
-    def stay_so_in_child(self):
-        """Let torch and OpenMP compute in one thread in a child, which would wait for others.
-
-        They are the parent's, and missing in a forked process.
-        """
-        if self._has_shared:
-            self._n_threads = 1
-            torch.set_num_threads(1)
-            one_openmp_thread()
-
-    @contextmanager
-    def at_most(self, n_threads):
-        """Block of no more threads than this; yields how many there were."""
-        with self._lock:
-            # The query makes torch initialize the thread's count, once and for all.
-            before, depth = self.note(), getattr(self._of_thread, "depth", 0)
-            if self._n_inside == 0:
-                self._n_threads = before
-            self._n_inside += 1
-            self._of_thread.depth = depth + 1
-            torch.set_num_threads(min(n_threads, before))
-        try:
-            yield before
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                self._of_thread.depth = depth
-                torch.set_num_threads(min(before, self._n_threads) if depth else self._n_threads)
-
-
-torch_threads = _TorchThreads()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=torch_threads.stay_so_in_child)
+from .process import find_libraries, torch_threads
 
 
 def single_threaded():
@@ -177,26 +103,20 @@ def use_one_thread():
         torch.set_num_threads(1)
 
 
-@lru_cache(maxsize=1)
-def _find_libraries(n_modules):
-    """Find the libraries whose threads can be counted; only imports of modules load more."""
-    return ThreadpoolController()
-
-
 def one_openmp_thread():
     """Block in which scikit-learn's OpenMP loops run in the calling thread alone.
 
     Where other work has the cores, threads that wait for each other take up to a
     thousand times as long.
     """
-    return _find_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
+    return find_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
 
 
 @contextmanager
 def _openmp_at_most(n_threads):
     """Block in which loops of OpenMP that the calling thread begins have no more threads."""
     with ExitStack() as stack:
-        for library in _find_libraries(len(sys.modules)).lib_controllers:
+        for library in find_libraries(len(sys.modules)).lib_controllers:
             before = library.get_num_threads() if library.user_api == "openmp" else 0
             if before > n_threads:
                 library.set_num_threads(n_threads)

@@ -258,7 +258,7 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
         return in_turn(network, data, replace(plan, calibrations=(0.1, next(values))))
 
     monkeypatch.setattr(trainer, "calibrate", calibrate_in_turn)
-    model = estimator(max_iter=20, n_estimators=3, random_state=0).fit(*make_rows(1200))
+    model = estimator(max_iter=6, n_estimators=3, random_state=0).fit(*make_rows(1200))
     if estimator is NONARegressor:
         assert_array_equal([own[0] for own in chosen], [[2.0], [3.0], [4.0]])
         assert_array_equal(calibration_of(model), [2.0, 3.0, 4.0])
@@ -266,7 +266,7 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "max_iter"), [(400, 100), (1200, 20)])
+@pytest.mark.parametrize(("n", "max_iter"), [(400, 30), (1200, 8)])
 def test_it_pays_where_only_the_nearest_know(n, max_iter):
     X, y = make_rows(n + 300)
     settings = dict(max_iter=max_iter, hidden_layer_sizes=(32,), random_state=0)

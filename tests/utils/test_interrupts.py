@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skneighbors import NONARegressor
 from skneighbors._training.trainer import Trainer
-from skneighbors._utils import interrupts
+from skneighbors._utils import process
 
 SMALL = NONARegressor(max_iter=6, n_estimators=1, hidden_layer_sizes=4, random_state=0)
 
@@ -15,8 +15,8 @@ SMALL = NONARegressor(max_iter=6, n_estimators=1, hidden_layer_sizes=4, random_s
 def clock(monkeypatch):
     """A clock to turn, on which no fit was ever interrupted."""
     now = [1000.0]
-    monkeypatch.setattr(interrupts, "_last", -np.inf)
-    monkeypatch.setattr(interrupts.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(process, "_last_interrupt", -np.inf)
+    monkeypatch.setattr(process.time, "monotonic", lambda: now[0])
     return now
 
 

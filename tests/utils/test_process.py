@@ -7,7 +7,7 @@ from threading import Event, Thread
 
 import pytest
 
-from skneighbors._utils.locks import ForkSafeLock
+from skneighbors._utils.process import ForkSafeLock
 
 
 def is_free(lock, seconds=20):
