@@ -257,7 +257,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
             If the estimator is not fitted.
         ValueError
             If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
-            knows no columns, or `blend` is a classifier of the user's, which takes X as given.
+            knows no columns.
         MemoryError
             If memory runs out; the message says what to lower.
 
