@@ -1,15 +1,16 @@
 """Error against the time that a fit may take.
 
-Usage: python benchmarks/max_time.py [--only NAME ...] [--seeds S ...] [--large] [--report]
+Usage: python benchmarks/max_time.py [--only NAME ...] [--seeds S ...] [--more] [--large] [--report]
 
 Fits a default NONARegressor to six sets of 500 to 10,000 rows, two of them made: without a limit,
 then with `max_time` of .3 to 4.8 times the seconds that this took; and CatBoost, LightGBM and
-RealMLP-TD at their defaults, where they are installed. `--large` has 60 seconds for 100,000 rows,
-kin40k and noisy copies of it, and measures the boosted trees of that fit alone, too. Appends to
-results/max_time.jsonl what is not there yet, so that it can be interrupted; writes
-docs/benchmark/max_time.inc and max_time.svg, and prints how well the limits were kept. `--report`
-does the latter alone. Times are only worth something on an idle machine: `load` in the results is
-that of all processes before a fit.
+RealMLP-TD at their defaults, where they are installed. `--more` fits with a `max_iter` of two and
+four times the epochs that the default ran, and fewer epochs, too: a half and a quarter. `--large`
+has 60 seconds for 100,000 rows, kin40k and noisy copies of it, and measures the boosted trees of
+that fit alone, too. Appends to results/max_time.jsonl what is not there yet, so that it can be
+interrupted; writes docs/benchmark/max_time.inc, max_time.svg and frontier.svg, and prints how well
+the limits were kept. `--report` does the latter alone. Times are only worth something on an idle
+machine: `load` in the results is that of all processes before a fit.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import pandas as pd
 import torch
 from _data import enlarge, load_split
 from _methods import PEERS
-from _style import INK, NONA, PEER, picture, plain_log
+from _style import INK, NONA, PEER, label_points, picture, plain_log
 from report import rst_text_table
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
@@ -47,6 +48,7 @@ SETS = {
 }
 LARGE, LARGE_ROWS, LARGE_LIMIT = "kin40k", 100_000, 60.0
 RATIOS = [0.3, 0.6, 1.2, 2.4, 4.8]  # of the limit to the time without one
+EPOCHS, FACTORS = "NONA, epochs", [0.25, 0.5, 2.0, 4.0]  # of the epochs to those of the default
 MODULES = {"CatBoost": "catboost", "LightGBM": "lightgbm", "RealMLP-TD": "pytabkit"}
 KEY = ["dataset", "seed", "method", "ratio"]
 N_TEST = 2000
@@ -99,6 +101,16 @@ def measure_set(dataset, seed, known):
     for name, module in MODULES.items():
         if (dataset, seed, name, 0.0) not in known and find_spec(module):
             yield name, 0.0, measure(PEERS[name](seed), *data)
+
+
+def measure_more(dataset, seed, known):
+    """Yield figures of fits with another number of epochs."""
+    data, epochs = load(dataset, seed), known[dataset, seed, "NONA", 0.0]["epochs"]
+    for factor in FACTORS:
+        if (dataset, seed, EPOCHS, factor) not in known:
+            model = NONARegressor(max_iter=max(1, round(factor * epochs)), random_state=seed)
+            figures = measure(model, *data)
+            yield EPOCHS, factor, figures | {"limit": None, "epochs": model.n_iter_}
 
 
 def measure_large(seed, known):
@@ -194,6 +206,24 @@ def draw(means):
         figure.legend(handles=handles, ncols=5, loc="outside upper center", fontsize=8)
 
 
+def draw_frontier(means):
+    """Draw mean errors against mean times, relative to the default's, by the work of a fit."""
+    free = means.xs(("NONA", 0.0), level=("method", "ratio"))
+    relative = means[["s", "rmse"]].div(free[["s", "rmse"]], level="dataset")
+    relative = np.exp(np.log(relative).groupby(["method", "ratio"]).mean())
+    print("error and time to the default's:", relative.round(3), sep="\n")
+    work = pd.concat([relative.loc[EPOCHS], relative.loc["NONA"].loc[[0.0]]]).sort_values("s")
+    with picture(DOCS / "frontier.svg", figsize=(5.6, 3.6)) as (_, axes):
+        axes.plot(work["s"], work["rmse"], "o-", color=NONA, ms=5)
+        axes.plot(1.0, 1.0, "o", color=NONA, mfc="none", ms=11)
+        points = {name: relative.loc[(name, 0.0)] for name in MODULES}
+        for point in points.values():
+            axes.plot(*point, "D", color=PEER, ms=6)
+        label_points(axes, {name: tuple(point) for name, point in points.items()})
+        axes.set(xscale="log", xlabel="seconds to the default's", ylabel="RMSE to the default's")
+        plain_log(axes.xaxis)
+
+
 def plt_line(marker, color, face, label):
     """Make an entry of the legend."""
     from matplotlib.lines import Line2D
@@ -215,14 +245,18 @@ def report():
     means = summarize(runs)
     say_whether_kept(runs)
     if set(SETS) <= set(runs["dataset"]):
-        write_table(means)
-        draw(means)
+        of_limits = means.drop(index=EPOCHS, level="method", errors="ignore")
+        write_table(of_limits)
+        draw(of_limits)
+    if set(SETS) <= set(runs.loc[runs["method"] == EPOCHS, "dataset"]):
+        draw_frontier(means)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--more", action="store_true")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--report", action="store_true")
     args = parser.parse_args()
@@ -236,7 +270,8 @@ def main():
     jobs = [(dataset, seed) for seed in args.seeds for dataset in args.only]
     jobs = [] if args.report else [(LARGE, 0)] if args.large else jobs
     for dataset, seed in jobs:
-        found = measure_large(seed, known) if args.large else measure_set(dataset, seed, known)
+        how = measure_more if args.more else measure_set
+        found = measure_large(seed, known) if args.large else how(dataset, seed, known)
         for method, ratio, figures in found:
             line = dict(zip(KEY, (dataset, seed, method, ratio), strict=True)) | figures
             with RESULTS.open("a", encoding="utf-8") as file:

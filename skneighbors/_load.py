@@ -1,5 +1,7 @@
 """Fitted estimators from files."""
 
+import numpy as np
+
 from ._archive import (
     ModelFileError,
     Plain,
@@ -87,5 +89,10 @@ def load(
         model = unpack_model(
             Plain(tree["model"], packed), plan, estimator._make_head, is_foreign=True
         )
+        if not isinstance(model.task, kind._task_class):
+            raise ModelFileError(f"a {kind.__name__} predicts something else")
+        classes = getattr(estimator, "classes_", None)
+        if classes is not None and np.shape(classes) != (model.bank.rows.targets.shape[1],):
+            raise ModelFileError("classes_ has another length")
     estimator._model = model
     return estimator

@@ -18,7 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONAClassifier, SoftStepKNNClassifier, load
+from skneighbors import ModelFileError, NONAClassifier, SoftStepKNNClassifier, load
 from skneighbors._blend import boosting, growing
 from skneighbors._task import Classification
 from skneighbors._utils.device import CPU
@@ -433,3 +433,29 @@ def test_displays_of_classifiers(fitted):
     ):
         with pytest.raises(TypeError, match=f"{display.__name__} needs a regressor; got NONAClass"):
             display.from_estimator(model, *arguments)
+
+
+TEXTS = ["a", "b", "long"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array(TEXTS), np.array(TEXTS, object), np.arange(3, dtype="int8"), np.arange(3) == 1],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_classes_come_back_from_files_with_their_dtype(labels, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = NONAClassifier(max_iter=1, hidden_layer_sizes=4, blend=None, random_state=0)
+    model.fit(X, labels[y]).save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.classes_.dtype == model.classes_.dtype
+    assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = NONAClassifier(max_iter=1, hidden_layer_sizes=4, blend=None, random_state=0).fit(X, y)
+    model.classes_ = model.classes_[:2]
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="classes_ has another length"):
+        load(tmp_path / "model")

@@ -159,7 +159,8 @@ def _write_array(array, path, plain):
         return None
     # NumPy's `tolist` would make integers of times.
     labels = list(array) if array.dtype.kind in "mM" else array.tolist()
-    return {"labels": _write_labels(labels, path, plain)}
+    tag = "texts" if array.dtype.kind == "U" else "labels"
+    return {tag: _write_labels(labels, path, plain)}
 
 
 def _are_categories(value):
@@ -219,6 +220,8 @@ def _read(node, objects, left):
         return {label: code for code, label in enumerate(labels)}
     if tag == "labels":
         return np.fromiter(labels, dtype=object, count=len(labels))
+    if tag == "texts":
+        return np.array(labels, dtype=str)
     raise ValueError(f"{tag!r} is unknown")
 
 
