@@ -69,8 +69,7 @@ def rates(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("calibrates", [False, True])
-@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize(("calibrates", "learns"), [(False, True), (True, False)])
 def test_enough_time_changes_nothing(estimator_class, auto, calibrates, learns):
     auto(len(X), calibrate_when_validated=calibrates)
     params = QUICK | dict(max_iter=4, learning_rate_init=1e-2 if learns else 1e-30)
