@@ -44,6 +44,7 @@ html_title = "skneighbors"
 html_context = {"tagline": skneighbors.__doc__.rstrip(".")}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_math_renderer = "mathml"
 html_domain_indices = False
 html_show_sourcelink = False
