@@ -169,8 +169,8 @@ def time_parts(title, frame):
 
 
 def rank_test(rmse):
-    """Average ranks of the methods that ran everywhere, and the Friedman test's p-value."""
-    complete = rmse.dropna(axis=1).groupby("dataset").mean()
+    """Average ranks of the methods that ran on all sets, and the Friedman test's p-value."""
+    complete = rmse.groupby("dataset").mean().dropna(axis=1)
     complete = complete[[m for m in complete if m in PEERS or m in OURS]]
     ranks = complete.rank(axis=1)
     p_value = friedmanchisquare(*(complete[m] for m in complete)).pvalue
