@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 
 from .stopping import exceeds
-from .validation import ValidationResult, mean_over_rows, predict_validation
+from .validation import ValidationResult, embed_parts, mean_over_rows, predict_validation
 
 
 class Calibrated(NamedTuple):
@@ -53,8 +53,9 @@ def calibrate(network, data, plan):
     """
     head, found = network.head, []
     tried = plan.calibrations if data.split.validation.shape[1] > 1 else ()
+    parts = embed_parts(network, data)
     for strength in plan.likenesses:
-        validation = predict_validation(network, data, plan.n_neighbors, tried, strength)
+        validation = predict_validation(network, data, parts, plan.n_neighbors, tried, strength)
         chosen = head.calibration.clone()
         if tried:
             place = _first_as_good(validation)

@@ -56,7 +56,8 @@ def validate(network, data, n_neighbors, calibrations=()):
     Neighbors of a validation row are the nearest of the member's training rows. If there are
     `calibrations` to try, the head is left with the one of lowest error.
     """
-    validation = predict_validation(network, data, n_neighbors, calibrations)
+    parts = embed_parts(network, data)
+    validation = predict_validation(network, data, parts, n_neighbors, calibrations)
     if calibrations:
         best = mean_over_rows(validation.errors, validation.weight).argmin(0)
         network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
@@ -65,12 +66,16 @@ def validate(network, data, n_neighbors, calibrations=()):
     return validation, error, _score(error, validation.y, validation.weight, data.task)
 
 
-def predict_validation(network, data, n_neighbors, calibrations, likeness=0.0):
-    """Predict the validation rows; (c, m, n, k) if there are c calibrations to try."""
+def embed_parts(network, data):
+    """Embed the validation rows and the training rows of each member."""
     set_mode(network, training=False)
-    rows, split, task = data.rows, data.split, data.task
-    z = embed_in_batches(network, rows.X)
-    queries, neighbors = (_take(data, z, part) for part in (split.validation, split.train))
+    z = embed_in_batches(network, data.rows.X)
+    return [_take(data, z, part) for part in (data.split.validation, data.split.train)]
+
+
+def predict_validation(network, data, parts, n_neighbors, calibrations, likeness=0.0):
+    """Predict the validation rows; (c, m, n, k) if there are c calibrations to try."""
+    (queries, neighbors), task = parts, data.task
     y, weight, head = queries.y, queries.weight, network.head
     if likeness:
         alike = replace(data.likeness, strength=likeness)
