@@ -5,9 +5,8 @@ Usage: python benchmarks/max_time.py [--only NAME ...] [--seeds S ...] [--more] 
 Fits a default NONARegressor to six sets of 500 to 10,000 rows, two of them made: without a limit,
 then with `max_time` of .3 to 4.8 times the seconds that this took; and CatBoost, LightGBM and
 RealMLP-TD at their defaults, where they are installed. `--more` fits with a `max_iter` of twice
-the epochs that the default ran, a half and a quarter. `--large`
-has 60 seconds for 100,000 rows, kin40k and noisy copies of it, and measures the boosted trees of
-that fit alone, too. Appends to results/max_time.jsonl what is not there yet, so that it can be
+the epochs that the default ran, a half and a quarter. `--large` has 60 seconds for 100,000 rows,
+kin40k and noisy copies of it, and measures the boosted trees of that fit alone, too. Appends to results/max_time.jsonl what is not there yet, so that it can be
 interrupted; writes docs/benchmark/max_time.inc, max_time.svg and frontier.svg, and prints how well
 the limits were kept. `--report` does the latter alone. Times are only worth something on an idle
 machine: `load` in the results is that of all processes before a fit.
@@ -133,7 +132,7 @@ def describe_machine():
 def summarize(runs):
     """Geometric means of errors over seeds, mean seconds and limits; by set, method and ratio."""
     groups = runs.groupby(["dataset", "method", "ratio"], sort=False)
-    means = groups[["s", "limit"]].mean()
+    means = groups[["s", "cpu_s", "limit"]].mean()
     means["rmse"] = np.exp(groups["rmse"].agg(lambda rmse: np.log(rmse).mean()))
     return means
 
@@ -209,18 +208,20 @@ def draw(means):
 def draw_frontier(means):
     """Draw mean errors against mean times, relative to the default's, by the work of a fit."""
     free = means.xs(("NONA", 0.0), level=("method", "ratio"))
-    relative = means[["s", "rmse"]].div(free[["s", "rmse"]], level="dataset")
+    relative = means[["cpu_s", "rmse"]].div(free[["cpu_s", "rmse"]], level="dataset")
     relative = np.exp(np.log(relative).groupby(["method", "ratio"]).mean())
     print("error and time to the default's:", relative.round(3), sep="\n")
-    work = pd.concat([relative.loc[EPOCHS], relative.loc["NONA"].loc[[0.0]]]).sort_values("s")
+    work = pd.concat([relative.loc[EPOCHS], relative.loc["NONA"].loc[[0.0]]]).sort_values("cpu_s")
     with picture(DOCS / "frontier.svg", figsize=(5.6, 3.6)) as (_, axes):
-        axes.plot(work["s"], work["rmse"], "o-", color=NONA, ms=5)
+        axes.plot(work["cpu_s"], work["rmse"], "o-", color=NONA, ms=5)
         axes.plot(1.0, 1.0, "o", color=NONA, mfc="none", ms=11)
         points = {name: relative.loc[(name, 0.0)] for name in MODULES}
         for point in points.values():
             axes.plot(*point, "D", color=PEER, ms=6)
         label_points(axes, {name: tuple(point) for name, point in points.items()})
-        axes.set(xscale="log", xlabel="seconds to the default's", ylabel="RMSE to the default's")
+        axes.set(
+            xscale="log", xlabel="CPU seconds to the default's", ylabel="RMSE to the default's"
+        )
         plain_log(axes.xaxis)
 
 

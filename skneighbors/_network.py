@@ -225,9 +225,12 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n
     Each member predicts by the `n_neighbors` nearest by its embedding, or all. The leading
     dimensions are those of a head that stands for `n_heads`.
     """
+    values = head.subtract_trend(z_n, y_n)
 
     def attend(batch):
-        return head(z[:, batch], z_n, y_n, sample_weight=sample_weight, n_neighbors=n_neighbors)
+        part = z[:, batch]
+        means = head.average(part, z_n, values, None, sample_weight, n_neighbors)
+        return head.add_trend(part, means)
 
     row_bytes = n_heads * z_n.element_size() * z_n.shape[:-1].numel()
     length = bounded_length(row_bytes, CACHED_BYTES if z_n.is_cpu else None)

@@ -259,15 +259,53 @@ class NeighborHead(nn.Module):
                 f"got {tuple(y_n.shape)}."
             )
         values = self.subtract_trend(z_n, targets)
-        if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
-            means = average(self.weights(z, z_n, self_index, sample_weight), values)
-        else:
-            s = similarity(z, z_n, self.similarity)
-            mask = NeighborMask.of(s, self_index, sample_weight)
-            columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
-            means = (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
+        means = self.average(z, z_n, values, self_index, sample_weight, n_neighbors)
         y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
+
+    def average(
+        self,
+        z: torch.Tensor,
+        z_n: torch.Tensor,
+        values: torch.Tensor,
+        self_index: torch.Tensor | None = None,
+        sample_weight: torch.Tensor | None = None,
+        n_neighbors: int | None = None,
+    ) -> torch.Tensor:
+        """Average values of the neighbors, what :meth:`subtract_trend` left of their targets.
+
+        Parameters
+        ----------
+        z : Tensor of shape (..., b, d)
+            Query embeddings.
+        z_n : Tensor of shape (..., N, d)
+            Neighbor embeddings.
+        values : Tensor of shape (..., N, k)
+            One row a neighbor.
+        self_index : int Tensor of shape (b,), default=None
+            See :meth:`forward`, as for the others.
+        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
+        n_neighbors : int, default=None
+
+        Returns
+        -------
+        means : Tensor of shape (..., b, k)
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skneighbors.nn import NONA
+        >>> head = NONA(embedding_dim=2, softstep=None)
+        >>> z, z_n = torch.tensor([[4.0, 0.0]]), torch.tensor([[0.0, 0.0], [8.0, 0.0]])
+        >>> head.average(z, z_n, torch.tensor([[1.0], [5.0]])).tolist()
+        [[3.0]]
+        """
+        if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
+            return average(self.weights(z, z_n, self_index, sample_weight), values)
+        s = similarity(z, z_n, self.similarity)
+        mask = NeighborMask.of(s, self_index, sample_weight)
+        columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
+        return (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
 
     def mask(
         self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
