@@ -6,10 +6,11 @@ Fits a default NONARegressor to six sets of 500 to 10,000 rows, two of them made
 then with `max_time` of .3 to 4.8 times the seconds that this took; and CatBoost, LightGBM and
 RealMLP-TD at their defaults, where they are installed. `--more` fits with a `max_iter` of twice
 the epochs that the default ran, a half and a quarter. `--large` has 60 seconds for 100,000 rows,
-kin40k and noisy copies of it, and measures the boosted trees of that fit alone, too. Appends to results/max_time.jsonl what is not there yet, so that it can be
-interrupted; writes docs/benchmark/max_time.inc, max_time.svg and frontier.svg, and prints how well
-the limits were kept. `--report` does the latter alone. Times are only worth something on an idle
-machine: `load` in the results is that of all processes before a fit.
+kin40k and noisy copies of it, and measures the boosted trees of that fit alone, too. Appends to
+results/max_time.jsonl what is not there yet, so that it can be interrupted; writes
+docs/benchmark/max_time.inc, max_time.svg and frontier.svg, and prints how well the limits were
+kept. `--report` does the latter alone. Times are only worth something on an idle machine: `load`
+in the results is that of all processes before a fit.
 """
 
 import argparse
