@@ -1,11 +1,11 @@
 """Fits of many rows: time, memory and error, beside histogram boosting.
 
-Usage: OMP_NUM_THREADS=1 python benchmarks/large_fits.py [--rows 10000 100000 1000000]
+Usage: OMP_NUM_THREADS=1 python benchmarks/large_fits.py [--rows 10000 100000]
 
 Fits a default NONARegressor, with `max_time` of so many seconds as LIMITS says, to made rows
 (Friedman's first problem with noise of standard deviation 1, below which no error can be) and
-predicts 2,000 others. Each fit is a process, whose peak of memory is measured. Writes
-docs/benchmark/large_fits.inc.
+predicts 2,000 others. Each fit is a process, whose seconds of CPU time and peak of memory are
+measured. Writes docs/benchmark/large_fits.inc.
 """
 
 import argparse
@@ -26,27 +26,27 @@ from sklearn.metrics import root_mean_squared_error
 from skneighbors import NONARegressor
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "benchmark" / "large_fits.inc"
-LIMITS = {10_000: None, 100_000: 300.0, 1_000_000: 300.0}
+LIMITS = {10_000: None, 100_000: 600.0, 1_000_000: 3600.0}
 
 
 def measure(n_rows):
-    """Seconds, MiB and errors of one number of rows."""
+    """CPU seconds, MiB and errors of one number of rows."""
     X, y = make_friedman1(n_rows, noise=1.0, random_state=0)
     X_test, y_test = make_friedman1(2000, noise=1.0, random_state=1)
 
     def fit(model):
-        start = time.perf_counter()
+        start = time.process_time()
         model.fit(X, y)
-        middle = time.perf_counter()
+        middle = time.process_time()
         error = root_mean_squared_error(y_test, model.predict(X_test))
-        return middle - start, time.perf_counter() - middle, float(error)
+        return middle - start, time.process_time() - middle, float(error)
 
     boosting = fit(HistGradientBoostingRegressor(random_state=0))
     warnings.simplefilter("ignore")
     model = NONARegressor(max_time=LIMITS[n_rows], random_state=0)
     ours = fit(model)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"boosting": boosting, "ours": ours, "MiB": peak, "epochs": model.n_iter_}
+    return {"boosting": boosting, "ours": ours, "MiB": peak}
 
 
 def write_table(results):
@@ -56,19 +56,19 @@ def write_table(results):
         limit = LIMITS[n_rows]
         rows[f"{n_rows:,}"] = {
             "max_time": "none" if limit is None else f"{limit:,.0f} s",
-            "fit": f"{found['ours'][0]:,.0f} s, {found['epochs']} epochs",
+            "fit": f"{found['ours'][0]:,.0f} s",
             "peak memory": f"{found['MiB'] / 1024:.1f} GiB",
             "predict 2,000": f"{found['ours'][1]:.1f} s",
             "RMSE": f"{found['ours'][2]:.3f}",
             "boosting: RMSE": f"{found['boosting'][2]:.3f} in {found['boosting'][0]:.1f} s",
         }
-    table = rst_text_table("Fits on one core", pd.DataFrame(rows).T)
+    table = rst_text_table("Fits on one core, seconds of CPU time", pd.DataFrame(rows).T)
     OUTPUT.write_text(f".. Written by benchmarks/large_fits.py.\n\n{table}", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", nargs="+", type=int, default=list(LIMITS))
+    parser.add_argument("--rows", nargs="+", type=int, default=[10_000, 100_000])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
