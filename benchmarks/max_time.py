@@ -219,10 +219,11 @@ def draw_frontier(means):
         points = {name: relative.loc[(name, 0.0)] for name in MODULES}
         for point in points.values():
             axes.plot(*point, "D", color=PEER, ms=6)
-        label_points(axes, {name: tuple(point) for name, point in points.items()})
         axes.set(
             xscale="log", xlabel="CPU seconds to the default's", ylabel="RMSE to the default's"
         )
+        axes.margins(0.2)
+        label_points(axes, {name: tuple(point) for name, point in points.items()})
         plain_log(axes.xaxis)
 
 
