@@ -9,8 +9,8 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
 
+from .._utils.process import one_openmp_thread
 from .._utils.sklearn_private import take_samples
-from .._utils.threads import one_openmp_thread
 
 # Largest number of rows for which one thread is faster, if other work has the cores.
 _FEW_ROWS = 10_000

@@ -7,8 +7,8 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
+from .._utils.process import one_openmp_thread
 from .._utils.sklearn_private import fit_unlogged, read_boosting
-from .._utils.threads import one_openmp_thread
 from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)

@@ -94,7 +94,7 @@ class _TorchThreads:
         if self._has_shared:
             self._n_threads = 1
             torch.set_num_threads(1)
-            find_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
+            one_openmp_thread()
 
     @contextmanager
     def at_most(self, n_threads):
@@ -116,10 +116,23 @@ class _TorchThreads:
                 torch.set_num_threads(min(before, self._n_threads) if depth else self._n_threads)
 
 
-@lru_cache(maxsize=1)
-def find_libraries(n_modules):
+def find_libraries():
     """Find the libraries whose threads can be counted; only imports of modules load more."""
+    return _find_libraries(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _find_libraries(n_modules):
     return ThreadpoolController()
+
+
+def one_openmp_thread():
+    """Block in which scikit-learn's OpenMP loops run in the calling thread alone.
+
+    Where other work has the cores, threads that wait for each other take up to a
+    thousand times as long.
+    """
+    return find_libraries().limit(limits=1, user_api="openmp")
 
 
 @cache

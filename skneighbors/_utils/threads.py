@@ -1,6 +1,5 @@
 """One thread a batch, so that results do not depend on their number; and no more than allowed."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
@@ -103,20 +102,11 @@ def use_one_thread():
         torch.set_num_threads(1)
 
 
-def one_openmp_thread():
-    """Block in which scikit-learn's OpenMP loops run in the calling thread alone.
-
-    Where other work has the cores, threads that wait for each other take up to a
-    thousand times as long.
-    """
-    return find_libraries(len(sys.modules)).limit(limits=1, user_api="openmp")
-
-
 @contextmanager
 def _openmp_at_most(n_threads):
     """Block in which loops of OpenMP that the calling thread begins have no more threads."""
     with ExitStack() as stack:
-        for library in find_libraries(len(sys.modules)).lib_controllers:
+        for library in find_libraries().lib_controllers:
             before = library.get_num_threads() if library.user_api == "openmp" else 0
             if before > n_threads:
                 library.set_num_threads(n_threads)

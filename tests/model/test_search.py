@@ -10,7 +10,7 @@ from sklearn import config_context
 
 from skneighbors._model import engines, search
 from skneighbors._model.engines import TorchEngine
-from skneighbors._utils.threads import one_openmp_thread
+from skneighbors._utils.process import one_openmp_thread
 
 from .test_spaces import distances_of
 
