@@ -245,16 +245,16 @@ def make_feature_extractor(feature_extractor):
     TypeError
         If a callable needs arguments.
     """
-    if isinstance(feature_extractor, nn.Module):
-        return copy.deepcopy(feature_extractor)
-    try:
-        # It may return one and the same module each time.
-        return copy.deepcopy(feature_extractor())
-    except TypeError as error:
-        raise TypeError(
-            "feature_extractor must be a torch.nn.Module, or a callable without arguments that "
-            f"returns one; got {feature_extractor!r}: {error}"
-        ) from error
+    made = feature_extractor
+    if not isinstance(made, nn.Module):
+        try:
+            made = feature_extractor()
+        except TypeError as error:
+            raise TypeError(
+                "feature_extractor must be a torch.nn.Module, or a callable without arguments "
+                f"that returns one; got {feature_extractor!r}: {error}"
+            ) from error
+    return copy.deepcopy(made)  # a callable may return one and the same module each time
 
 
 def check_feature_extractor(feature_extractor, X):

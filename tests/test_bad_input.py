@@ -1,6 +1,7 @@
 """Bad input raises what scikit-learn users expect, names the value, and trains nothing."""
 
 import re
+import threading
 
 import numpy as np
 import pandas as pd
@@ -216,6 +217,14 @@ class _Wide(torch.nn.Module):
 def test_feature_extractor_that_does_not_fit(estimator_class, extractor, error, message):
     with pytest.raises(error, match=message):
         estimator_class(feature_extractor=extractor).fit(X, y)
+
+
+def test_a_module_that_cannot_be_copied_says_so_itself(estimator_class):
+    module = torch.nn.Linear(3, 2)
+    module.lock = threading.Lock()
+    with pytest.raises(TypeError, match="lock") as caught:
+        estimator_class(feature_extractor=lambda: module).fit(X, y)
+    assert "without arguments" not in str(caught.value)
 
 
 BAD_CATEGORICAL_FEATURES = {
