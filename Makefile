@@ -52,6 +52,7 @@ benchmark-unseen: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/unseen.py --results $(UNSEEN) $(BENCHMARK)
 	$(BIN)/python benchmarks/report.py --results $(UNSEEN) --output docs/benchmark/unseen
 	$(BIN)/python benchmarks/narrow.py $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py --results benchmarks/results/narrow/narrow.jsonl --output docs/benchmark/narrow
 
 # The same on sets that two defaults alone were chosen on: how far predictions may go and,
 # where rows are few, networks without a trend.

@@ -141,7 +141,7 @@ def answer(model, X):
 
 
 @forks
-@pytest.mark.parametrize("n_threads", [3])
+@pytest.mark.parametrize("n_threads", [1, 3])
 def test_a_child_of_a_process_that_has_predicted_answers_the_same(
     estimator_class, n_threads, thread_count, in_a_child
 ):
