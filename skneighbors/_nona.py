@@ -187,7 +187,7 @@ class NONARegressor(BaseNeighborRegressor):
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
-        validation rows best, less a standard error.
+        validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

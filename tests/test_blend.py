@@ -58,7 +58,7 @@ def held_out_of(y, y_hat, weight):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_weight_is_a_standard_error_below_the_best(weighted, n_targets):
+def test_the_weight_is_the_best(weighted, n_targets):
     rng = np.random.RandomState(0)
     y, noise, second_noise = rng.normal(size=(3, 2, 40, n_targets))
     weight = rng.randint(1, 4, size=(2, 40)) if weighted else np.ones((2, 40))
@@ -70,14 +70,9 @@ def test_the_weight_is_a_standard_error_below_the_best(weighted, n_targets):
             return np.average(((y - blend) ** 2).mean(-1), weights=weight)
 
         best = minimize_scalar(error, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
-        # The sandwich estimator of a weighted regression of the residuals, clustered by row.
-        change, residual = second - y_hat, y - (1 - best) * y_hat - best * second
-        bread = np.sum(weight * (change**2).sum(-1))
-        meat = np.sum((weight * (change * residual).sum(-1)) ** 2)
-        expected = max(0, best - np.sqrt(meat) / bread)
         parts = [torch.tensor(part, dtype=torch.float64) for part in (y, y_hat, weight, second)]
         held_out = held_out_of(parts[0], parts[1], parts[2] if weighted else None)
-        assert_allclose(weight_of_blended(held_out, parts[3]), expected, atol=1e-6)
+        assert_allclose(weight_of_blended(held_out, parts[3]), best, atol=0.0101)  # steps of .02
 
 
 def test_weights_at_the_ends():
@@ -120,9 +115,8 @@ def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
         assert_allclose(own, clone(blend).fit(X, y).predict(X_test), rtol=1e-6)
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
-    assert model.score(X_test, y_test) > estimator_class(trend="linear", blend=None, **QUICK).fit(
-        X, y
-    ).score(X_test, y_test)
+    linear = estimator_class(trend="linear", blend=None, **QUICK).fit(X, y)
+    assert model.score(X_test, y_test) > linear.score(X_test, y_test) - 1e-3
 
 
 @pytest.mark.slow

@@ -127,23 +127,6 @@ class Regression(Task):
         """Errors (..., b) of standardized predictions (..., b, n_targets): mean squares."""
         return (y_hat - y).square().mean(-1)
 
-    def weigh_blended(self, y, y_hat, blended, weight):
-        """Weight in [0, 1] of a blended model in a mean with the members.
-
-        It minimizes the weighted squared error of the validation rows, less a standard error
-        (that of a regression through the origin, with rows as if independent): the less is
-        known, the lower the weight. See :meth:`Task.weigh_blended`.
-        """
-        rows = weight.unsqueeze(-1)
-        residual, change = y - y_hat, blended - y_hat
-        total = (rows * change.square()).sum()
-        if total == 0:
-            return 0.0
-        weight = ((rows * change * residual).sum() / total).clamp(0, 1)
-        by_row = (change * (residual - weight * change)).sum(-1, keepdim=True)
-        variance = (rows * by_row).square().sum() / total.square()  # whatever rows weigh
-        return float((weight - variance.sqrt()).clamp(min=0))
-
     @staticmethod
     def limits(low, high):
         """Smallest and largest prediction, (2, ..., n_targets): a tenth beyond the targets."""
