@@ -22,13 +22,13 @@ class MemberRows(NamedTuple):
     weight: torch.Tensor | None
 
 
-def attend_alike(head, likeness, queries, rows, n_neighbors):
-    """Predict queries, to (..., m, n, k), each member by neighbors that likeness has chosen.
+def attend_alike(head, likenesses, queries, rows, n_neighbors):
+    """Predict queries, to (l, ..., m, n, k), each member by neighbors that likeness has chosen.
 
     Parameters
     ----------
     head : nn.Module
-    likeness : Likeness
+    likenesses : sequence of length l of Likeness
     queries, rows : MemberRows
     n_neighbors : int or None
     """
@@ -39,24 +39,23 @@ def attend_alike(head, likeness, queries, rows, n_neighbors):
 
     def choose(member, s, batch):
         s, near = s[member].topk(count_candidates(n_neighbors, n_rows))
-        order, _, s = likeness.choose(
-            (space.largest - s, s.unsqueeze(0)),
-            space.largest,
-            queries.columns[member, batch],
-            gather_rows(rows.columns[member], near),
-            n_neighbors,
-        )
-        near = near.gather(1, order)
-        return s[0], gather_rows(values[member], near), weight[member][near]
+        distances = space.largest - s, s.unsqueeze(0)
+        columns = queries.columns[member, batch], gather_rows(rows.columns[member], near)
+        chosen = []
+        for likeness in likenesses:
+            order, _, alike = likeness.choose(distances, space.largest, *columns, n_neighbors)
+            place = near.gather(1, order)
+            chosen.append((alike[0], gather_rows(values[member], place), weight[member][place]))
+        return chosen
 
     def attend(batch):
         z = queries.z[:, batch]
-        s = space(z, rows.z)
-        s, near, near_weight = map(
-            torch.stack, zip(*[choose(i, s, batch) for i in range(len(s))], strict=True)
-        )
-        weights = head.weights_of(z, s, sample_weight=near_weight, total=total)
-        return head.add_trend(z, (weights.unsqueeze(-1) * near).sum(-2))
+        s, means = space(z, rows.z), []
+        for chosen in zip(*[choose(i, s, batch) for i in range(len(s))], strict=True):
+            alike, near, near_weight = map(torch.stack, zip(*chosen, strict=True))
+            weights = head.weights_of(z, alike, sample_weight=near_weight, total=total)
+            means.append(head.add_trend(z, (weights.unsqueeze(-1) * near).sum(-2)))
+        return torch.stack(means)
 
     row_bytes = rows.z.element_size() * n_rows * len(rows.z) * (1 + rows.columns.shape[2] // 4)
     length = bounded_length(row_bytes, CACHED_BYTES if rows.z.is_cpu else None)

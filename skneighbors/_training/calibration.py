@@ -54,8 +54,8 @@ def calibrate(network, data, plan):
     head, found = network.head, []
     tried = plan.calibrations if data.split.validation.shape[1] > 1 else ()
     parts = embed_parts(network, data)
-    for strength in plan.likenesses:
-        validation = predict_validation(network, data, parts, plan.n_neighbors, tried, strength)
+    of_each = predict_validation(network, data, parts, plan.n_neighbors, tried, plan.likenesses)
+    for validation in of_each:
         chosen = head.calibration.clone()
         if tried:
             place = _first_as_good(validation)

@@ -1,7 +1,6 @@
 """Results of an epoch of training, on the validation rows."""
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -57,7 +56,7 @@ def validate(network, data, n_neighbors, calibrations=()):
     `calibrations` to try, the head is left with the one of lowest error.
     """
     parts = embed_parts(network, data)
-    validation = predict_validation(network, data, parts, n_neighbors, calibrations)
+    [validation] = predict_validation(network, data, parts, n_neighbors, calibrations)
     if calibrations:
         best = mean_over_rows(validation.errors, validation.weight).argmin(0)
         network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
@@ -73,31 +72,44 @@ def embed_parts(network, data):
     return [_take(data, z, part) for part in (data.split.validation, data.split.train)]
 
 
-def predict_validation(network, data, parts, n_neighbors, calibrations, likeness=0.0):
-    """Predict the validation rows; (c, m, n, k) if there are c calibrations to try."""
+def predict_validation(network, data, parts, n_neighbors, calibrations=(), likenesses=(0.0,)):
+    """Predict the validation rows with each likeness; (c, m, n, k) if there are c calibrations.
+
+    Parameters
+    ----------
+    network : NeighborNetwork
+    data : TrainingData
+    parts : list of MemberRows
+        Of :func:`embed_parts`.
+    n_neighbors : int or None
+    calibrations, likenesses : sequence of float
+        To try; of likeness the strengths.
+
+    Returns
+    -------
+    results : list of ValidationResult
+    """
     (queries, neighbors), task = parts, data.task
     y, weight, head = queries.y, queries.weight, network.head
-    if likeness:
-        alike = replace(data.likeness, strength=likeness)
-        attend = partial(attend_alike, head, alike, queries, neighbors, n_neighbors)
-    else:
-        y_n, weight_n = neighbors.y, neighbors.weight
-        weight_n = None if weight_n is None else weight_n.unsqueeze(-2)
-        known = queries.z, neighbors.z, y_n, weight_n, n_neighbors, max(1, len(calibrations))
-        attend = partial(attend_in_batches, head, *known)
-    if not calibrations:
-        y_hat = attend()
-        return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
-    kept = head.calibration
-    try:
+
+    def attend():
+        if any(likenesses):
+            alike = [replace(data.likeness, strength=strength) for strength in likenesses]
+            return attend_alike(head, alike, queries, neighbors, n_neighbors)
+        of_each = None if neighbors.weight is None else neighbors.weight.unsqueeze(-2)
+        known = queries.z, neighbors.z, neighbors.y, of_each, n_neighbors
+        return attend_in_batches(head, *known, max(1, len(calibrations))).unsqueeze(0)
+
+    kept, shape = head.calibration, y.shape
+    if calibrations:
         # All calibrations are tried at once, as the ranks are the same.
         head.calibration = kept.new_tensor(calibrations).unsqueeze(1).expand(-1, len(kept))
-        y_hat = attend()
+        shape = len(calibrations), *shape  # also of a head that does not read its calibration
+    try:
+        predicted = [y_hat.expand(shape) for y_hat in attend()]
     finally:
         head.calibration = kept
-    # A head that does not read its calibration gives a single set of predictions.
-    y_hat = y_hat.expand(len(calibrations), *y.shape)
-    return ValidationResult(y, y_hat, task.losses(y_hat, y), weight)
+    return [ValidationResult(y, y_hat, task.losses(y_hat, y), weight) for y_hat in predicted]
 
 
 def _take(data, z, rows):
