@@ -41,9 +41,6 @@ class Plan:
     calibrate_when_validated : bool
         Whether the best of three, the present one and its neighbors, is used in each validation;
         the one that is kept is chosen in the end, among all.
-    predictions_per_sample : float
-        How often an epoch predicts a row, on average: more than once where near rows are
-        predicted, too.
     check_overfitting : bool
         Whether there are early-stopping checks: training stops at the end of the learning rate's
         last cycle but one after overfitting, if the validation error exceeds its best by
@@ -80,7 +77,6 @@ class Plan:
     likenesses: tuple
     calibrate_when_validated: bool
     batch_size: int
-    predictions_per_sample: float
     max_iter: int
     learning_rate_init: float
     weight_decay: float
@@ -130,7 +126,6 @@ TABLE = [
         batch_norm=True,
         blend=None,
         boosting_iter=100,
-        context_neighbors=None,
         context_size=256,
         dropout=0.0,
         early_check_below_r2=0.85,
@@ -165,12 +160,10 @@ TABLE = [
     _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
     _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
     _from(1000, min_steps=650, parallel=True),
-    _from(2000, context_neighbors=4),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
-    _from(0, context_neighbors=None),
     _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
@@ -326,13 +319,7 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
 
 def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     """Plan how long to train, when to stop, and on which samples in the end."""
-    near, context_size = known["context_neighbors"], known["context_size"]
-    if context_size is None or n_train <= known["batch_size"] + context_size:
-        near = None
     n_batches = count_batches(n_train, known["batch_size"])
-    n_predictions = 1.0
-    if near is not None:
-        n_predictions += min(1.0, context_size * n_batches / n_train)
     max_iter = given["max_iter"]
     checks = (
         n_validation > 0
@@ -342,16 +329,14 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     n_cycles = auto["n_cycles"]
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
-        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
+        max_iter = max(auto["min_epochs"], n_epochs)
         if checks:
             max_iter = math.ceil(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
-    n_steps = max_iter * n_batches * n_predictions
+    n_steps = max_iter * n_batches
     check_overfitting = checks and n_steps >= auto["min_steps"]
     n_cycles += checks and n_steps >= 2 * auto["min_steps"]
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
-        context_neighbors=near,
-        predictions_per_sample=n_predictions,
         max_iter=max_iter,
         check_overfitting=check_overfitting,
         n_cycles=n_cycles,
