@@ -9,25 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import torch
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import FitInput, fit_model
-from ._model import (
-    ALGORITHMS,
-    Model,
-    Queries,
-    Search,
-    check_algorithm,
-)
+from ._model import ALGORITHMS, Model, Queries, Search, check_algorithm
 from ._plan import TABLE
 from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
@@ -311,6 +300,13 @@ class BaseNeighborEstimator(
         with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
             return method(model, queries, search, *arguments)
 
+    def _call_for_samples(self, method, *arguments, at_once="n_neighbors"):
+        """Call a method of the model that is about the training samples."""
+        check_is_fitted(self)
+        model, search = self._model, self._check_search()
+        with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
+            return method(model, search, *arguments)
+
     def _check_search(self):
         """Check the parameters of the search, which may have changed since fit."""
         for name in ("n_neighbors", "algorithm", "n_jobs"):
@@ -319,6 +315,17 @@ class BaseNeighborEstimator(
         check_algorithm(self.algorithm, self.similarity)
         n_neighbors = None if self.n_neighbors is None else int(self.n_neighbors)
         return Search(n_neighbors, self.algorithm, resolve_device(self.device, missing_ok=True))
+
+    def _check_level(self, method, confidence_level):
+        """Check an argument of a method, to float."""
+        caller, allowed = f"{type(self).__name__}.{method}", [reals(0, 1, "neither")]
+        check_argument(caller, "confidence_level", confidence_level, allowed)
+        return float(confidence_level)
+
+    def _check_n_rows(self, n_rows):
+        """Check an argument of `suspects`, to int."""
+        check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
+        return int(n_rows)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.
@@ -464,10 +471,9 @@ class BaseNeighborEstimator(
         (20, 3)
         """
         if X is None:
-            check_is_fitted(self)
-            model, search = self._model, self._check_search()
-            with batches_at_most(self.n_jobs), explain_out_of_memory(_AT_ONCE):
-                found = model.neighbors_of_samples(search, n_neighbors)
+            found = self._call_for_samples(
+                Model.neighbors_of_samples, n_neighbors, at_once=_AT_ONCE
+            )
         else:
             found = self._call(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]

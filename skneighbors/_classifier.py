@@ -14,9 +14,7 @@ from ._columns import as_categories, check_weights, is_missing, show
 from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
 from ._plan import TABLE_CLASSES
 from ._task import Classification
-from ._utils.memory import explain_out_of_memory
-from ._utils.parameters import StrOptions, check_argument, counts_from, reals
-from ._utils.threads import batches_at_most
+from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -224,14 +222,12 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         >>> model.predict_set(X[:2], confidence_level=0.8).shape
         (2, 3)
         """
-        caller, allowed = f"{type(self).__name__}.predict_set", [reals(0, 1, "neither")]
-        check_argument(caller, "confidence_level", confidence_level, allowed)
-        model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
-            is_in, threshold = model.predict_set(queries, search, float(confidence_level))
-        what = "sets hold all classes"
+        level = self._check_level("predict_set", confidence_level)
+        is_in, threshold = self._call(Model.predict_set, X, level, at_once=PREDICTED)
+        model, what = self._model, "sets hold all classes"
         warn_unless_validated(model, what)
-        warn_if_infinite(threshold, confidence_level, model.n_validation(search), what)
+        n_validation = model.n_validation(self._check_search())
+        warn_if_infinite(threshold, confidence_level, n_validation, what)
         return is_in
 
     def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = "auto") -> ClassExplanation:
@@ -309,7 +305,5 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         17
         """
         check_is_fitted(self)
-        check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
-        model, search = self._model, self._check_search()
-        with batches_at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
-            return model.class_suspects(search, int(n_rows), self.classes_)
+        n_rows = self._check_n_rows(n_rows)
+        return self._call_for_samples(Model.class_suspects, n_rows, self.classes_)

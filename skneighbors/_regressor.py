@@ -10,12 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import check_weights
-from ._model import warn_if_infinite, warn_unless_validated
+from ._model import Model, warn_if_infinite, warn_unless_validated
 from ._task import Regression
 from ._utils.checks import check_quantiles
-from ._utils.memory import explain_out_of_memory
-from ._utils.parameters import check_argument, counts_from, reals
-from ._utils.threads import batches_at_most
 from ._utils.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -84,12 +81,10 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         >>> y_hat.shape, std.shape
         ((20,), (20,))
         """
-        model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
-            if not return_std:
-                return model.predict(queries, search)
-            y, std = model.predict_std(queries, search)
-        warn_unless_validated(model)
+        if not return_std:
+            return self._call(Model.predict, X, at_once=PREDICTED)
+        y, std = self._call(Model.predict_std, X, at_once=PREDICTED)
+        warn_unless_validated(self._model)
         return y, std
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -183,10 +178,8 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         True
         """
         levels = check_quantiles(quantiles)
-        model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
-            y = model.predict_quantiles(queries, search, levels)
-        warn_unless_validated(model)
+        y = self._call(Model.predict_quantiles, X, levels, at_once=PREDICTED)
+        warn_unless_validated(self._model)
         return y[..., 0] if len(levels) == 1 else y
 
     def predict_interval(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
@@ -233,13 +226,9 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         >>> bool((low < high).all())
         True
         """
-        caller, allowed = f"{type(self).__name__}.predict_interval", [reals(0, 1, "neither")]
-        check_argument(caller, "confidence_level", confidence_level, allowed)
-        model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(PREDICTED):
-            interval = model.predict_interval(queries, search, float(confidence_level))
-        warn_unless_validated(model)
-        warn_if_infinite(interval, confidence_level, model.n_validation(search))
+        level = self._check_level("predict_interval", confidence_level)
+        interval = self._call(Model.predict_interval, X, level, at_once=PREDICTED)
+        self._warn_of(interval, confidence_level)
         return interval
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
@@ -296,12 +285,14 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         17
         """
         check_is_fitted(self)
-        caller = f"{type(self).__name__}.suspects"
-        check_argument(caller, "n_rows", n_rows, [counts_from(1)])
-        check_argument(caller, "confidence_level", confidence_level, [reals(0, 1, "neither")])
-        model, search = self._model, self._check_search()
-        with batches_at_most(self.n_jobs), explain_out_of_memory("n_neighbors"):
-            suspects = model.suspects(search, int(n_rows), float(confidence_level))
-        warn_unless_validated(model)
-        warn_if_infinite(suspects.interval, confidence_level, model.n_validation(search))
+        n_rows = self._check_n_rows(n_rows)
+        level = self._check_level("suspects", confidence_level)
+        suspects = self._call_for_samples(Model.suspects, n_rows, level)
+        self._warn_of(suspects.interval, confidence_level)
         return suspects
+
+    def _warn_of(self, interval, confidence_level):
+        """Warn of intervals of too few validation rows, or none."""
+        warn_unless_validated(self._model)
+        n_validation = self._model.n_validation(self._check_search())
+        warn_if_infinite(interval, confidence_level, n_validation)
