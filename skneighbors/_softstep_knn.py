@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
 from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN
 from ._recipe import Recipe
@@ -18,14 +19,32 @@ from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
-def _with_ranks(tables, rank_scale):
-    """Tables of what "auto" becomes, with those for ranks before the last that an estimator has."""
-    overrides = (TABLE_LINEAR_RANKS,) if rank_scale == "linear" else ()
-    return (tables[0], TABLE_SOFTSTEP_KNN, *overrides, *tables[1:])
+class _SoftStepKNNWeights:
+    """What both estimators share besides their docstrings and defaults."""
+
+    _head_class = SoftStepKNN
+    _head_params = (*BaseNeighborEstimator._head_params, "rank", "rank_scale")
+
+    def _tables(self):
+        first, *others = super()._tables()
+        if self.rank_scale == "linear":
+            others = [TABLE_LINEAR_RANKS, *others]
+        return (first, TABLE_SOFTSTEP_KNN, *others)
+
+    @staticmethod
+    def _fixed_temperature(temperature):
+        return {"calibration": 1 / temperature}
+
+
+_CONSTRAINTS = {
+    "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
+    "rank": [StrOptions({"soft", "hard"}), None],
+    "rank_scale": [StrOptions(set(RANK_SCALES))],
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SoftStepKNNRegressor(BaseNeighborRegressor):
+class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     """Regression by k-nearest neighbors with a learned, soft k in a learned embedding.
 
     The mask ``rank <= k`` of k-nearest neighbors becomes SoftStep, a learned
@@ -261,14 +280,7 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     True
     """
 
-    _parameter_constraints = {
-        **BaseNeighborRegressor._parameter_constraints,
-        "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
-        "rank": [StrOptions({"soft", "hard"}), None],
-        "rank_scale": [StrOptions(set(RANK_SCALES))],
-    }
-    _head_class = SoftStepKNN
-    _head_params = (*BaseNeighborRegressor._head_params, "rank", "rank_scale")
+    _parameter_constraints = BaseNeighborRegressor._parameter_constraints | _CONSTRAINTS
 
     n_neighbors: int | None = 12
     similarity: str = "l2"
@@ -296,16 +308,9 @@ class SoftStepKNNRegressor(BaseNeighborRegressor):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    def _tables(self):
-        return _with_ranks(super()._tables(), self.rank_scale)
-
-    @staticmethod
-    def _fixed_temperature(temperature):
-        return {"calibration": 1 / temperature}
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SoftStepKNNClassifier(BaseNeighborClassifier):
+class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     """Classification by k-nearest neighbors with a learned, soft k in a learned embedding.
 
     A class is as probable as the neighbors that have it count: by SoftStep, a learned function of
@@ -527,14 +532,7 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **BaseNeighborClassifier._parameter_constraints,
-        "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
-        "rank": [StrOptions({"soft", "hard"}), None],
-        "rank_scale": [StrOptions(set(RANK_SCALES))],
-    }
-    _head_class = SoftStepKNN
-    _head_params = (*BaseNeighborClassifier._head_params, "rank", "rank_scale")
+    _parameter_constraints = BaseNeighborClassifier._parameter_constraints | _CONSTRAINTS
 
     n_neighbors: int | None = 12
     similarity: str = "l2"
@@ -561,8 +559,3 @@ class SoftStepKNNClassifier(BaseNeighborClassifier):
     device: str = "auto"
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
-
-    def _tables(self):
-        return _with_ranks(super()._tables(), self.rank_scale)
-
-    _fixed_temperature = staticmethod(SoftStepKNNRegressor._fixed_temperature)

@@ -363,11 +363,8 @@ class MLPEmbedder(nn.Module):
         layers = []
         for i, width in enumerate(hidden_layer_sizes):
             residual = i >= _N_STEM_LAYERS and width == n_features
-            layers.append(
-                _HiddenLayer(
-                    n_features, width, ACTIVATIONS[activation](), batch_norm, dropout, residual
-                )
-            )
+            options = ACTIVATIONS[activation](), batch_norm, dropout, residual
+            layers.append(_HiddenLayer(n_features, width, *options))
             n_features = width
         layers.append(Linear(n_features, embedding_dim))
         self.layers = nn.ModuleList(layers)

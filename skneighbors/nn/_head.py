@@ -91,16 +91,10 @@ class NeighborHead(nn.Module):
             absence = absence * (1 - neighbor_mask.is_self)
         return MinMaxScale.apply(s, absence)
 
-    def _log_mask(self, x, z, neighbor_mask):
-        """Mask scaled similarities x, never rejecting a row's largest x."""
-        x_top = self._largest(x, neighbor_mask) if self.softstep.function == "s1" else 1.0
-        return self.softstep(x, z, x_top)
-
     def _largest(self, x, neighbor_mask):
         """Each row's largest x (..., b, 1) among the neighbors that are present."""
-        return x.gather(
-            -1, argmax(x if neighbor_mask.absence is None else x + neighbor_mask.absence)
-        )
+        present = x if neighbor_mask.absence is None else x + neighbor_mask.absence
+        return x.gather(-1, argmax(present))
 
     def _logits(self, z, s, neighbor_mask):
         raise NotImplementedError

@@ -83,16 +83,8 @@ class NONA(NeighborHead):
         self_in_range: bool = False,
         eps: float = 1e-6,
     ) -> None:
-        super().__init__(
-            embedding_dim,
-            n_targets,
-            similarity,
-            temperature,
-            trend,
-            calibration,
-            self_in_range,
-            learn_temperature,
-        )
+        common = similarity, temperature, trend, calibration, self_in_range, learn_temperature
+        super().__init__(embedding_dim, n_targets, *common)
         self.softstep = None
         if softstep is not None:
             self.softstep = SoftStep(
@@ -103,7 +95,9 @@ class NONA(NeighborHead):
         logits = s * self._rate(s)
         if self.softstep is None:
             return logits
-        return logits + self._log_mask(self._scaled_similarity(s, neighbor_mask), z, neighbor_mask)
+        x = self._scaled_similarity(s, neighbor_mask)
+        x_top = self._largest(x, neighbor_mask) if self.softstep.function == "s1" else 1.0
+        return logits + self.softstep(x, z, x_top)
 
 
 class SoftStepKNN(NeighborHead):
@@ -260,9 +254,7 @@ class SoftStepKNN(NeighborHead):
         x, scaled = super()._mask_grid(z, n_points, total, last)
         if self.ranked:
             x = (x * math.log(max(last, 1))).exp()
-            scaled = self._from_rank(
-                x, torch.as_tensor(total, dtype=x.dtype, device=x.device)
-            ).expand_as(scaled)
+            scaled = self._from_rank(x, x.new_tensor(total)).expand_as(scaled)
         return x, self._calibrated(scaled, 1.0)
 
     @property
