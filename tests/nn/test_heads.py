@@ -110,31 +110,28 @@ def test_a_calibrated_knn_agrees_with_the_formula(function, rank, scale, calibra
     assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
 
 
-@pytest.mark.parametrize("calibration", [0.375, 1.75, 30.0])
-@pytest.mark.parametrize("temperature", [None, 0.3])
-@pytest.mark.parametrize("function", ["s1", "s2", None])
-def test_a_calibrated_nona_agrees_with_the_formula(function, temperature, calibration, data):
-    z, z_n, y_n = data
-    head = make(NONA, softstep=function, temperature=temperature, calibration=calibration)
-    temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
-    raw = raw_of(head) if function else None
-    weights_of = oracles.nona_weights("l2", function, raw, temperature / calibration)
-    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
-    assert_allclose(head.temperature, temperature / calibration)
+TEMPERATURES = [
+    *[dict(temperature=own, calibration=by) for own in (None, 0.3) for by in (0.375, 1.75, 30.0)],
+    dict(temperature=0.3, learn_temperature=False),
+]
 
 
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("params", TEMPERATURES, ids=str)
 @pytest.mark.parametrize("function", ["s1", "s2", None])
-def test_a_fixed_temperature_is_that_of_training_and_prediction(function, training, data):
+def test_a_calibrated_or_fixed_nona_agrees_with_the_formula(function, params, data):
     z, z_n, y_n = data
-    head = make(NONA, softstep=function, temperature=0.3, learn_temperature=False).train(training)
-    assert "log_temperature" not in dict(head.named_parameters())
-    temperature = head.log_temperature.exp().item()
-    assert temperature == pytest.approx(0.3)
+    head = make(NONA, softstep=function, **params)
+    temperature = 1.0 if head.log_temperature is None else head.log_temperature.exp().item()
+    temperature /= params.get("calibration", 1)
+    assert temperature == pytest.approx((params["temperature"] or 1) / params.get("calibration", 1))
+    assert_allclose(head.temperature, temperature)
     raw = raw_of(head) if function else None
     weights_of = oracles.nona_weights("l2", function, raw, temperature)
-    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
-    assert_allclose(head.temperature, temperature)
+    from_formula = expected(head, weights_of, z, z_n, y_n)
+    assert_allclose(head(z, z_n, y_n).detach(), from_formula)
+    if "calibration" not in params:
+        assert "log_temperature" not in dict(head.named_parameters())
+        assert_allclose(head.train()(z, z_n, y_n).detach(), from_formula)
 
 
 @pytest.mark.parametrize(
@@ -174,18 +171,6 @@ def test_knn_in_training_agrees_with_the_brute_force_soft_rank(function, scale, 
     y_hat = head(z, z_n, y_n, self_index=index).detach()
     index = None if index is None else index.numpy()
     assert_allclose(y_hat, expected(head, weights_of, z, z_n, y_n, index), atol=1e-6)
-
-
-def test_soft_rank_in_training_hard_rank_in_evaluation(data):
-    z, z_n, y_n = data
-    head = make(SoftStepKNN, temperature=1e-7)
-    assert_allclose(
-        head.train()(z, z_n, y_n).detach(), head.eval()(z, z_n, y_n).detach(), rtol=1e-4
-    )
-    soft = make(SoftStepKNN, temperature=3.0)
-    assert not np.allclose(
-        soft.train()(z, z_n, y_n).detach(), soft.eval()(z, z_n, y_n).detach(), rtol=1e-3
-    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -265,14 +250,6 @@ def test_no_row_touches_another_query(head, params, data):
 
 
 @heads
-def test_minus_one_is_no_neighbor(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **params)
-    none = torch.full((5,), -1)
-    assert_allclose(head(z, z_n, y_n, self_index=none).detach(), head(z, z_n, y_n).detach())
-
-
-@heads
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("with_self", [False, True])
 def test_weights_are_copies(head, params, training, with_self, data):
@@ -286,31 +263,13 @@ def test_weights_are_copies(head, params, training, with_self, data):
         index = queries
         index_of_copy = torch.tensor([int((copies == row).nonzero()[0]) for row in queries])
     else:
-        index = index_of_copy = None
+        index, index_of_copy = torch.full((5,), -1), None
     weighted = head(z, z_n, y_n, self_index=index, sample_weight=sample_weight.double())
     copied = head(z, z_n[copies], y_n[copies], self_index=index_of_copy)
     assert_allclose(weighted.detach(), copied.detach(), rtol=1e-6)
-
-
-@heads
-def test_a_weight_for_every_pair(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **params)
-    sample_weight = torch.tensor([1, 2, 0, 1, 3, 1, 1, 2, 1.0])
-    same = head(z, z_n, y_n, sample_weight=sample_weight.expand(5, 9))
-    assert_allclose(same.detach(), head(z, z_n, y_n, sample_weight=sample_weight).detach())
-
-
-@heads
-def test_one_target(head, params, data):
-    z, z_n, y_n = data
-    params = {**params, "trend": None}
-    head = make(head, **params)
-    both = head(z, z_n, y_n).detach()
-    for k in range(2):
-        one = head(z, z_n, y_n[:, k]).detach()
-        assert one.shape == (5,)
-        assert_allclose(one, both[:, k])
+    of_pairs = sample_weight.double().expand(len(z), 9)
+    same = head(z, z_n, y_n, self_index=index, sample_weight=of_pairs)
+    assert_allclose(same.detach(), weighted.detach())
 
 
 @heads
@@ -392,30 +351,24 @@ def test_self_in_range_gives_no_weight_to_self(n, head, params, function):
     assert z.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+OPTIONS = [
+    *[("similarity", "euclid"), ("softstep", "s3"), ("softstep_parameters", "local")],
+    *[("trend", "cubic"), ("temperature", 0.0), ("temperature", np.inf)],
+]
+
+
 @pytest.mark.parametrize(
-    "option",
+    ("head", "option", "value"),
     [
-        {"similarity": "euclid"},
-        {"softstep": "s3"},
-        {"softstep_parameters": "local"},
-        {"trend": "cubic"},
-        {"temperature": 0.0},
-        {"temperature": float("inf")},
+        *[(head, *own) for head in (NONA, SoftStepKNN) for own in OPTIONS],
+        (SoftStepKNN, "rank", "softest"),
+        (SoftStepKNN, "rank_scale", "sqrt"),
     ],
 )
-def test_unknown_option(head, option):
-    ((name, value),) = option.items()
-    name = {"softstep": "function", "softstep_parameters": "parameters"}.get(name, name)
+def test_unknown_option(head, option, value):
+    name = {"softstep": "function", "softstep_parameters": "parameters"}.get(option, option)
     with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):
-        head(4, **option)
-
-
-@pytest.mark.parametrize("option", [{"rank": "softest"}, {"rank_scale": "sqrt"}])
-def test_unknown_option_of_softstep_knn(option):
-    ((name, value),) = option.items()
-    with pytest.raises(ValueError, match=f"{name} must be .* got {value!r}"):
-        SoftStepKNN(4, **option)
+        head(4, **{option: value})
 
 
 @pytest.mark.parametrize("calibration", [0.0, -1.0, np.inf, np.nan, 1e39, 1e-46])
@@ -429,14 +382,6 @@ def test_self_index_of_a_wrong_shape(data):
     z, z_n, y_n = data
     with pytest.raises(ValueError, match=r"self_index must have shape \(5,\); got \(9,\)"):
         make(NONA)(z, z_n, y_n, self_index=torch.arange(9))
-
-
-@heads
-def test_state_dict_round_trip(head, params, data):
-    z, z_n, y_n = data
-    source, copy = make(head, **params), head(4, 2, **params).double().eval()
-    copy.load_state_dict(source.state_dict())
-    assert_array_equal(copy(z, z_n, y_n).detach(), source(z, z_n, y_n).detach())
 
 
 @pytest.mark.parametrize("head", [NONA, SoftStepKNN])

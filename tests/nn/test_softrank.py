@@ -20,17 +20,12 @@ def scores(b, n, seed=0, dtype=torch.float64):
     return torch.randn(b, n, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("strength", [0.05, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize("strength", [0.05, 0.3, 0.7, 1.0, 5.0])
 def test_agrees_with_brute_force(strength):
-    s = scores(4, 5)
+    ties = torch.tensor([[0.0, 1.0, 1.0, 0.0, 2.0], [3.0, 3.0, 3.0, 3.0, 3.0]])
+    s = torch.cat([scores(4, 5), ties.double()])
     expected = [oracles.soft_rank(row, strength) for row in s.numpy()]
     assert_allclose(soft_rank(s, strength), expected, atol=1e-6)
-
-
-def test_ties_agree_with_brute_force():
-    s = torch.tensor([[0.0, 1.0, 1.0, 0.0, 2.0], [3.0, 3.0, 3.0, 3.0, 3.0]], dtype=torch.float64)
-    expected = [oracles.soft_rank(row, 0.7) for row in s.numpy()]
-    assert_allclose(soft_rank(s, 0.7), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 10.0])
@@ -63,34 +58,6 @@ def test_weights_are_copies(rank):
     copied = torch.zeros(3, 6, dtype=torch.float64)
     copied[:, copies] = rank(s[:, copies])
     assert_allclose(weighted[:, present], copied[:, present], atol=1e-10)
-
-
-def test_gradients_with_weights_are_those_of_all_copies():
-    weight = torch.tensor([2, 1, 3, 1])
-    copies = torch.repeat_interleave(torch.arange(4), weight)
-    coefficients = torch.tensor([0.3, -1.0, 2.0, 0.5], dtype=torch.float64)
-    s = scores(1, 4).requires_grad_()
-    (weighted,) = torch.autograd.grad(
-        (soft_rank(s, 2.0, weight.double()) * weight * coefficients).sum(), s
-    )
-    (copied,) = torch.autograd.grad((soft_rank(s[:, copies], 2.0) * coefficients[copies]).sum(), s)
-    assert_allclose(weighted, copied, atol=1e-10)
-
-
-def test_rows_that_leave_one_out_are_rows_without_it():
-    s = scores(4, 7).requires_grad_()
-    weight = 1 - torch.eye(7, dtype=torch.float64)[[0, 3, 6, 2]]
-    coefficients = scores(4, 7)
-    rank = soft_rank(s, 0.5, weight)
-    (grad,) = torch.autograd.grad((rank * weight * coefficients).sum(), s)
-    for i in range(4):
-        left = weight[i] > 0
-        own = s[i, left].detach().requires_grad_()
-        alone = soft_rank(own[None], 0.5)[0]
-        assert_allclose(rank[i, left].detach(), alone.detach(), atol=1e-10)
-        (own_grad,) = torch.autograd.grad((alone * coefficients[i, left]).sum(), own)
-        assert_allclose(grad[i, left], own_grad, atol=1e-10)
-        assert (grad[i, ~left] == 0).all()
 
 
 @pytest.mark.parametrize("each_once", [True, False])

@@ -112,14 +112,6 @@ def test_the_modules_are_left_alone():
     assert modules[0].layers[0].linear.weight.abs().sum() > 0
 
 
-def test_one_input_for_all():
-    modules = [embedder().eval() for _ in range(M)]
-    X = torch.randn(N, 3).double()
-    z = _stack.stack_modules(modules)(X.unsqueeze(0))
-    for m, module in enumerate(modules):
-        assert_allclose(z[m].detach(), module(X).detach(), rtol=1e-10)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_input_for_all_in_training(weighted):
     norms = [nn.WeightedBatchNorm(3) for _ in range(M)]
@@ -129,19 +121,6 @@ def test_one_input_for_all_in_training(weighted):
     assert out.shape == (M, N, 3)
     assert_allclose(out, out[:1].expand(M, -1, -1))
     assert_allclose(out[0], norms[0](X[0]).detach(), rtol=1e-4, atol=1e-6)
-
-
-def test_a_layer_without_bias():
-    modules = [nn.MLPEmbedder(3, (), D), nn.MLPEmbedder(3, (), D)]
-    for module in modules:
-        module.layers[-1].bias = None
-    X = torch.randn(1, N, 3)
-    assert_allclose(
-        _stack.stack_modules(modules)(X)[1].detach(),
-        modules[1](X[0]).detach(),
-        rtol=1e-5,
-        atol=1e-6,
-    )
 
 
 def test_gradients_of_the_weighted_batch_normalization():
