@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import settings
 from sklearn.datasets import make_friedman1
+from threadpoolctl import ThreadpoolController
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
 from skneighbors._utils import process
@@ -91,6 +92,24 @@ def thread_count():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def openmp_threads():
+    """Function that returns how many threads each library of OpenMP may take."""
+
+    def counts():
+        libraries = ThreadpoolController().lib_controllers
+        return [own.get_num_threads() for own in libraries if own.user_api == "openmp"]
+
+    return counts
+
+
+@pytest.fixture
+def four_threads(thread_count):
+    thread_count(4)
+    with ThreadpoolController().limit(limits=4, user_api="openmp"):
+        yield
 
 
 @pytest.fixture

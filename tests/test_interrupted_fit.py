@@ -5,55 +5,42 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
 
-from skneighbors import Recipe
-from skneighbors import _fit as fit
+from skneighbors import NONARegressor, Recipe
 from skneighbors._training.optim import AdamW
+from skneighbors._training.trainer import Trainer
+from skneighbors._utils import process
 
 INTERRUPTED = (
     "Training interrupted; the weights of epoch [1-3], the best one judged in 3 epochs, are kept"
 )
+SMALL = NONARegressor(max_iter=6, n_estimators=1, hidden_layer_sizes=4, random_state=0)
 
 
 @pytest.fixture
-def interrupt_after(monkeypatch):
-    """Make the progress bar raise an error once so many epochs are reported."""
+def interrupted_epochs(monkeypatch):
+    """Epochs, counted over all fits, in which the user interrupts; no time passes."""
+    monkeypatch.setattr(process.time, "monotonic", lambda: 1000.0)
+    numbers, count, epoch = set(), [0], Trainer.epoch
 
-    def install(n_epochs, error):
-        original = fit.progress_bar
+    def interrupted(self, *args):
+        count[0] += 1
+        if count[0] in numbers:
+            raise KeyboardInterrupt
+        return epoch(self, *args)
 
-        def interrupting(*args):
-            bar = original(*args)
-
-            class Bar:
-                def __enter__(self):
-                    self.report, self.left = bar.__enter__(), n_epochs
-                    return self
-
-                def __call__(self, *values):
-                    if self.report is not None:
-                        self.report(*values)
-                    self.left -= 1
-                    if self.left == 0:
-                        raise error
-
-                def __exit__(self, *exception):
-                    return bar.__exit__(*exception)
-
-            return Bar()
-
-        monkeypatch.setattr(fit, "progress_bar", interrupting)
-
-    return install
+    monkeypatch.setattr(Trainer, "epoch", interrupted)
+    return numbers
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_keyboard_interrupt_keeps_the_best_epoch(
-    estimator_class, friedman, interrupt_after, verbose
+    estimator_class, friedman, interrupted_epochs, verbose
 ):
     X, X_test, y, _ = friedman
-    settings = dict(max_iter=50, early_stopping=False, random_state=0)
-    interrupt_after(3, KeyboardInterrupt)
+    settings = dict(max_iter=50, n_estimators=1, early_stopping=False, random_state=0)
+    interrupted_epochs |= {4}
     with pytest.warns(UserWarning, match=INTERRUPTED) as warned:
         model = estimator_class(verbose=verbose, **settings).fit(X, y)
     assert warned[0].filename == __file__
@@ -149,3 +136,29 @@ def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
         model.set_params(early_stopping=False).fit(X[:, :3], y, X_val=(X[:, :3],), y_val=(y,))
     assert set(vars(model)) == attributes
     assert_array_equal(model.predict(X_test), before)
+
+
+def test_a_second_interrupt_ends_a_search(friedman, interrupted_epochs):
+    X, _, y, _ = friedman
+    interrupted_epochs |= {4, 9}  # the fourth epoch of the first fit, a later one of the second
+    search = GridSearchCV(SMALL, {"softstep": ["s1", "s2", None]}, cv=2)
+    with pytest.warns(UserWarning, match="Training interrupted"), pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+
+
+def test_one_interrupt_ends_one_fit_of_a_search(friedman, interrupted_epochs):
+    X, _, y, _ = friedman
+    interrupted_epochs |= {4}
+    search = GridSearchCV(SMALL, {"softstep": ["s1", "s2"]}, cv=2)
+    with pytest.warns(UserWarning, match="Training interrupted"):
+        search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_an_interrupt_much_later_is_a_first_one(friedman, interrupted_epochs, monkeypatch):
+    X, _, y, _ = friedman
+    interrupted_epochs |= {4, 8}
+    for now in (1000, 1011):
+        monkeypatch.setattr(process.time, "monotonic", lambda now=now: now)
+        with pytest.warns(UserWarning, match="Training interrupted"):
+            SMALL.fit(X, y)

@@ -34,6 +34,7 @@ def test_auto(with_gpus, n_gpus, expected):
 def test_the_device_named(with_gpus, n_gpus, name, missing_ok):
     with_gpus(n_gpus)
     assert resolve_device(name, missing_ok) == torch.device(name)
+    assert resolve_device("cpu:0", missing_ok) == torch.device("cpu")  # there is one
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,3 @@ def test_what_is_no_device_is_refused_after_fit_too(device, friedman):
         model.set_params(device=device)
         with pytest.raises(ValueError, match=r"device must be .* got"):
             method(X)
-
-
-def test_there_is_one_cpu():
-    assert resolve_device("cpu:0") == resolve_device("cpu") == torch.device("cpu")

@@ -62,21 +62,6 @@ def test_an_exception_opens_it():
     assert is_free(lock)
 
 
-def test_many_threads_take_turns():
-    lock, inside, seen = ForkSafeLock(), [], []
-
-    def work(_):
-        for _ in range(50):
-            with lock:
-                inside.append(1)
-                seen.append(len(inside))
-                inside.pop()
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    assert seen == [1] * 200
-
-
 @forks
 def test_open_in_a_child_forked_while_another_thread_held_it(held_elsewhere, in_a_child):
     def take():

@@ -52,16 +52,6 @@ def test_blocks_go_on_where_the_last_one_ended(draw):
         assert part.dtype == own.dtype
 
 
-def test_the_caller_sees_nothing(callers_state):
-    borrowed = BorrowedGenerators(7, CPU)
-    assert_untouched(callers_state)
-    for _ in range(2):
-        with borrowed():
-            assert torch.get_default_dtype() == torch.float32
-            torch.randn(3)
-        assert_untouched(callers_state)
-
-
 def test_a_block_may_leave_the_globals_as_it_likes(callers_state):
     borrowed = BorrowedGenerators(7, CPU)
     with borrowed():
@@ -90,21 +80,6 @@ def test_an_exception_ends_a_block_as_any_other(callers_state):
         following = torch.rand(3)
     with borrowed():
         assert_array_equal(torch.rand(3), following)
-
-
-def test_streams_that_take_turns_are_their_own():
-    seeds = (7, 7, 8)
-    streams = [BorrowedGenerators(seed, CPU) for seed in seeds]
-    drawn = [[], [], []]
-    for _ in range(3):
-        for stream, own in zip(streams, drawn, strict=True):
-            with stream():
-                own.append(torch.rand(2).tolist())
-    assert drawn[0] == drawn[1]
-    assert drawn[0] != drawn[2]
-    alone = BorrowedGenerators(8, CPU)
-    with alone():
-        assert [torch.rand(2).tolist() for _ in range(3)] == drawn[2]
 
 
 def test_threads_wait_for_each_other(callers_state):

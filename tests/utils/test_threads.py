@@ -10,7 +10,6 @@ import pytest
 import sklearn.ensemble  # loads a library of OpenMP  # noqa: F401
 import torch
 from sklearn import config_context, get_config
-from threadpoolctl import ThreadpoolController
 
 from skneighbors._utils.threads import at_most, map_batches, single_threaded
 
@@ -23,17 +22,6 @@ def test_torch_runs_in_one_thread_inside_a_block(thread_count, n_threads):
             assert usual == n_threads
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == n_threads
-
-
-def test_an_exception_ends_a_block(thread_count):
-    thread_count(3)
-    with pytest.raises(KeyError), single_threaded():
-        raise KeyError
-    assert torch.get_num_threads() == 3
-    thread_count(2)
-    with single_threaded() as usual:
-        assert usual == 2
-    assert torch.get_num_threads() == 2
 
 
 def counts_of_overlapping(pool, blocks, first_out):
@@ -71,12 +59,16 @@ def test_each_batch_is_mapped_in_one_thread(thread_count, n_threads):
     thread_count(n_threads)
     seen = []
 
-    def square(batch):
-        seen.append((torch.get_num_threads(), torch.is_grad_enabled()))
-        return batch**2
+    def invert(batch):
+        state = torch.get_num_threads(), torch.is_grad_enabled(), get_config()["working_memory"]
+        seen.append(state)
+        return 1 / batch
 
-    assert map_batches(square, iter(range(20))) == [i**2 for i in range(20)]
-    assert seen == 20 * [(1, False)]
+    with config_context(working_memory=17):
+        assert map_batches(invert, iter(range(1, 21))) == [1 / i for i in range(1, 21)]
+        assert seen == 20 * [(1, False, 17)]
+        with pytest.raises(ZeroDivisionError):
+            map_batches(invert, [1, 0, 2])
     assert torch.get_num_threads() == n_threads
     assert torch.is_grad_enabled()
 
@@ -105,36 +97,8 @@ def test_one_thread_is_the_callers(thread_count):
     assert set(map_batches(lambda _: threading.get_ident(), range(5))) == {threading.get_ident()}
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_an_error_of_a_batch_is_raised(thread_count, n_threads):
-    thread_count(n_threads)
-    with pytest.raises(ZeroDivisionError):
-        map_batches(lambda batch: 1 / batch, [1, 0, 2])
-    assert torch.get_num_threads() == n_threads
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_threads_see_the_callers_configuration(thread_count, n_threads):
-    thread_count(n_threads)
-    with config_context(working_memory=17):
-        seen = map_batches(lambda _: get_config()["working_memory"], range(4))
-    assert seen == 4 * [17]
-
-
-def openmp_threads():
-    libraries = ThreadpoolController().lib_controllers
-    return [own.get_num_threads() for own in libraries if own.user_api == "openmp"]
-
-
-@pytest.fixture
-def four_threads(thread_count):
-    thread_count(4)
-    with ThreadpoolController().limit(limits=4, user_api="openmp"):
-        yield
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 9, None])
-def test_a_limit_holds_inside_its_block(four_threads, n_jobs):
+def test_a_limit_holds_inside_its_block(four_threads, openmp_threads, n_jobs):
     allowed, before = min(n_jobs or 4, 4), openmp_threads()
     assert 4 in before
     with at_most(n_jobs):
@@ -148,14 +112,14 @@ def test_a_limit_holds_inside_its_block(four_threads, n_jobs):
     assert (torch.get_num_threads(), openmp_threads()) == (4, before)
 
 
-def test_limits_below_0_count_from_the_cores(four_threads, monkeypatch):
+def test_limits_below_0_count_from_the_cores(four_threads, openmp_threads, monkeypatch):
     monkeypatch.setattr("skneighbors._utils.threads.cpu_count", lambda: 3)
     for n_jobs, allowed in {-1: 3, -2: 2, -3: 1, -9: 1}.items():
         with at_most(n_jobs):
             assert torch.get_num_threads() == max(openmp_threads()) == allowed
 
 
-def test_an_exception_ends_a_limit(four_threads):
+def test_an_exception_ends_a_limit(four_threads, openmp_threads):
     before = openmp_threads()
     with pytest.raises(KeyError), at_most(2), single_threaded():
         raise KeyError
