@@ -19,7 +19,7 @@ from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
-class _SoftStepKNNWeights:
+class _SoftStepKNNWeights(BaseNeighborEstimator):
     """What both estimators share besides their docstrings and defaults."""
 
     _head_class = SoftStepKNN

@@ -42,12 +42,11 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def test_without_private_and_young_names():
-    """What else is private, an import would name: tests/test_architecture.py finds it."""
     subprocess.run([sys.executable, "-c", CODE], check=True, cwd=PACKAGE.parent)
 
 
 def test_private_and_young_names_stand_in_one_file():
-    """Attributes, too: what follows a dot, and what is looked up by its name."""
+    """Imports, attributes that follow a dot, and those that are looked up by their names."""
     private = {"_predictors", "_baseline_prediction", "raw_left_cat_bitsets", "_bin_mapper"}
     private |= {*sklearn_private.SETTINGS, "sklearn.callback"}
     for path in PACKAGE.rglob("*.py"):
@@ -58,3 +57,6 @@ def test_private_and_young_names_stand_in_one_file():
             names = {getattr(node, "attr", None), getattr(node, "module", None)}
             names.add(node.value if isinstance(node, ast.Constant) else None)
             assert not private & {name for name in names if isinstance(name, str)}, path
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                imported = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not any(name.startswith("_") for name in imported), (path, imported)
