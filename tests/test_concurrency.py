@@ -1,7 +1,6 @@
 """Threads that change one estimator at once, and processes forked beside a fit."""
 
 import copy
-import multiprocessing
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -80,59 +79,58 @@ def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
 forks = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 
 
+@pytest.fixture
+def a_child_beside(monkeypatch, in_a_child):
+    """Function that tells whether a child does a task, forked while a thread is amid another."""
+
+    def returns(owner, name, halfway, task):
+        inside, go_on, method = threading.Event(), threading.Event(), getattr(owner, name)
+
+        def waiting(self, *args):
+            if threading.current_thread() is beside:
+                inside.set()
+                go_on.wait()
+            return method(self, *args)
+
+        monkeypatch.setattr(owner, name, waiting)
+        beside = threading.Thread(target=halfway)
+        beside.start()
+        assert inside.wait(60)
+        try:
+            return in_a_child(task)
+        finally:
+            go_on.set()
+            beside.join()
+
+    return returns
+
+
 @forks
 def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
-    friedman, monkeypatch, thread_count, in_a_child
+    friedman, thread_count, a_child_beside
 ):
     X, _, y, _ = friedman
     thread_count(1)
-    inside, go_on, epoch = threading.Event(), threading.Event(), Trainer.epoch
-
-    def waiting(self, *args):
-        if threading.current_thread() is beside:
-            inside.set()
-            go_on.wait()
-        return epoch(self, *args)
-
-    monkeypatch.setattr(Trainer, "epoch", waiting)
-    dropping = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
-    beside = threading.Thread(target=lambda: dropping.fit(X, y))
-    beside.start()
-    assert inside.wait(60)
-    try:
-        again = NONARegressor(recipe=Recipe(dropout=0.1), **SMALL)
-        assert in_a_child(lambda: again.fit(X, y).predict(X))
-    finally:
-        go_on.set()
-        beside.join()
+    dropping, again = (NONARegressor(recipe=Recipe(dropout=0.1), **SMALL) for _ in range(2))
+    assert a_child_beside(
+        Trainer, "epoch", lambda: dropping.fit(X, y), lambda: again.fit(X, y).predict(X)
+    )
 
 
 @forks
 def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
-    friedman, monkeypatch, thread_count, in_a_child
+    friedman, monkeypatch, thread_count, a_child_beside
 ):
     X, X_test, y, _ = friedman
     thread_count(1)
     model = NONARegressor(n_neighbors=5, recipe=Recipe(likeness=0.0), **SMALL).fit(X, y)
     model._model = copy.deepcopy(model._model)  # which has no engine
-    inside, go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(engines, "ENGINES", (engines.ScikitLearnEngine,))
 
-    class Waiting(engines.ScikitLearnEngine):
-        def __init__(self, *arguments):
-            if threading.current_thread() is beside:
-                inside.set()
-                go_on.wait()
-            super().__init__(*arguments)
+    def predict():
+        model.predict(X_test)
 
-    monkeypatch.setattr(engines, "ENGINES", (Waiting,))
-    beside = threading.Thread(target=lambda: model.predict(X_test))
-    beside.start()
-    assert inside.wait(60)
-    try:
-        assert in_a_child(lambda: model.predict(X_test))
-    finally:
-        go_on.set()
-        beside.join()
+    assert a_child_beside(engines.ScikitLearnEngine, "__init__", predict, predict)
 
 
 def answer(model, X):
@@ -160,20 +158,6 @@ def test_a_child_of_a_process_that_has_predicted_answers_the_same(
     assert in_a_child(child)
     assert torch.get_num_threads() == n_threads
     assert_array_equal(model.predict(X[:3]), before)
-
-
-@forks
-def test_processes_of_a_pool_of_forks_predict(friedman, thread_count):
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("no process can be forked here")
-    thread_count(2)
-    X, _, y, _ = friedman
-    X = np.resize(X, (3000, X.shape[1]))
-    model = NONARegressor(**SMALL).fit(X[:200], y)
-    expected = model.predict(X)
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        for y_hat in pool.map_async(model.predict, [X, X]).get(timeout=60):
-            assert_array_equal(y_hat, expected)
 
 
 @forks

@@ -14,12 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe
 from skneighbors._utils import progress
 
 
@@ -46,12 +46,6 @@ def test_fitted_attributes(estimator_class, friedman):
     assert unvalidated.best_iter_ == 1 + np.argmin(unvalidated.loss_curve_)
 
 
-def test_validation_scores_are_r2_of_the_kept_weights(friedman):
-    X, _, y, _ = friedman
-    model = NONARegressor(max_iter=40, random_state=0).fit(X, y)
-    assert 0.5 < max(model.validation_scores_) < 1
-
-
 def test_stops_without_gain(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(
@@ -61,20 +55,12 @@ def test_stops_without_gain(estimator_class, friedman):
     assert model.fit(X, y).n_iter_ == 3
 
 
-def least_margin(model, X):
-    """How close to 0 or 1 the parameters of the masks of rows X come."""
-    z = torch.from_numpy(model.transform(X))[None]
-    with torch.no_grad():
-        a, b, t = model._model.bank.network.head.softstep.thresholds(z)
-    b = (b - a) / (1 - a)
-    return min(a.min(), 1 - a.max(), b.min(), 1 - b.max(), t.min(), 1 - t.max())
-
-
-def test_eps_bounds_the_masks_of_soft_step_knn(friedman):
+def test_eps_bounds_the_masks(estimator_class, friedman):
     X, _, y, _ = friedman
-    model = SoftStepKNNRegressor(n_estimators=1, max_iter=2, random_state=0)
-    assert least_margin(model.set_params(recipe__eps=0.49).fit(X, y), X) >= 0.49 - 1e-6
-    assert least_margin(model.set_params(recipe__eps=0.1).fit(X, y), X) < 0.49
+    model = estimator_class(n_estimators=1, max_iter=1, recipe=Recipe(eps=0.49)).fit(X, y)
+    z = torch.from_numpy(model.transform(X))[None]
+    *_, t = model.network_.head.softstep.thresholds(z)
+    assert 0.49 <= t.min() <= t.max() <= 0.51
 
 
 def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
@@ -167,11 +153,6 @@ def test_grid_search_over_softstep_in_a_pipeline(friedman):
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.score(X_test, y_test) > 0.5
-
-
-def test_cross_val_score(estimator_class, friedman):
-    X, _, y, _ = friedman
-    assert cross_val_score(estimator_class(max_iter=10, random_state=0), X, y, cv=2).min() > 0.3
 
 
 def test_neighbors_make_the_prediction(friedman):

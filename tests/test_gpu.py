@@ -22,6 +22,8 @@ def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
     assert here._model.bank.rows.z.device.type == "cpu"
     assert_allclose(here.predict(X_test), there, rtol=1e-8)
+    there, here = (own.set_params(n_neighbors=None).predict(X_test) for own in (model, here))
+    assert_allclose(here, there, rtol=1e-8)
 
 
 def test_global_random_state_of_the_gpu_is_untouched(estimator_class, friedman):
@@ -51,11 +53,3 @@ def test_how_sure_and_how_far_on_the_gpu(estimator_class, friedman):
     assert_allclose(here.predict(X_test, return_std=True), model.predict(X_test, return_std=True))
     assert_allclose(here.suspects().scores, model.suspects().scores, rtol=1e-6)
     assert_allclose(here.kneighbors(X_test)[0], model.kneighbors(X_test)[0])
-
-
-def test_all_rows_on_the_gpu(estimator_class, friedman):
-    X, X_test, y, _ = friedman
-    model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
-    there = model.set_params(n_neighbors=None).predict(X_test)
-    here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
-    assert_allclose(here.predict(X_test), there, rtol=1e-8)

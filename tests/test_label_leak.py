@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.metrics import r2_score
 
 N_TRAIN, N_TEST = 240, 400
@@ -29,15 +28,3 @@ def test_noise_is_not_learned(estimator_class, leave_one_out, n_copies, trend):
     # A leak would show as a score above 0; few, noisy neighbors as one below.
     assert -0.5 < score < 0.1
     assert score - test_score < 0.2
-
-
-def test_self_is_left_out_by_index_alone(estimator_class):
-    X, y, *_ = noise(1)
-    model = estimator_class(trend=None, blend=None, random_state=0, max_iter=3).fit(X, y)
-    bank = model._model.bank
-    index, z_n = torch.arange(len(y)), bank.rows.z.transpose(0, 1)
-    weights = bank.network.head.weights(z_n, z_n, self_index=index)
-    assert (weights.diagonal(dim1=1, dim2=2) == 0).all()
-    # predict knows no index: a training row then counts itself.
-    weights = bank.network.head.weights(z_n, z_n)
-    assert (weights.diagonal(dim1=1, dim2=2) > 0).all()

