@@ -155,16 +155,6 @@ def test_grid_search_over_softstep_in_a_pipeline(friedman):
     assert search.score(X_test, y_test) > 0.5
 
 
-def test_neighbors_make_the_prediction(friedman):
-    X, X_test, y, _ = friedman
-    model = NONARegressor(trend=None, blend=None, max_iter=10, random_state=0).fit(X, y)
-    explanation = model.explain(X_test)
-    weights, rows = explanation.weights, explanation.indices
-    assert weights.shape == rows.shape == (len(X_test), model.n_neighbors)
-    assert_allclose(weights.sum(1), 1)
-    assert_allclose((weights * y[rows]).sum(1), model.predict(X_test))
-
-
 def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, friedman):
     X, _, y, _ = friedman
     model = estimator_class(max_iter=5, random_state=0).fit(X, y)
