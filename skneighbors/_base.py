@@ -16,7 +16,15 @@ from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._blend import check_blend, metadata_for_blend, metadata_router
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import FitInput, fit_model
-from ._model import ALGORITHMS, Model, Queries, Search, check_algorithm
+from ._model import (
+    ALGORITHMS,
+    Model,
+    Queries,
+    Search,
+    check_algorithm,
+    warn_if_infinite,
+    warn_unless_validated,
+)
 from ._plan import TABLE
 from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
@@ -326,6 +334,12 @@ class BaseNeighborEstimator(
         """Check an argument of `suspects`, to int."""
         check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
         return int(n_rows)
+
+    def _warn_of(self, ends, confidence_level, *what):
+        """Warn of what came of too few validation rows, or none."""
+        warn_unless_validated(self._model, *what)
+        n_validation = self._model.n_validation(self._check_search())
+        warn_if_infinite(ends, confidence_level, n_validation, *what)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import as_categories, check_weights, is_missing, show
-from ._model import ClassExplanation, Model, warn_if_infinite, warn_unless_validated
+from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
 from ._task import Classification
 from ._utils.parameters import StrOptions
@@ -224,10 +224,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         """
         level = self._check_level("predict_set", confidence_level)
         is_in, threshold = self._call(Model.predict_set, X, level, at_once=PREDICTED)
-        model, what = self._model, "sets hold all classes"
-        warn_unless_validated(model, what)
-        n_validation = model.n_validation(self._check_search())
-        warn_if_infinite(threshold, confidence_level, n_validation, what)
+        self._warn_of(threshold, confidence_level, "sets hold all classes")
         return is_in
 
     def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = "auto") -> ClassExplanation:

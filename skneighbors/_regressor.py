@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import check_weights
-from ._model import Model, warn_if_infinite, warn_unless_validated
+from ._model import Model, warn_unless_validated
 from ._task import Regression
 from ._utils.checks import check_quantiles
 from ._utils.typing import ArrayLike
@@ -290,9 +290,3 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         suspects = self._call_for_samples(Model.suspects, n_rows, level)
         self._warn_of(suspects.interval, confidence_level)
         return suspects
-
-    def _warn_of(self, interval, confidence_level):
-        """Warn of intervals of too few validation rows, or none."""
-        warn_unless_validated(self._model)
-        n_validation = self._model.n_validation(self._check_search())
-        warn_if_infinite(interval, confidence_level, n_validation)

@@ -1,19 +1,10 @@
 """Fields of dataclasses that hold arrays, and what these must be when they come from a file."""
 
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import torch
-
-
-@dataclass(frozen=True)
-class _Spec:
-    dtype: str
-    dims: tuple
-    low: float | None
-    below: str | None
-    allows: str | None
-    optional: bool
 
 
 def array_field(dtype, dims, *, low=None, below=None, allows=None, default=MISSING):
@@ -34,7 +25,7 @@ def array_field(dtype, dims, *, low=None, below=None, allows=None, default=MISSI
     default : object, optional
         None if the array may be missing.
     """
-    spec = _Spec(dtype, tuple(dims.split()), low, below, allows, default is None)
+    spec = SimpleNamespace(dtype=dtype, dims=dims.split(), low=low, below=below, allows=allows)
     return field(default=default, metadata={"array": spec})
 
 
@@ -62,7 +53,7 @@ def check_arrays(value, sizes, path=""):
                 check_arrays(inner, sizes, f"{name}.")
         elif inner is not None:
             _check_array(inner, name, spec, sizes)
-        elif not spec.optional:
+        elif part.default is not None:
             raise ValueError(f"{name} is missing")
 
 

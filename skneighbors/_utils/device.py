@@ -37,9 +37,9 @@ def resolve_device(device, missing_ok=False):
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (resolved.index or 0) >= n_devices:
             if missing_ok:
-                return torch.device("cpu")
+                return CPU
             raise ValueError(
                 f"device={device!r} is not usable: torch finds {n_devices} CUDA devices "
                 "here. Use device='auto' or 'cpu'."
             )
-    return torch.device("cpu") if resolved.type == "cpu" else resolved  # whatever its index
+    return CPU if resolved.type == "cpu" else resolved  # whatever its index

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn import config_context
 
 try:  # from scikit-learn 1.9 on
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 
     CallbackSupportMixin._init_callback_context  # noqa: B018
 except (AttributeError, ImportError):
@@ -25,18 +26,6 @@ except (AttributeError, ImportError):
 
         return called
 
-
-__all__ = [
-    "CALLBACKS",
-    "SETTINGS",
-    "CallbackSupportMixin",
-    "fit_unlogged",
-    "give_settings",
-    "read_boosting",
-    "settings_of",
-    "take_samples",
-    "with_callbacks",
-]
 
 # Attributes of an estimator: what `set_callbacks`, `set_output` and `set_fit_request` leave.
 CALLBACKS, _OUTPUT, _REQUESTS = "_skl_callbacks", "_sklearn_output_config", "_metadata_request"
