@@ -47,13 +47,21 @@ def expected(head, weights_of, z, z_n, y_n, self_index=None):
     return oracles.predict(weights_of, z.numpy(), z_n.numpy(), y_n.numpy(), self_index, trend)
 
 
+def assert_agrees(head, weights_of, data):
+    """Predictions of other rows, and of the neighbors without themselves, are the formula's."""
+    z, z_n, y_n = data
+    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    index = torch.arange(len(z_n))
+    y_hat = head(z_n, z_n, y_n, self_index=index).detach()
+    assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+
+
 @pytest.mark.parametrize("trend", ["linear", None])
 @pytest.mark.parametrize("temperature", [None, 0.3])
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("function", ["s1", "s2", None])
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_nona_agrees_with_the_formula(similarity, function, parameters, temperature, trend, data):
-    z, z_n, y_n = data
     head = make(
         NONA,
         similarity=similarity,
@@ -65,10 +73,7 @@ def test_nona_agrees_with_the_formula(similarity, function, parameters, temperat
     temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
     raw = raw_of(head) if function else None
     weights_of = oracles.nona_weights(similarity, function, raw, temperature)
-    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
-    index = torch.arange(9)
-    y_hat = head(z_n, z_n, y_n, self_index=index).detach()
-    assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+    assert_agrees(head, weights_of, data)
 
 
 @pytest.mark.parametrize("trend", ["linear", None])
@@ -77,7 +82,6 @@ def test_nona_agrees_with_the_formula(similarity, function, parameters, temperat
 @pytest.mark.parametrize("function", ["s1", "s2"])
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, scale, trend, data):
-    z, z_n, y_n = data
     head = make(
         SoftStepKNN,
         similarity=similarity,
@@ -88,10 +92,7 @@ def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, sca
         trend=trend,
     )
     weights_of = oracles.knn_weights(similarity, function, raw_of(head), rank, scale)
-    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
-    index = torch.arange(9)
-    y_hat = head(z_n, z_n, y_n, self_index=index).detach()
-    assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+    assert_agrees(head, weights_of, data)
 
 
 @pytest.mark.parametrize("calibration", [0.375, 1.75, 30.0])  # which single precision holds
@@ -107,7 +108,7 @@ def test_a_calibrated_knn_agrees_with_the_formula(function, rank, scale, calibra
     assert_allclose(head.temperature, 1 / calibration)
     raw = raw_of(head)
     weights_of = oracles.knn_weights("l2", function, raw, rank, scale, calibration=calibration)
-    assert_allclose(head(z, z_n, y_n).detach(), expected(head, weights_of, z, z_n, y_n))
+    assert_agrees(head, weights_of, (z, z_n, y_n))
 
 
 TEMPERATURES = [
@@ -119,7 +120,6 @@ TEMPERATURES = [
 @pytest.mark.parametrize("params", TEMPERATURES, ids=str)
 @pytest.mark.parametrize("function", ["s1", "s2", None])
 def test_a_calibrated_or_fixed_nona_agrees_with_the_formula(function, params, data):
-    z, z_n, y_n = data
     head = make(NONA, softstep=function, **params)
     temperature = 1.0 if head.log_temperature is None else head.log_temperature.exp().item()
     temperature /= params.get("calibration", 1)
@@ -127,11 +127,10 @@ def test_a_calibrated_or_fixed_nona_agrees_with_the_formula(function, params, da
     assert_allclose(head.temperature, temperature)
     raw = raw_of(head) if function else None
     weights_of = oracles.nona_weights("l2", function, raw, temperature)
-    from_formula = expected(head, weights_of, z, z_n, y_n)
-    assert_allclose(head(z, z_n, y_n).detach(), from_formula)
+    assert_agrees(head, weights_of, data)
     if "calibration" not in params:
         assert "log_temperature" not in dict(head.named_parameters())
-        assert_allclose(head.train()(z, z_n, y_n).detach(), from_formula)
+        assert_agrees(head.train(), weights_of, data)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,15 @@ def _seed():
     torch.manual_seed(0)
 
 
+def assert_gradients_agree(stack, m, module):
+    """Gradients of a module are those of member `m` of a stack."""
+    for stacked, parameter in zip(stack.parameters(), module.parameters(), strict=True):
+        if parameter.grad is None:
+            assert stacked.grad is None
+        else:
+            assert_allclose(stacked.grad[m], parameter.grad, rtol=1e-7, atol=1e-10)
+
+
 @pytest.mark.parametrize("make_head", HEADS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("training", [False, True])
@@ -59,9 +68,7 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
         alone.square().sum().backward()
         assert_allclose(y_hat[m].detach(), alone.detach(), rtol=1e-10)
         for stack, module in zip(stacks, (embedders[m], heads[m]), strict=True):
-            for stacked, parameter in zip(stack.parameters(), module.parameters(), strict=True):
-                if parameter.grad is not None:
-                    assert_allclose(stacked.grad[m], parameter.grad, rtol=1e-7, atol=1e-10)
+            assert_gradients_agree(stack, m, module)
         for stacked, buffer in zip(stacks[0].buffers(), embedders[m].buffers(), strict=True):
             assert_allclose(stacked[m], buffer, rtol=1e-12)
 
@@ -82,8 +89,7 @@ def test_a_stack_of_embedders_of_all_kinds_of_features(n_numbers, n_plain, share
         own = alone(X[0 if shared else m])
         own.square().sum().backward()
         assert_allclose(z[m].detach(), own.detach(), rtol=1e-10)
-        for stacked, parameter in zip(stack.parameters(), alone.parameters(), strict=True):
-            assert_allclose(stacked.grad[m], parameter.grad, rtol=1e-7, atol=1e-10)
+        assert_gradients_agree(stack, m, alone)
 
 
 @pytest.mark.parametrize("kind", [nn.NONA, nn.SoftStepKNN])
