@@ -110,6 +110,8 @@ def test_counts_are_predicted(model, n_targets):
     X, y = make_counts(n_targets, seed=1)
     y_hat = model.predict(X)
     assert y_hat.shape == y.shape
+    assert (y_hat >= 0).all()
+    assert r2_score(y, y_hat) > 0.3
     assert r2_score(np.log1p(y), np.log1p(y_hat)) > 0.3
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(X), y_hat)

@@ -134,7 +134,7 @@ def test_defaults_of_torch_change_no_bit(estimator_class, rows, variant, tmp_pat
 @pytest.mark.parametrize("params", [{}, dict(feature_extractor=lambda: torch.nn.Linear(3, 4))])
 def test_neither_do_a_context_and_threads_of_the_pool(estimator_class, rows, thread_count, params):
     X, y = rows
-    X = X[list("abc")].to_numpy()
+    X = X[list("abc")].to_numpy() if params else X
     expected = estimator_class(**SMALL, **params).fit(X, y).predict(X)
     thread_count(3)
     for own in DEFAULTS.values():
