@@ -133,15 +133,12 @@ def _category_of_time(value):
     if isinstance(moment, np.generic):
         with np.errstate(over="ignore"):
             category = moment.astype(f"{moment.dtype.kind}8[us]")
-        return (
-            category.item() if category == moment and isinstance(category.item(), _PLAIN) else value
-        )
-    if isinstance(value, datetime):
-        try:
-            return value.replace(tzinfo=None) - (value.utcoffset() or timedelta())
-        except OverflowError:
-            return value
-    return datetime.combine(value, time()) if isinstance(value, date) else value
+        is_same = category == moment and isinstance(category.item(), _PLAIN)
+        return category.item() if is_same else value
+    try:
+        return _EPOCH + _since_epoch(value) if isinstance(value, date) else value
+    except OverflowError:
+        return value
 
 
 def days(times):
@@ -155,13 +152,18 @@ def days(times):
     ValueError
         If they are months or years, whose lengths differ.
     """
-    kind, (unit, _) = times.dtype.kind, np.datetime_data(times.dtype)
-    if kind == "m" and unit in ("Y", "M", "generic"):
-        raise ValueError(f"units of {unit!r} have no fixed length")
+    kind, unit = times.dtype.kind, _unit_of_fixed_length(times.dtype)
     unit = unit if unit in _A_DAY else "ps" if unit in ("fs", "as") else "D"
     counts = times.astype(f"{kind}8[{unit}]").astype(np.int64)
     whole, rest = np.divmod(counts, _A_DAY[unit])
     return np.where(np.isnat(times), np.nan, whole + rest / _A_DAY[unit])
+
+
+def _unit_of_fixed_length(dtype):
+    unit, _ = np.datetime_data(dtype)
+    if dtype.kind == "m" and unit in ("Y", "M", "generic"):
+        raise ValueError(f"units of {unit!r} have no fixed length")
+    return unit
 
 
 def days_of_objects(values):
@@ -172,19 +174,15 @@ def days_of_objects(values):
     ValueError
         If one has no number of days.
     """
-    out, by_dtype = np.full(len(values), np.nan), {}
-    for i, value in enumerate(values):
-        if is_missing(value):
-            continue
-        value = _as_numpys(value)
-        if isinstance(value, np.generic):
-            by_dtype.setdefault(value.dtype, []).append((i, value))
-        else:
-            out[i] = _days_of(value)
-    for dtype, found in by_dtype.items():
-        rows, times = zip(*found, strict=True)
-        out[list(rows)] = days(np.array(times, dtype=dtype))
-    return out
+    return np.array([np.nan if is_missing(value) else _days_of(value) for value in values])
+
+
+def _days_of(value):
+    value = _as_numpys(value)
+    if isinstance(value, np.generic):
+        _unit_of_fixed_length(value.dtype)
+    whole, rest = divmod(as_exact(value), _ATTOSECONDS_A_DAY)
+    return whole + rest / _ATTOSECONDS_A_DAY
 
 
 def _as_numpys(value):
@@ -193,13 +191,11 @@ def _as_numpys(value):
     return getattr(value, "asm8", value)
 
 
-def _days_of(value):
-    """Days of a time or duration of the standard library."""
+def _since_epoch(value):
+    """Duration since 1970, in UTC, of a date or datetime; a duration stays as it is."""
     if isinstance(value, datetime):
-        value = value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta())
-    elif isinstance(value, date):
-        value = datetime.combine(value, time()) - _EPOCH
-    return value.days + (value.seconds * 10**6 + value.microseconds) / _A_DAY["us"]
+        return value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta())
+    return datetime.combine(value, time()) - _EPOCH if isinstance(value, date) else value
 
 
 def as_exact(value):
@@ -214,11 +210,7 @@ def as_exact(value):
         return int(value)
     if isinstance(value, Real | Decimal):
         return float(value) if isinstance(value, float | np.floating) else Fraction(value)
-    if isinstance(value, date):
-        is_moment = isinstance(value, datetime)
-        moment = value if is_moment else datetime.combine(value, time())
-        value = moment.replace(tzinfo=None) - _EPOCH - (moment.utcoffset() or timedelta())
-    return value // timedelta(microseconds=1) * 10**12
+    return _since_epoch(value) // timedelta(microseconds=1) * 10**12
 
 
 def _attoseconds(moment):
