@@ -11,7 +11,7 @@ import numpy as np
 from .column import CATEGORIES, Column
 from .merging import check_total_weight
 from .table import Table, as_array, single_column, unwrap
-from .text import find_reading, says_missing
+from .text import find_reading
 from .values import (
     BOOLS,
     DURATIONS,
@@ -223,14 +223,13 @@ def check_groups(groups, n_samples, X=None, reader=None):
 
 def _read_text(column):
     """Column of the numbers that text stands for, of dates the days; itself if it is neither."""
-    cells = [None if is_missing(cell) or says_missing(cell) else cell for cell in column.values]
-    reading = find_reading(Counter(cell for cell in cells if cell is not None))
+    reading = find_reading(Counter(cell for cell in column.values if not is_missing(cell)))
     if reading is None:
         return column
-    numbers = [np.nan if cell is None else reading.parse(cell) for cell in cells]
-    if None in numbers:
-        unread = show(cells[numbers.index(None)])
-        raise ValueError(f"{column.name} holds {unread} beside {reading.describe()}.")
+    numbers, unread = reading.parse_all(column.values)
+    if unread:
+        example = show(next(iter(unread)))
+        raise ValueError(f"{column.name} holds {example} beside {reading.describe()}.")
     return Column(np.array(numbers), column.name, NUMBERS)
 
 

@@ -3,7 +3,7 @@
 Columns of the table come first, then the components of columns of text.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -16,7 +16,7 @@ from .column import CATEGORIES, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
 from .ngrams import fit_text_encoder, holds_text
-from .text import find_reading, says_missing
+from .text import find_reading
 from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
 # Code of categories that were not seen in fit.
@@ -59,15 +59,15 @@ class TableReader:
     texts: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, table, categorical_features, sample_weight=None):
+    def of(cls, table, categorical_features, sample_weight):
         """Make a reader for a table.
 
         Parameters
         ----------
         table : Table
         categorical_features : as of the estimators
-        sample_weight : ndarray of shape (n_samples,), default=None
-            What each row counts when it is found out how text is read; None: 1.
+        sample_weight : ndarray of shape (n_samples,)
+            What each row counts when it is found out how text is read.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class TableReader:
             if codes is not None:
                 X[:, j] = _encode(column, codes, self._sorts[j])
             elif self.readings[j] is not None and column.is_text():
-                X[:, j], others = _parse(column.values, self.readings[j])
+                X[:, j], others = self.readings[j].parse_all(column.values)
                 if others:
                     example, what = show(next(iter(others))), self.readings[j].describe()
                     unread.append(
@@ -358,20 +358,16 @@ def find_categorical(categorical_features, table):
                 f"columns of X; got shape {given.shape}."
             )
         return given.tolist()
-    columns = range(n_columns) if given.dtype.kind in "iu" else table.names or ()
     # NumPy's `tolist` would make integers of times.
     listed = list(given) if given.dtype.kind in "mM" else given.tolist()
+    columns = range(n_columns) if given.dtype.kind in "iu" or not listed else table.names or ()
     for column in listed:
         if column not in columns:
             raise ValueError(
                 f"categorical_features names {show(column)}, which is no column of X: give names, "
                 f"indices from 0 to {n_columns - 1}, or a mask."
             )
-    if given.dtype.kind in "iu":
-        named = set(listed)
-    else:
-        named = {table.names.index(name) for name in listed}
-    return [j in named for j in range(n_columns)]
+    return [column in listed for column in columns]
 
 
 def _kind_of(column, given, categorical_features):
@@ -414,29 +410,8 @@ def _is_of(column, kind):
     return False
 
 
-def _parse(values, reading):
-    """Read cells of text, and find those that are something else.
-
-    Returns
-    -------
-    numbers : list of float
-        NaN where missing.
-    unread : dict
-        From each text that is something else to its number of cells.
-    """
-    numbers, unread = {}, {}
-    for text, count in Counter(value for value in values if not is_missing(value)).items():
-        number = None if says_missing(text) else reading.parse(text)
-        if number is None and not says_missing(text):
-            unread[text] = count
-        numbers[text] = np.nan if number is None else number
-    return [numbers.get(value, np.nan) for value in values], unread
-
-
 def _weigh_cells(cells, sample_weight):
     """Sum the weights of each cell that is not missing."""
-    if sample_weight is None:
-        return Counter(cell for cell in cells if not is_missing(cell))
     weights = defaultdict(float)
     for cell, weight in zip(cells, sample_weight.tolist(), strict=True):
         if weight and not is_missing(cell):

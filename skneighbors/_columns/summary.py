@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from .._utils.printing import Printed
 from .column import CATEGORIES, NOTHING
-from .text import says_missing
 from .values import is_missing, show
 
 if TYPE_CHECKING:
@@ -80,10 +80,9 @@ class ColumnSummary(Printed):
         return frame.assign(missing=self.n_missing, unread=self.n_unread)
 
     def _cells(self):
-        counts = zip(map(str, self.n_missing), map(str, self.n_unread), strict=True)
-        lines = zip(self.names, self.read_as, counts, self.examples, strict=True)
-        cells = [[name, read_as, *numbers, example] for name, read_as, numbers, example in lines]
-        return [["column", "read as", "missing", "unread", "example"], *cells]
+        counts = [map(str, numbers) for numbers in (self.n_missing, self.n_unread)]
+        lines = zip(self.names, self.read_as, *counts, self.examples, strict=True)
+        return [["column", "read as", "missing", "unread", "example"], *map(list, lines)]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -102,19 +101,17 @@ def summarize_columns(table, reader):
 def _describe(column, reader, j):
     """Say what a column is read as, its numbers of missing and unread cells, and an example."""
     kind, reading, values = reader.kinds[j], reader.readings[j], column.values
-    present = [value for value in values if not is_missing(value)]
-    n_unread = 0
-    if (codes := reader.codes[j]) is not None:
+    codes, read, n_unread = reader.codes[j], [not is_missing(value) for value in values], 0
+    if codes is not None and kind == CATEGORIES:
         is_text = reader.texts[j] is not None
         kind = f"{len(codes)} categor{'y' if len(codes) == 1 else 'ies'}{is_text * ', text'}"
-        kind = kind if reader.kinds[j] == CATEGORIES else f"text, {len(codes)} different"
+    elif codes is not None:
+        kind = f"text, {len(codes)} different"
     elif reading is not None:
         kind = reading.describe()
-        present = [text for text in present if not says_missing(text)]
-        known = {text: reading.parse(text) for text in set(present)}
-        n_present, present = len(present), [text for text in present if known[text] is not None]
-        n_unread = n_present - len(present)
+        numbers, unread = reading.parse_all(values)
+        read, n_unread = [number == number for number in numbers], sum(unread.values())
     elif kind == NOTHING:
-        present = []
-    example = show(present[0]) if present else ""
-    return kind, len(values) - len(present) - n_unread, n_unread, example
+        read = [False] * len(values)
+    example = next((show(value) for value in compress(values, read)), "")
+    return kind, len(values) - sum(read) - n_unread, n_unread, example

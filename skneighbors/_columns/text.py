@@ -2,10 +2,11 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from .values import NUMBERS, TIMES
+from .values import NUMBERS, TIMES, is_missing
 
 # Fraction of the cells that have to be written in one way.
 _ENOUGH = 0.95
@@ -106,6 +107,24 @@ class Reading:
             return _parse_date(text, self.how)
         found = _parse_number(text, self.how)
         return None if found is None or found[1] != self.unit else found[0]
+
+    def parse_all(self, cells):
+        """Read cells, of which some are missing.
+
+        Returns
+        -------
+        numbers : list of float
+            NaN where missing.
+        unread : dict
+            From each text that is something else to its number of cells.
+        """
+        numbers, unread = {}, {}
+        for text, count in Counter(cell for cell in cells if not is_missing(cell)).items():
+            number = None if says_missing(text) else self.parse(text)
+            if number is None and not says_missing(text):
+                unread[text] = count
+            numbers[text] = math.nan if number is None else number
+        return [numbers.get(cell, math.nan) for cell in cells], unread
 
     def show(self, text):
         """Show what a cell that can be read says."""

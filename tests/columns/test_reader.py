@@ -25,7 +25,7 @@ DAYS = [18262.0, NAN, -0.5]
 
 def read(X, categorical_features="from_dtype"):
     table = Table.of(X)
-    reader = TableReader.of(table, categorical_features)
+    reader = TableReader.of(table, categorical_features, np.ones(len(table.data)))
     return reader, reader.read(table)
 
 
@@ -411,7 +411,7 @@ def test_lazy_frames():
 
 def settle(X, y, weight):
     table = Table.of(X)
-    reader = TableReader.of(table, "from_dtype")
+    reader = TableReader.of(table, "from_dtype", np.ones(len(table.data)))
     reader, matrix = reader.settle(reader.read(table), np.reshape(y, (len(y), -1)), weight)
     assert_array_equal(reader.read(table), matrix)
     return reader, matrix
@@ -492,7 +492,7 @@ def test_numbers_and_times_out_of_range(values, message):
 
 def test_levels_without_weight_are_unknown():
     table = Table.of([["a"], ["b"], ["c"]])
-    reader = TableReader.of(table, "from_dtype")
+    reader = TableReader.of(table, "from_dtype", np.ones(len(table.data)))
     reader, matrix = reader.settle(reader.read(table), np.zeros((3, 1)), np.array([1.0, 0, 2]))
     assert_array_equal(matrix, [[1], [UNKNOWN], [0]])
     assert_array_equal(reader.read(table), matrix)

@@ -63,7 +63,7 @@ NOT_READ = {
 
 def read(X):
     table = Table.of(X)
-    reader = TableReader.of(table, "from_dtype")
+    reader = TableReader.of(table, "from_dtype", np.ones(len(table.data)))
     return reader, reader.read(table)
 
 
@@ -93,7 +93,7 @@ def test_text_that_stays_categories(name):
 def test_what_has_a_dtype_of_categories_is_not_read(name):
     X = pd.DataFrame({"a": READ[name][0]})
     assert read(X.astype("category"))[0].kinds == ["categories"]
-    assert TableReader.of(Table.of(X), ["a"]).kinds == ["categories"]
+    assert TableReader.of(Table.of(X), ["a"], np.ones(N)).kinds == ["categories"]
 
 
 def test_cells_that_cannot_be_read_are_missing_and_named():
