@@ -248,16 +248,8 @@ def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypat
 def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table):
     """At the training rows: as the mean and the residuals that were left say."""
     X, y, _ = table
-    trees = growing._grow_one_by_one(
-        X,
-        y,
-        None,
-        np.random.RandomState(0),
-        False,
-        max_iter=200,
-        learning_rate=0.3,
-        max_features=1.0,
-    )
+    settings = dict(max_iter=200, learning_rate=0.3, max_features=1.0)
+    trees = growing._grow_one_by_one(X, y, None, np.random.RandomState(0), False, **settings)
     assert np.mean((trees.predict(X) - y) ** 2) < 0.05 * y.var()
 
 

@@ -115,12 +115,9 @@ def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
     if validation is not None:
         predicted = model.predict(validation.X, samples.expand(validation.matrix), task)[None]
     elif samples.time is not None:  # bags have seen rows as late
-        predicted, train = [], None
-        for earlier, rows in zip(split.train.numpy(), split.validation.numpy(), strict=True):
-            if train is None or not np.array_equal(earlier, train):  # members may share it
-                (bags, _), train = fit(earlier), earlier
-            predicted.append(bags.predict(data.X[rows]))
-        predicted = np.stack(predicted)
+        predicted = _predict_held_out(
+            split, lambda rows: fit(rows)[0], lambda bags, rows: bags.predict(data.X[rows])
+        )
     else:
         predicted = out_of_fold[split.validation.numpy()]
     return BlendFit.of(model, out_of_fold, predicted)
@@ -128,17 +125,43 @@ def _fit_boosting(samples, task, split, n_iter, random_state, n_threads):
 
 def _fit_given(regressor, samples, metadata, task, split):
     """Fit a regressor of the user's, and clones; see :func:`fit_blended`."""
-    rows, validation = samples.rows, samples.validation
-    fitter = Fitter(regressor, samples.X, samples.y, metadata, samples.row_of)
-    model = BlendedRegressor(fitter.fit(np.arange(len(rows))))
+    rows, validation, y = samples.rows, samples.validation, samples.y
+    tags, n_targets = tags_of(regressor), y.shape[1]
+    if n_targets == 1:
+        y = y.ravel()
+    elif tags is None or not tags.target_tags.multi_output:
+        regressor = OnePerTarget(regressor)
+
+    def fit(rows):
+        given = np.flatnonzero(np.isin(samples.row_of, rows))
+        X = take_samples(samples.X, given)
+        fitted = clone(regressor)
+        fitted.fit(X, y[given], **metadata.take(given))
+        return fitted
+
+    def predict_rows(fitted, places):
+        X = take_samples(samples.X, rows[places])
+        return predict(fitted, X, len(places), n_targets)
+
+    model = BlendedRegressor(fit(np.arange(len(rows))))
     in_sample = model.predict(
         take_samples(samples.X, rows), samples.expand(samples.matrix[rows]), task
     )
     if validation is None:
-        predicted = task.transform(fitter.predict_validation(split))
+        predicted = task.transform(_predict_held_out(split, fit, predict_rows))
     else:
         predicted = model.predict(validation.X, samples.expand(validation.matrix), task)[None]
     return BlendFit.of(model, in_sample, predicted)
+
+
+def _predict_held_out(split, fit, predict):
+    """Predict each member's validation rows by what is fitted to its training rows: (m, n, k)."""
+    predicted, train = [], None
+    for rows, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
+        if train is None or not np.array_equal(rows, train):  # members may share it
+            fitted, train = fit(rows), rows
+        predicted.append(predict(fitted, validation))
+    return np.stack(predicted)
 
 
 def _seed(regressor, random_state):
@@ -152,66 +175,3 @@ def _seed(regressor, random_state):
     if unseeded:
         regressor.set_params(**{name: random_state.randint(MAX_SEED) for name in unseeded})
     return regressor
-
-
-class Fitter:
-    """Fits a regressor to parts of the training samples.
-
-    Parameters
-    ----------
-    regressor : estimator
-    X : array-like of shape (n_samples, n_features)
-        What the regressor takes.
-    y : ndarray of shape (n_samples, n_targets)
-    metadata : Metadata
-        What else it is given.
-    row_of : int ndarray of shape (n_samples,)
-        Rows that a split is of; -1 for samples without weight.
-    """
-
-    def __init__(self, regressor, X, y, metadata, row_of):
-        tags, self._n_targets = tags_of(regressor), y.shape[1]
-        if self._n_targets == 1:
-            y = y.ravel()
-        elif tags is None or not tags.target_tags.multi_output:
-            regressor = OnePerTarget(regressor)
-        self._regressor, self._X, self._y, self._row_of = regressor, X, y, row_of
-        self._metadata = metadata
-
-    def fit(self, rows):
-        """Fit to the samples of some rows.
-
-        Parameters
-        ----------
-        rows : int ndarray
-
-        Returns
-        -------
-        fitted : estimator
-        """
-        samples = np.flatnonzero(np.isin(self._row_of, rows))
-        regressor = clone(self._regressor)
-        X, y = take_samples(self._X, samples), self._y[samples]
-        regressor.fit(X, y, **self._metadata.take(samples))
-        return regressor
-
-    def predict_validation(self, split):
-        """Fit and predict as the split of each of m members says.
-
-        Parameters
-        ----------
-        split : EnsembleSplit
-
-        Returns
-        -------
-        predictions : ndarray of shape (m, n_validation, n_targets)
-        """
-        _, first = np.unique(self._row_of, return_index=True)
-        first = first[-(self._row_of.max() + 1) :]  # samples of the rows, without that of -1
-        predictions, train = [], None
-        for rows, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
-            if train is None or not np.array_equal(rows, train):  # members may share it
-                fitted, train = self.fit(rows), rows
-            X = take_samples(self._X, first[validation])
-            predictions.append(predict(fitted, X, len(validation), self._n_targets))
-        return np.stack(predictions)

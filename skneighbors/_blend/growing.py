@@ -1,11 +1,16 @@
 """Boosted trees grown: by scikit-learn's histograms, or by its single trees."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.tree import DecisionTreeRegressor
+from scipy.special import logit
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from .._utils.process import one_openmp_thread
 from .._utils.sklearn_private import fit_unlogged, read_boosting
@@ -13,8 +18,6 @@ from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
 _MAX_EDGES = 255
-# Largest step of a log-odds, as a multiple of a probability's own scale.
-_MAX_STEP = 4.0
 # Rows by which the trees read are compared with scikit-learn's.
 _N_CHECKED = 64
 
@@ -91,29 +94,20 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     return _grow_one_by_one(X, y, weight, random_state, is_logistic, **settings)
 
 
-def _grow_one_by_one(X, y, weight, random_state, is_logistic, max_iter, learning_rate, **sizes):
-    """Boost single trees of ranks, codes of categories as numbers; see :func:`grow`.
-
-    Log-odds are boosted by Newton's steps (LogitBoost; Friedman, Hastie and Tibshirani, 2000).
-    """
+def _grow_one_by_one(X, y, weight, random_state, is_logistic, max_iter, **settings):
+    """Boost scikit-learn's single trees, of ranks, codes of categories as numbers; see `grow`."""
     edges = [_find_edges(x) for x in X.T]
     ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
-    ranks = np.where(np.isnan(X), np.nan, np.stack(ranks, axis=1))
-    baseline = float(np.average(y, weights=weight))
-    if is_logistic:
-        baseline = float(logit(baseline))
-    y_hat, trees = np.full(len(y), baseline), []
-    for _ in range(max_iter):
-        residual, by_row = y - y_hat, weight
-        if is_logistic:
-            variance = expit(y_hat) * expit(-y_hat)
-            residual = ((y - expit(y_hat)) / variance).clip(-_MAX_STEP, _MAX_STEP)
-            by_row = variance if weight is None else weight * variance
-        tree = DecisionTreeRegressor(random_state=random_state, **_SIZES, **sizes)
-        fit_unlogged(DecisionTreeRegressor, tree, ranks, residual, by_row)
-        y_hat = y_hat + learning_rate * tree.predict(ranks)
-        trees.append(_read_tree(tree.tree_, edges, learning_rate))
-    return Trees.of(baseline, trees)
+    ranks = np.where(np.isnan(X), -1, np.stack(ranks, axis=1))
+    kind = GradientBoostingClassifier if is_logistic else GradientBoostingRegressor
+    boosting = kind(
+        n_estimators=max_iter, max_depth=None, random_state=random_state, **_SIZES, **settings
+    )
+    fit_unlogged(kind, boosting, ranks, y, weight)
+    rate = boosting.learning_rate
+    trees = Trees.of(0.0, [_read_tree(tree.tree_, edges, rate) for (tree,) in boosting.estimators_])
+    predict = boosting.decision_function if is_logistic else boosting.predict
+    return replace(trees, baseline=float(predict(ranks[:1])[0] - trees.predict(X[:1])[0]))
 
 
 def _find_edges(x):
@@ -125,10 +119,10 @@ def _find_edges(x):
 
 
 def _read_tree(tree, edges, learning_rate):
-    """Read a tree of ranks, whose thresholds lie between them; beyond the last is infinity."""
-    n_nodes = tree.node_count
+    """Read a tree of ranks, which lie beside its thresholds; missing values have the rank -1."""
+    bounds = [np.array([-np.inf, *own, np.inf]) for own in edges]
     threshold = [
-        np.append(edges[j], np.inf)[int(min(rank, len(edges[j])))] if j >= 0 else 0.0
+        bounds[j][int(np.floor(rank)) + 1] if j >= 0 else 0.0
         for j, rank in zip(tree.feature, tree.threshold, strict=True)
     ]
     return TreeNodes(
@@ -137,7 +131,7 @@ def _read_tree(tree, edges, learning_rate):
         feature=tree.feature,
         threshold=np.array(threshold),
         value=learning_rate * tree.value.ravel(),
-        missing_left=tree.missing_go_to_left.astype(bool),
-        is_category=np.zeros(n_nodes, dtype=bool),
-        categories=np.zeros((n_nodes, 8), dtype=np.uint32),
+        missing_left=np.ones(tree.node_count, dtype=bool),
+        is_category=np.zeros(tree.node_count, dtype=bool),
+        categories=np.zeros((tree.node_count, 8), dtype=np.uint32),
     )
