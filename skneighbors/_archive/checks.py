@@ -1,5 +1,7 @@
 """Checks of a model read from a file: shapes that fit each other, numbers within their ranges."""
 
+from itertools import chain
+
 import numpy as np
 import torch
 
@@ -22,134 +24,128 @@ def check_model(model, plan):
     ValueError
         If anything does not fit.
     """
-    bank = model.bank
-    if not isinstance(bank, NeighborBank) or not isinstance(bank.rows, NeighborRows):
-        raise ValueError("bank is none")
-    if not isinstance(model.validation, _VALIDATION):
-        raise ValueError("validation is none")
-    _check_reader(model.reader)
-    n_columns, n_read = len(model.reader.order), len(model.reader.column_of)
-    sizes = {"p": n_columns, "u": n_read, "q": len(model.reader.n_expanded_categories)}
+    bank, reader, numbering = model.bank, model.reader, model.numbering
+    _require(isinstance(bank, NeighborBank), "bank is none")
+    _require(isinstance(bank.rows, NeighborRows), "bank is none")
+    _require(isinstance(model.validation, _VALIDATION), "validation is none")
+    _check_reader(reader)
+    n_columns, n_read = len(reader.order), len(reader.column_of)
+    sizes = {"p": n_columns, "u": n_read, "q": len(reader.n_expanded_categories)}
     sizes |= {"t": n_read - n_columns, "m": len(plan.trends), "d": plan.recipe.embedding_dim}
-    if model.x_shape != (n_read,):
-        raise ValueError("x_shape differs from the number of columns")
+    _require(model.x_shape == (n_read,), "x_shape differs from the number of columns")
     check_arrays(model, sizes)
-    n_rows = sizes["N"]
-    used = model.numbering.row_of[model.numbering.row_of >= 0]
-    if len(np.unique(used)) != n_rows or n_rows < 1:
-        raise ValueError("numbering.row_of does not name every row")
-    if not (bank.rows.weights().sum() > 0 and bank.member_weight.sum() > 0):
-        raise ValueError("bank holds no weights")
-    labels = model.numbering.labels
-    if labels is not None and len(labels) != sizes["S"]:
-        raise ValueError("numbering.labels has another length")
+    used = np.unique(numbering.row_of[numbering.row_of >= 0])
+    names_all = len(used) == sizes["N"] > 0
+    _require(names_all, "numbering.row_of does not name every row")
+    has_weights = bank.rows.weights().sum() > 0 and bank.member_weight.sum() > 0
+    _require(has_weights, "bank holds no weights")
+    fits = numbering.labels is None or len(numbering.labels) == sizes["S"]
+    _require(fits, "numbering.labels has another length")
     model.task.check_fields()
-    _check_encoder(model.encoder, model.reader)
+    _check_encoder(model.encoder, reader)
     _check_likeness(model)
     _check_blended(model, sizes)
+
+
+def _require(is_met, message):
+    if not is_met:
+        raise ValueError(message)
 
 
 def _check_reader(reader):
     n_columns = len(reader.kinds)
     known = all(type(j) is int and 0 <= j < n_columns for j in reader.order)
-    if not known or len(set(reader.order)) < len(reader.order):
-        raise ValueError("reader.order names columns that are not there")
-    is_reading = [reading is None or type(reading) is Reading for reading in reader.readings]
-    if len(is_reading) != n_columns or not all(is_reading):
-        raise ValueError("reader.readings does not fit")
-    for reading in filter(None, reader.readings):
-        reading.check()
-    if {len(reader.codes), len(reader.texts)} != {n_columns} or (
-        reader.names is not None and len(reader.names) != n_columns
-    ):
-        raise ValueError("reader has other numbers of columns")
-    for codes in reader.codes:
-        if codes is not None and list(codes.values()) != list(range(len(codes))):
-            raise ValueError("reader.codes does not number its categories")
-    if any(reader.texts[j] is not None and reader.codes[j] is None for j in reader.order):
-        raise ValueError("reader.texts does not fit")
-    for text in (text for text in reader.texts if text is not None):
-        if type(text) is not TextEncoder:
-            raise ValueError("reader.texts does not fit")
-        text.check()
+    known = known and len(set(reader.order)) == len(reader.order)
+    _require(known, "reader.order names columns that are not there")
+    lists = [
+        reader.readings,
+        reader.codes,
+        reader.texts,
+        reader.kinds if reader.names is None else reader.names,
+    ]
+    _require({*map(len, lists)} == {n_columns}, "reader has other numbers of columns")
+    for reading in reader.readings:
+        _require(type(reading) in (Reading, type(None)), "reader.readings does not fit")
+        if reading is not None:
+            reading.check()
+    for codes, text in zip(reader.codes, reader.texts, strict=True):
+        is_numbered = codes is None or list(codes.values()) == list(range(len(codes)))
+        _require(is_numbered, "reader.codes does not number its categories")
+        if text is not None:
+            _require(type(text) is TextEncoder and codes is not None, "reader.texts does not fit")
+            text.check()
     reader.check_parts()
 
 
 def _check_encoder(encoder, reader):
     for name in ("numbers", "missing", "one_hot", "components", "coded"):
-        if (np.diff(getattr(encoder, name)) <= 0).any():
-            raise ValueError(f"encoder.{name} names a column twice")
-    if reader.n_expanded_categories.tolist() != encoder.n_categories.tolist():
-        raise ValueError("reader.codes does not fit encoder.n_categories")
+        is_ascending = (np.diff(getattr(encoder, name)) > 0).all()
+        _require(is_ascending, f"encoder.{name} names a column twice")
+    fits = reader.n_expanded_categories.tolist() == encoder.n_categories.tolist()
+    _require(fits, "reader.codes does not fit encoder.n_categories")
 
 
 def _check_likeness(model):
-    likeness, encoder = model.bank.likeness, model.likeness_encoder
+    likeness, encoder, reader = model.bank.likeness, model.likeness_encoder, model.reader
     embedded = [model.bank.rows]
     if isinstance(model.validation, ValidationSet):
         embedded.append(model.validation)
     parts = likeness, encoder, *(rows.columns for rows in embedded)
     if all(part is None for part in parts):
         return
-    if type(likeness) is not Likeness or type(encoder) is not LikenessEncoder:
-        raise ValueError("likeness or likeness_encoder is missing")
-    if any(part is None for part in parts):
-        raise ValueError("columns of rows are missing")
-    if type(likeness.strength) is not float or not 0 < likeness.strength < np.inf:
-        raise ValueError("likeness.strength is out of range")
-    if (encoder.n_categories != model.reader.n_categories).any():
-        raise ValueError("likeness_encoder does not fit encoder.n_categories")
-    if (encoder.text_of != model.reader.text_of).any():
-        raise ValueError("likeness_encoder.text_of does not fit reader.texts")
-    if likeness.n_components != len(encoder.text_of):
-        raise ValueError("likeness.n_components does not fit")
-    ends = np.append(encoder.starts[1:], len(encoder.values))
-    if (np.diff(encoder.starts, prepend=0) < 0).any() or (encoder.starts > ends).any():
-        raise ValueError("likeness_encoder.starts are not ascending")
+    is_whole = type(likeness) is Likeness and type(encoder) is LikenessEncoder
+    _require(is_whole, "likeness or likeness_encoder is missing")
+    _require(not any(part is None for part in parts), "columns of rows are missing")
+    is_strength = type(likeness.strength) is float and 0 < likeness.strength < np.inf
+    _require(is_strength, "likeness.strength is out of range")
+    fits = (encoder.n_categories == reader.n_categories).all()
+    _require(fits, "likeness_encoder does not fit encoder.n_categories")
+    fits = (encoder.text_of == reader.text_of).all()
+    _require(fits, "likeness_encoder.text_of does not fit reader.texts")
+    fits = likeness.n_components == len(encoder.text_of)
+    _require(fits, "likeness.n_components does not fit")
+    bounds = np.array([0, *encoder.starts, len(encoder.values)])
+    _require((np.diff(bounds) >= 0).all(), "likeness_encoder.starts are not ascending")
 
 
 def _check_blended(model, sizes):
     blended = model.blended_model
-    if not 0 <= blended.weight <= 1 or blended.weight != model.bank.blend_weight:
-        raise ValueError("the weight of the blended model is out of range")
+    is_weight = 0 <= blended.weight <= 1 and blended.weight == model.bank.blend_weight
+    _require(is_weight, "the weight of the blended model is out of range")
     if isinstance(blended, NoBlendedModel):
         return
-    if type(blended.regressor) is not BOOSTING[model.task.boosting]:
-        raise ValueError("the blended model is none")
+    kind = BOOSTING[model.task.boosting]
+    _require(type(blended.regressor) is kind, "the blended model is none")
     bags = blended.regressor.bags
-    if len(bags) != blended.regressor.count_targets(sizes["k"]) or not all(bags):
-        raise ValueError("the blended model has other targets")
-    for i, bag in enumerate(bag for of_target in bags for bag in of_target):
+    fits = len(bags) == kind.count_targets(sizes["k"]) and all(bags)
+    _require(fits, "the blended model has other targets")
+    for i, bag in enumerate(chain.from_iterable(bags)):
         _check_bag(bag, f"bags.{i}.", model.encoder.n_categories)
 
 
 def _check_bag(bag, name, n_categories):
     """Check that all places named are within what there is."""
     kinds = [type(part) for part in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
-    if kinds != [Bag, Trees, CategoryEncoder]:
-        raise ValueError(f"{name} is none")
+    _require(kinds == [Bag, Trees, CategoryEncoder], f"{name} is none")
     trees, encoder = bag.trees, bag.encoder
-    values = [value for part in (trees, encoder) for value in vars(part).values()]
-    if (
-        any(isinstance(value, torch.Tensor) for value in values)
-        or type(trees.baseline) is not float
-    ):
-        raise ValueError(f"{name}trees holds what is no array")
+    values = [*vars(trees).values(), *vars(encoder).values()]
+    is_numpys = type(trees.baseline) is float and torch.Tensor not in map(type, values)
+    _require(is_numpys, f"{name}trees holds what is no array")
     columns = n_categories[n_categories > 0]
     sizes = {"p": len(n_categories), "c": int((columns + 1).sum()), "w": 8}
     sizes |= {"f": len(n_categories) + 2 * len(columns), "a": np.size(trees.feature)}
     check_arrays(bag, sizes, name)
-    if (encoder.n_categories != n_categories).any() or (encoder.codes >= 256).any():
-        raise ValueError(f"{name}encoder does not fit")
-    if not np.isfinite(trees.baseline):
-        raise ValueError(f"{name}trees.baseline is not finite")
-    if not 0 < sizes["l"] <= 32 or not sizes["n"] or not sizes["t"]:
-        raise ValueError(f"{name}trees have other sizes")
+    fits = (encoder.n_categories == n_categories).all() and not (encoder.codes >= 256).any()
+    _require(fits, f"{name}encoder does not fit")
+    _require(np.isfinite(trees.baseline), f"{name}trees.baseline is not finite")
+    fits = 0 < sizes["l"] <= 32 and sizes["n"] and sizes["t"]
+    _require(fits, f"{name}trees have other sizes")
     # Each split hides leaves of its tree, but the last of them.
-    if (np.bitwise_or.reduce(trees.right_leaves) >> np.uint32(sizes["l"] - 1)).any():
-        raise ValueError(f"{name}trees.right_leaves lead nowhere")
-    if (trees.feature.ravel()[trees.category_split] >= len(columns)).any():
-        raise ValueError(f"{name}trees.category_split names columns of numbers")
+    hidden = np.bitwise_or.reduce(trees.right_leaves) >> np.uint32(sizes["l"] - 1)
+    _require(not hidden.any(), f"{name}trees.right_leaves lead nowhere")
+    by_category = trees.feature.ravel()[trees.category_split]
+    fits = (by_category < len(columns)).all()
+    _require(fits, f"{name}trees.category_split names columns of numbers")
 
 
 def check_predictions(model):
@@ -158,8 +154,8 @@ def check_predictions(model):
     columns = bank.rows.columns
     columns = None if columns is None else columns[: len(matrix)]
     queries = EmbeddedRows(bank.embed(model.prepare(matrix)), columns)
-    if not bank.predict(queries, model.blend(None, matrix, CPU), 1).isfinite().all():
-        raise ValueError("its predictions are not finite")
+    y_hat = bank.predict(queries, model.blend(None, matrix, CPU), 1)
+    _require(y_hat.isfinite().all(), "its predictions are not finite")
 
 
 def check_widths(plan, state):
@@ -173,7 +169,8 @@ def check_widths(plan, state):
     """
     widths = [*plan.hidden_layer_sizes, plan.recipe.embedding_dim]
     hidden = [f"embedder.layers.{i}.linear.weight" for i in range(len(widths) - 1)]
-    for width, name in zip(widths, [*hidden, f"embedder.layers.{len(hidden)}.weight"], strict=True):
+    names = [*hidden, f"embedder.layers.{len(hidden)}.weight"]
+    for width, name in zip(widths, names, strict=True):
         shape = state[name].shape
-        if type(width) is not int or len(shape) != 3 or shape[:2] != (len(plan.trends), width):
-            raise ValueError(f"network.{name} has shape {shape}")
+        fits = type(width) is int and len(shape) == 3 and shape[:2] == (len(plan.trends), width)
+        _require(fits, f"network.{name} has shape {shape}")

@@ -2,11 +2,13 @@
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from operator import methodcaller
 from uuid import UUID
 
 import numpy as np
 
 SCALARS = (bool, int, float, str, type(None))
+_to_iso = methodcaller("isoformat")
 
 
 def _of_pandas(name):
@@ -78,16 +80,8 @@ _KINDS = {
         lambda value: [value.ordinal, value.freqstr],
         lambda parts: _pandas().Period(ordinal=parts[0], freq=parts[1]),
     ),
-    "Timedelta": (
-        _of_pandas("Timedelta"),
-        lambda value: value.isoformat(),
-        lambda text: _pandas().Timedelta(text),
-    ),
-    "Timestamp": (
-        _of_pandas("Timestamp"),
-        lambda value: value.isoformat(),
-        lambda text: _pandas().Timestamp(text),
-    ),
+    "Timedelta": (_of_pandas("Timedelta"), _to_iso, lambda text: _pandas().Timedelta(text)),
+    "Timestamp": (_of_pandas("Timestamp"), _to_iso, lambda text: _pandas().Timestamp(text)),
 }
 # Conversion of instances of subclasses, such as enum members, to the value that they equal.
 _BASES = {str: str.__str__, int: int.__int__, float: float.__float__}

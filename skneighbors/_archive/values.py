@@ -6,65 +6,39 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import torch
 
-from .._blend import (
-    Bag,
-    BaggedBoosting,
-    BaggedLogisticBoosting,
-    BlendedBoosting,
-    CategoryEncoder,
-    NoBlendedModel,
-    Trees,
-)
-from .._columns import (
-    ColumnSummary,
-    FeatureEncoder,
-    Likeness,
-    LikenessEncoder,
-    Reading,
-    TableReader,
-    TextEncoder,
-)
-from .._model import (
-    Model,
-    NeighborBank,
-    NeighborRows,
-    SampleNumbering,
-    ValidationRows,
-    ValidationSet,
-)
+from .. import _blend, _columns, _model, _task
 from .._plan import Plan
 from .._recipe import Recipe
-from .._task import Classification, Regression
 from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
 # Classes whose instances may be made from a file; no other is.
 KINDS = {
     kind.__name__: kind
     for kind in (
-        Bag,
-        BaggedBoosting,
-        BaggedLogisticBoosting,
-        Classification,
-        BlendedBoosting,
-        CategoryEncoder,
-        ColumnSummary,
-        FeatureEncoder,
-        Likeness,
-        LikenessEncoder,
-        Trees,
-        Model,
-        NeighborBank,
-        NeighborRows,
-        NoBlendedModel,
+        _blend.Bag,
+        _blend.BaggedBoosting,
+        _blend.BaggedLogisticBoosting,
+        _blend.BlendedBoosting,
+        _blend.CategoryEncoder,
+        _blend.NoBlendedModel,
+        _blend.Trees,
+        _columns.ColumnSummary,
+        _columns.FeatureEncoder,
+        _columns.Likeness,
+        _columns.LikenessEncoder,
+        _columns.Reading,
+        _columns.TableReader,
+        _columns.TextEncoder,
+        _model.Model,
+        _model.NeighborBank,
+        _model.NeighborRows,
+        _model.SampleNumbering,
+        _model.ValidationRows,
+        _model.ValidationSet,
+        _task.Classification,
+        _task.Regression,
         Plan,
-        Reading,
         Recipe,
-        SampleNumbering,
-        TableReader,
-        TextEncoder,
-        Regression,
-        ValidationRows,
-        ValidationSet,
     )
 }
 _PLAIN = set(SCALARS)
