@@ -11,26 +11,11 @@
     fitting        a blended model fitted, and predictions of rows that it was not fitted to
 """
 
+# ruff: noqa: F401 (names for other packages)
+
 from .blended import BlendedBoosting, NoBlendedModel, no_blend
 from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting
 from .fitting import count_affordable, fit_blended
 from .given import check_blend, metadata_for_blend, metadata_router
 from .target_means import CategoryEncoder
 from .trees import Trees
-
-__all__ = [
-    "BOOSTING",
-    "Bag",
-    "BaggedBoosting",
-    "BaggedLogisticBoosting",
-    "BlendedBoosting",
-    "CategoryEncoder",
-    "NoBlendedModel",
-    "Trees",
-    "check_blend",
-    "count_affordable",
-    "fit_blended",
-    "metadata_for_blend",
-    "metadata_router",
-    "no_blend",
-]

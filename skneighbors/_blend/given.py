@@ -6,11 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import get_config
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    get_routing_for_object,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
 from .._columns import show, unwrap
 from .._utils.sklearn_private import take_samples

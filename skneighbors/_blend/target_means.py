@@ -75,25 +75,21 @@ class CategoryEncoder:
         encoded : ndarray of shape (n_samples, n_encoded)
             Codes, numbers, means, counts.
         """
-        place, size = (
-            _find_categories(X, n_categories),
-            int((n_categories[n_categories > 0] + 1).sum()),
-        )
+        place, sizes = _find_categories(X, n_categories), n_categories[n_categories > 0] + 1
         folds = draw_folds(groups, _N_FOLDS, random_state)
         n_folds = folds.max() + 1
         prior = np.average(y, weights=weight)
-        totals, sums = (np.zeros((n_folds, size)) for _ in range(2))
+        totals, sums = (np.zeros((n_folds, sizes.sum())) for _ in range(2))
         for column in place.T:
             np.add.at(totals, (folds, column), weight)
             np.add.at(sums, (folds, column), weight * y)
         total, total_sum = totals.sum(0), sums.sum(0)
         others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
         means = others[folds[:, None], place]
-        starts = np.cumsum(n_categories[n_categories > 0] + 1)[:-1]
-        codes = [_number_largest(part) for part in np.split(total, starts)] if size else [total]
+        parts = np.split(total, sizes.cumsum()[:-1]) if len(sizes) else []
         encoder = cls(
             n_categories,
-            np.concatenate(codes),
+            np.concatenate([total[:0], *map(_number_largest, parts)]),
             (total_sum + _N_PRIOR * prior) / (total + _N_PRIOR),
             np.log1p(total),
         )

@@ -73,19 +73,18 @@ class Trees:
         shape = max(1, n_leaves - 1), len(trees)
         value, feature = np.zeros((len(trees), n_leaves)), np.zeros(shape, dtype=np.int32)
         threshold, missing_left = np.zeros(shape), np.zeros(shape, dtype=bool)
-        right_leaves, category_split = np.zeros(shape, dtype=np.uint32), []
+        right_leaves = np.zeros(shape, dtype=np.uint32)
+        category_split, categories = [], []
         for i, tree in enumerate(trees):
             is_split = tree.left > 0
-            order, right_leaves[: is_split.sum(), i] = _number_leaves(tree, is_split)
+            splits = slice(np.count_nonzero(is_split)), i
+            order, right_leaves[splits] = _number_leaves(tree, is_split)
             value[i, order] = tree.value[~is_split]
-            for ours, theirs in (
-                (feature, tree.feature),
-                (threshold, tree.threshold),
-                (missing_left, tree.missing_left),
-            ):
-                ours[: is_split.sum(), i] = theirs[is_split]
+            feature[splits] = tree.feature[is_split]
+            threshold[splits] = tree.threshold[is_split]
+            missing_left[splits] = tree.missing_left[is_split]
             category_split.append(np.flatnonzero(tree.is_category[is_split]) * len(trees) + i)
-        categories = [tree.categories[tree.is_category & (tree.left > 0)] for tree in trees]
+            categories.append(tree.categories[tree.is_category & is_split])
         return cls(
             baseline=baseline,
             value=value,

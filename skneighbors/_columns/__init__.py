@@ -25,6 +25,8 @@
 All is NumPy up to the crossing.
 """
 
+# ruff: noqa: F401 (names for other packages)
+
 from .checks import check_features, refuse_what_is_no_number
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
@@ -40,33 +42,3 @@ from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
 from .text import Reading
 from .values import as_categories, is_missing, show
-
-__all__ = [
-    "ColumnSummary",
-    "ColumnWarning",
-    "EnsembleSplit",
-    "FeatureEncoder",
-    "LabeledRows",
-    "Likeness",
-    "LikenessEncoder",
-    "Reading",
-    "Rows",
-    "Table",
-    "TableReader",
-    "TextEncoder",
-    "TrainingSamples",
-    "as_categories",
-    "check_features",
-    "check_row_numbers",
-    "check_total_weight",
-    "check_weights",
-    "count_candidates",
-    "find_labels",
-    "is_missing",
-    "merge_rows",
-    "none_if_ones",
-    "number_groups",
-    "refuse_what_is_no_number",
-    "show",
-    "unwrap",
-]

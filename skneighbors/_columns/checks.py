@@ -1,29 +1,17 @@
 """Bad input refused before any work is done, by the name of its column."""
 
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import indexable
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from .._utils.sklearn_private import take_samples
 from .per_row import check_weights
 from .reader import TableReader
 from .table import Table, as_array, has_masked_parts, refuse_lazy, unwrap
-from .values import (
-    CLOCK_TIMES,
-    DURATIONS,
-    OTHERS,
-    TEXT,
-    TIMES,
-    is_missing,
-    show,
-    sorts_of,
-)
+from .values import CLOCK_TIMES, DURATIONS, OTHERS, TEXT, TIMES, is_missing, show, sorts_of
 
 _ENCODE = (
     "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
@@ -36,6 +24,15 @@ _CLASSES = (
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
+
+
+class ValidationSamples(NamedTuple):
+    """Samples given for validation: X as given and read (n, ...), y (n, k), weights (n,)."""
+
+    X: object
+    matrix: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
 
 
 def check_training_data(estimator, X, y, sample_weight):
@@ -128,7 +125,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
 
     Returns
     -------
-    validation : tuple of X as given, X read, y and weights, or None
+    validation : ValidationSamples or None
         Without samples of weight 0.
 
     Raises
@@ -163,7 +160,8 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
             "y_val=(y_val,)."
         )
     kept = np.flatnonzero(weight > 0)
-    return take_samples(*indexable(X_val), kept), read[kept], y_val[kept], weight[kept]
+    X_val = take_samples(*indexable(X_val), kept)
+    return ValidationSamples(X_val, read[kept], y_val[kept], weight[kept])
 
 
 def _out_of_tuples(*validation):

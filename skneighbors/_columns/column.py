@@ -159,13 +159,13 @@ class Column:
 
         Values are distinguished that float64 does not: large integers, nanoseconds.
         """
-        ranks, array = np.full(len(self.data), np.nan), self._as_exact_array()
+        array = self._as_exact_array()
         if array is None:
             values = [None if is_missing(value) else as_exact(value) for value in self.values]
             ordered = sorted(set(values).difference([None]))
             rank_of = {value: rank for rank, value in enumerate(ordered)}
             return np.array([rank_of.get(value, np.nan) for value in values])
-        present = array == array
+        ranks, present = np.full(len(array), np.nan), array == array
         ranks[present] = np.unique(array[present], return_inverse=True)[1]
         return ranks
 
@@ -174,12 +174,10 @@ class Column:
         if self.declared not in (NUMBERS, TIMES, DURATIONS):
             return None
         array = self._as_array()
-        is_rounded = array.dtype.kind == "f" and self._holds_integers()
+        # Integers become floats if some are missing.
+        is_rounded = array.dtype.kind == "f" and self.data is not array
+        is_rounded = is_rounded and self.data.dtype.is_integer()
         return array if array.dtype.kind in "iufmM" and not is_rounded else None
-
-    def _holds_integers(self):
-        """Whether the dtype is of integers, which become floats if some are missing."""
-        return not isinstance(self.data, np.ndarray) and self.data.dtype.is_integer()
 
     def categories(self):
         """Read categories, as a list; None for missing values.

@@ -85,12 +85,10 @@ class LikenessEncoder:
             else:
                 values = self.values[start:end]
                 below = np.append(0.0, self.fractions[start:end])
-                rank = sum(below[np.searchsorted(values, X[:, j], side)] for side in _SIDES) / 2
+                ends_of = [np.searchsorted(values, X[:, j], side) for side in ("left", "right")]
+                rank = below[ends_of].mean(axis=0)
                 out[:, j] = np.where(np.isnan(X[:, j]), _MISSING, rank)
         return out
-
-
-_SIDES = "left", "right"
 
 
 @dataclass(frozen=True, eq=False)

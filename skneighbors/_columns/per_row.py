@@ -12,16 +12,7 @@ from .column import CATEGORIES, Column
 from .merging import check_total_weight
 from .table import Table, as_array, single_column, unwrap
 from .text import find_reading
-from .values import (
-    BOOLS,
-    DURATIONS,
-    NUMBERS,
-    TIMES,
-    as_categories,
-    is_missing,
-    show,
-    sorts_of,
-)
+from .values import BOOLS, DURATIONS, NUMBERS, TIMES, as_categories, is_missing, show, sorts_of
 
 # A message names at most so many columns: those whose names are most alike.
 _N_SHOWN = 5

@@ -2,27 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import indexable
 
-from .checks import check_training_data, check_validation_data
+from .checks import ValidationSamples, check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
 from .per_row import check_groups, check_time
 from .reader import TableReader
 from .summary import summarize_columns
 from .table import Table, unwrap
-
-
-class ValidationSamples(NamedTuple):
-    """Samples given for validation: X as given and read (n, ...), y (n, k), weights (n,)."""
-
-    X: object
-    matrix: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +79,6 @@ class TrainingSamples:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
-        if validation is not None:
-            validation = ValidationSamples(*validation)
         (X,) = indexable(X)
         merged = rows, weight, row_of
         return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
