@@ -92,6 +92,7 @@ CASES = {
         lambda: make_numbers(1),
         {},
     ),
+    "paper": (PAPER | dict(max_iter=2), lambda: make_numbers(1), {}),
 }
 
 
@@ -143,6 +144,9 @@ def test_what_is_saved_is_loaded(estimator_class, case, changed, tmp_path):
     assert [own[name] for name in own if name != "recipe"] == [
         other[name] for name in own if name != "recipe"
     ]
+    plans = model.plan_, again.plan_
+    assert plans[0].recipe.get_params() == plans[1].recipe.get_params()
+    assert (plans[0].max_iter, plans[0].trends) == (plans[1].max_iter, plans[1].trends)
     for name, value in vars(model).items():
         if name.endswith("_") and name not in ("plan_", "blend_"):
             assert_array_equal(getattr(again, name), value)
@@ -151,27 +155,11 @@ def test_what_is_saved_is_loaded(estimator_class, case, changed, tmp_path):
     assert_same(again, load(tmp_path / "once more", device="cpu"), X)
 
 
-def test_the_plan_comes_back(estimator_class, tmp_path):
-    model = fit(estimator_class, "numbers")
-    model.save(tmp_path / "model")
-    plan, again = model.plan_, load(tmp_path / "model").plan_
-    assert plan.recipe.get_params() == again.recipe.get_params()
-    assert plan.max_iter == again.max_iter
-    assert plan.trends == again.trends
-
-
 def test_the_output_that_was_set_comes_back(estimator_class, tmp_path):
     model, X = fit(estimator_class, "table"), queries("table")
     model = pickle.loads(pickle.dumps(model)).set_output(transform="pandas")
     model.save(tmp_path / "model")
     pd.testing.assert_frame_equal(load(tmp_path / "model").transform(X), model.transform(X))
-
-
-def test_the_papers_model(tmp_path):
-    X, y = make_numbers(1)
-    model = NONARegressor(**PAPER | dict(max_iter=2), random_state=0).fit(X, y)
-    model.save(tmp_path / "model")
-    assert_same(model, load(tmp_path / "model"), X[:5])
 
 
 def test_only_the_fitted_are_saved(estimator_class, tmp_path):
@@ -274,32 +262,46 @@ def test_files_of_others(tmp_path):
         load(tmp_path / "none")
 
 
+def attributes_of(tree):
+    return tree["content"]["attributes"]["dict"]
+
+
+def params_of(tree):
+    return tree["content"]["params"]["dict"]
+
+
+def model_of(tree):
+    return tree["content"]["model"]["fields"]
+
+
+def refuses(good, folder, change, message):
+    """A file whose header was changed is refused, and with the checksum that it had as well."""
+    metadata, arrays = read(good)
+    tree = json.loads(metadata["skneighbors"])
+    change(tree)
+    for digest, why in ((None, message), (metadata["sha256"], "checksum differs|'format'")):
+        write(folder / "edited", json.dumps(tree), arrays, digest)
+        with pytest.raises(ModelFileError, match=why):
+            load(folder / "edited")
+
+
+WIDE = {"hidden_layer_sizes": {"tuple": [10**9]}}
 EDITS = {
     "no format": (lambda tree: tree.pop("format"), "The header of"),
     "estimator": (lambda tree: tree["content"].update(estimator="Ridge"), "Ridge"),
-    "tag": (lambda tree: tree["content"]["params"]["dict"].update(device={"run": "x"}), "x"),
-    "type": (
-        lambda tree: tree["content"]["model"].update(type="subprocess.Popen"),
-        "subprocess.Popen",
-    ),
+    "tag": (lambda tree: params_of(tree).update(device={"run": "x"}), "x"),
+    "type": (lambda tree: tree["content"]["model"].update(type="os.Popen"), "os.Popen"),
     "field": (
-        lambda tree: tree["content"]["model"]["fields"].pop("blended_model"),
+        lambda tree: model_of(tree).pop("blended_model"),
         "Model has other fields: .*blended_model",
     ),
-    "parameter": (
-        lambda tree: tree["content"]["params"]["dict"].update(batch_size=-1),
-        "batch_size",
-    ),
+    "parameter": (lambda tree: params_of(tree).update(batch_size=-1), "batch_size"),
     "weight": (
-        lambda tree: tree["content"]["model"]["fields"]["blended_model"]["fields"].update(
-            weight=7.0
-        ),
+        lambda tree: model_of(tree)["blended_model"]["fields"].update(weight=7.0),
         "weight of the blended model",
     ),
     "widths": (
-        lambda tree: tree["content"]["attributes"]["dict"]["plan_"]["fields"].update(
-            hidden_layer_sizes={"tuple": [10**9]}
-        ),
+        lambda tree: attributes_of(tree)["plan_"]["fields"].update(WIDE),
         "embedder.layers.0.linear.weight has shape",
     ),
 }
@@ -307,59 +309,55 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_headers_that_were_edited(good, tmp_path, edit):
-    change, message = EDITS[edit]
-    metadata, arrays = read(good)
-    tree = json.loads(metadata["skneighbors"])
-    change(tree)
-    write(tmp_path / "edited", json.dumps(tree), arrays)
+    refuses(good, tmp_path, *EDITS[edit])
+
+
+TREES, CODES = (f"model.blended_model.regressor.bags.0.0.{part}" for part in ("trees", "encoder"))
+# The tensor, what is made of it, and what the message says.
+TENSORS = {
+    "model.bank.rows.targets": (lambda a: a[:-1], "targets"),
+    "model.bank.rows.z": (lambda a: np.where(a == a.max(), np.nan, a), "z holds NaN"),
+    "model.bank.rows.group": (lambda a: a * 0 + 2**29, "group holds values that are too large"),
+    "model.bank.member_weight": (lambda a: a * 0, "no weights"),
+    "model.numbering.row_of": (lambda a: a + 10**6, "row_of"),
+    "model.validation.rows": (lambda a: a + 10**6, "rows"),
+    "model.encoder.numbers": (lambda a: a * 0 + 1, "names a column twice"),
+    "model.encoder.coded": (lambda a: a + 100, "coded"),
+    f"{TREES}.value": (lambda a: a * np.nan, "value"),
+    f"{TREES}.feature": (lambda a: a + 100, "feature"),
+    f"{TREES}.right_leaves": (lambda a: ~a, "right_leaves lead nowhere"),
+    f"{TREES}.category_split": (lambda a: a + 10**6, "category_split"),
+    f"{CODES}.codes": (lambda a: a + 300, "encoder"),
+    f"{CODES}.n_categories": (lambda a: a + 1, "encoder"),
+    "model.matrix": (lambda a: a.astype(np.float32), "matrix"),
+    "network.embedder.layers.0.linear.weight": (lambda a: a[:, :, :-1], "weight"),
+    "network.embedder.layers.1.weight": (lambda a: a * np.nan, "not finite"),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_that_were_edited(good, tmp_path, name):
+    (change, message), (metadata, arrays) = TENSORS[name], read(good)
+    edited = arrays | {name: np.ascontiguousarray(change(arrays[name]))}
+    write(tmp_path / "edited", metadata["skneighbors"], edited)
     with pytest.raises(ModelFileError, match=message):
         load(tmp_path / "edited")
-    write(tmp_path / "edited", json.dumps(tree), arrays, metadata["sha256"])
-    with pytest.raises(ModelFileError, match=r"checksum differs|'format'"):
-        load(tmp_path / "edited")
 
 
-def test_tensors_that_were_edited(good, tmp_path):
+def test_tensors_of_another_kind_missing_or_more(good, tmp_path):
     metadata, arrays = read(good)
-    tried = {
-        "model.bank.rows.targets": lambda a: a[:-1],
-        "model.bank.rows.z": lambda a: np.where(a == a.max(), np.nan, a),
-        "model.bank.rows.group": lambda a: a - 1,
-        "model.numbering.row_of": lambda a: a + 10**6,
-        "model.validation.rows": lambda a: a + 10**6,
-        "model.encoder.coded": lambda a: a + 100,
-        "model.blended_model.regressor.bags.0.0.trees.value": lambda a: a * np.nan,
-        "model.blended_model.regressor.bags.0.0.trees.feature": lambda a: a + 100,
-        "model.blended_model.regressor.bags.0.0.trees.right_leaves": lambda a: ~a,
-        "model.blended_model.regressor.bags.0.0.trees.category_split": lambda a: a + 10**6,
-        "model.matrix": lambda a: a.astype(np.float32),
-        "network.embedder.layers.0.linear.weight": lambda a: a[:, :, :-1],
-    }
-    for name, change in tried.items():
-        edited = arrays | {name: np.ascontiguousarray(change(arrays[name]))}
-        write(tmp_path / "edited", metadata["skneighbors"], edited)
-        with pytest.raises(ModelFileError, match=name.split(".")[-1]):
-            load(tmp_path / "edited")
-    for name, change in {"codes": lambda a: a + 300, "n_categories": lambda a: a + 1}.items():
-        own = f"model.blended_model.regressor.bags.0.0.encoder.{name}"
-        write(tmp_path / "edited", metadata["skneighbors"], arrays | {own: change(arrays[own])})
-        with pytest.raises(ModelFileError, match="encoder"):
-            load(tmp_path / "edited")
-    as_tensor = metadata["skneighbors"].replace(
-        '{"array":"model.blended_model.regressor.bags.0.0.trees.feature"}',
-        '{"tensor":"model.blended_model.regressor.bags.0.0.trees.feature"}',
-    )
-    assert as_tensor != metadata["skneighbors"]
-    write(tmp_path / "edited", as_tensor, arrays)
-    with pytest.raises(ModelFileError, match="no array"):
-        load(tmp_path / "edited")
+    text = metadata["skneighbors"]
+    as_tensor = text.replace(f'{{"array":"{TREES}.feature"}}', f'{{"tensor":"{TREES}.feature"}}')
+    assert as_tensor != text
     missing = {name: array for name, array in arrays.items() if name != "model.bank.rows.z"}
-    write(tmp_path / "edited", metadata["skneighbors"], missing)
-    with pytest.raises(ModelFileError, match=r"model\.bank\.rows\.z"):
-        load(tmp_path / "edited")
-    write(tmp_path / "edited", metadata["skneighbors"], arrays | {"more": np.ones(2)})
-    with pytest.raises(ModelFileError, match="more"):
-        load(tmp_path / "edited")
+    for header, edited, message in (
+        (as_tensor, arrays, "no array"),
+        (text, missing, r"model\.bank\.rows\.z"),
+        (text, arrays | {"more": np.ones(2)}, "more"),
+    ):
+        write(tmp_path / "edited", header, edited)
+        with pytest.raises(ModelFileError, match=message):
+            load(tmp_path / "edited")
 
 
 def loads_or_refuses(path, expected, X):
@@ -477,39 +475,14 @@ def test_a_device_that_is_not_there(good, tmp_path):
     assert load(tmp_path / "model", device="cpu").device == "cpu"
 
 
-HARMS = {
-    "NaN in a network": ("network.embedder.layers.1.weight", np.nan, "not finite"),
-    "no shares": ("model.bank.member_weight", 0, "no weights"),
-    "a group beyond the rows": ("model.bank.rows.group", 2**29, "too large"),
-    "a column twice": ("model.encoder.numbers", 1, "names a column twice"),
-}
-
-
-@pytest.mark.parametrize("harm", HARMS)
-def test_tensors_that_would_do_harm(good, tmp_path, harm):
-    name, value, message = HARMS[harm]
-    metadata, arrays = read(good)
-    arrays[name] = np.full_like(arrays[name], value)
-    write(tmp_path / "edited", metadata["skneighbors"], arrays)
-    with pytest.raises(ModelFileError, match=message):
-        load(tmp_path / "edited")
-
-
-def test_attributes_that_would_do_harm(good, tmp_path):
-    metadata, arrays = read(good)
-    for name in ("predict", "device", "network_"):
-        tree = json.loads(metadata["skneighbors"])
-        tree["content"]["attributes"]["dict"][name] = 3
-        write(tmp_path / "edited", json.dumps(tree), arrays)
-        with pytest.raises(ModelFileError, match=f"'{name}' is no attribute"):
-            load(tmp_path / "edited")
+@pytest.mark.parametrize("name", ["predict", "device", "network_"])
+def test_attributes_that_would_do_harm(good, tmp_path, name):
+    refuses(good, tmp_path, lambda tree: attributes_of(tree).update({name: 3}), f"'{name}' is no")
 
 
 def test_a_tensor_serves_once(good, tmp_path):
-    metadata, arrays = read(good)
-    tree = json.loads(metadata["skneighbors"])
-    attributes = tree["content"]["attributes"]["dict"]
-    attributes["loss_curve_"] = {"list": [attributes["temperature_"]] * 2}
-    write(tmp_path / "edited", json.dumps(tree), arrays)
-    with pytest.raises(ModelFileError, match="temperature_"):
-        load(tmp_path / "edited")
+    def change(tree):
+        attributes = attributes_of(tree)
+        attributes["loss_curve_"] = {"list": [attributes["temperature_"]] * 2}
+
+    refuses(good, tmp_path, change, "temperature_")

@@ -19,7 +19,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import GridSearchCV
 
@@ -54,24 +53,6 @@ def test_loads_in_a_process_without_cuda(friedman, tmp_path):
     arguments = [str(tmp_path / "model.joblib"), str(tmp_path / "y.npy")]
     subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True)
     assert_allclose(np.load(tmp_path / "y.npy"), model.predict(X_test), rtol=1e-12)
-
-
-def test_pickle_holds_cpu_tensors_alone(estimator_class, friedman):
-    X, _, y, _ = friedman
-    model = estimator_class(max_iter=1).fit(X, y)
-    bank = model._model.bank
-    tensors = [*bank.rows.tensors().values(), bank.member_weight]
-    tensors += [*bank.network.parameters(), *bank.network.buffers()]
-    assert {tensor.device.type for tensor in tensors} == {"cpu"}
-    assert not any(parameter.requires_grad for parameter in bank.network.parameters())
-
-
-def test_clone_carries_parameters_and_no_fit(estimator_class, friedman):
-    X, _, y, _ = friedman
-    model = estimator_class(max_iter=1, hidden_layer_sizes=[8], similarity="l1").fit(X, y)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert not copy.__sklearn_is_fitted__()
 
 
 def test_fit_changes_no_parameter(estimator_class, friedman):
@@ -151,19 +132,6 @@ def test_global_torch_settings_are_untouched(estimator_class, friedman):
         torch.get_num_threads(),
         torch.is_grad_enabled(),
     )
-
-
-def test_callers_default_dtype_does_not_matter(estimator_class, friedman):
-    X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, random_state=0)
-    expected = model.fit(X, y).predict(X_test)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        y_hat = model.fit(X, y).predict(X_test)
-    finally:
-        torch.set_default_dtype(before)
-    assert_allclose(y_hat, expected)
 
 
 @pytest.mark.slow

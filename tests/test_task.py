@@ -16,15 +16,6 @@ def data():
     return rng.normal(size=(40, 3)) * [1, 100, 1e-3], rng.normal(5, 2, size=(40, 2))
 
 
-def test_weights_are_copies(data):
-    X, _ = data
-    weight = np.random.RandomState(0).randint(0, 4, 40)
-    copies = np.repeat(np.arange(40), weight)
-    weighted = Regression.fit(X, weight.astype(float), 2)
-    copied = Regression.fit(X[copies], np.ones(len(copies)), 2)
-    assert_allclose(weighted.transform(X), copied.transform(X), rtol=1e-12, atol=1e-12)
-
-
 def test_standardizes_and_undoes_it(data):
     _, y = data
     target = Regression.fit(y, np.ones(40), 2)

@@ -2,7 +2,6 @@
 
 import enum
 import json
-import sys
 from datetime import timedelta, timezone
 
 import numpy as np
@@ -116,12 +115,3 @@ def test_what_is_of_no_kind_is_not_written(value):
 def test_what_was_never_written_is_refused(node):
     with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
         read_scalar(node)
-
-
-def test_pandas_is_needed_for_values_of_its_own_alone(monkeypatch):
-    nodes = [write_scalar(own) for own in (pd.Timestamp("2026-02-03"), pd.Timedelta("3h"))]
-    interval = write_scalar(pd.Interval(0, 1))
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    assert [type(read_scalar(node)).__name__ for node in nodes] == ["datetime", "timedelta"]
-    with pytest.raises(ImportError, match="holds values of pandas, such as intervals"):
-        read_scalar(interval)

@@ -40,16 +40,6 @@ def test_mostly_constant_column_is_scaled_by_its_range():
     assert_array_equal(numbers(X[1:]).transform(X), np.zeros((20, 1)))
 
 
-@pytest.mark.parametrize("share_of_gaps", [0.0, 0.3])
-def test_weights_are_copies(X, share_of_gaps):
-    rng = np.random.RandomState(0)
-    X[rng.uniform(size=X.shape) < share_of_gaps] = NAN
-    weight = rng.randint(0, 4, 40)
-    copies = np.repeat(np.arange(40), weight)
-    weighted = numbers(X[weight > 0], weight[weight > 0].astype(float))
-    assert_allclose(weighted.transform(X), numbers(X[copies]).transform(X), rtol=1e-12)
-
-
 def test_gaps_are_taken_for_the_median_and_told(X):
     holes = X.copy()
     holes[::3, 1] = NAN

@@ -13,18 +13,6 @@ def data():
     return rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
 
 
-def test_adds_the_weights_of_equal_rows(data):
-    X, y = data
-    weight = np.random.RandomState(0).randint(0, 3, 40).astype(float)
-    copies = np.repeat(np.arange(40), weight.astype(int))
-    rows, merged, _ = merge_rows(X, y, weight)
-    copied_rows, copied, _ = merge_rows(X[copies], y[copies], np.ones(len(copies)))
-    assert_array_equal(X[rows], X[copies][copied_rows])
-    assert_array_equal(merged, copied)
-    assert merged.sum() == weight.sum()
-    assert (weight[rows] > 0).all()
-
-
 def test_does_not_depend_on_the_order(data):
     X, y = data
     order = np.random.RandomState(1).permutation(40)
