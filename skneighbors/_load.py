@@ -70,9 +70,8 @@ def load(
         if set(tree) != _PARTS:
             raise ModelFileError(f"{path} holds other parts than a model: {sorted(tree)}")
         kind = _ESTIMATORS[tree["estimator"]]
-        packed, others = {}, {}
-        for name, array in arrays.items():
-            (others if name.startswith("estimator.") else packed)[name] = array
+        others = {name: own for name, own in arrays.items() if name.startswith("estimator.")}
+        packed = {name: own for name, own in arrays.items() if name not in others}
         parts = {"tuple": [tree[name] for name in ("params", "attributes", "settings")]}
         params, attributes, settings = from_plain(Plain(parts, others))
         if device is not None:

@@ -10,7 +10,6 @@ import torch
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.neighbors import KNeighborsRegressor
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._training.loop import Training
@@ -38,8 +37,6 @@ def with_value(array, value):
 BAD_DATA = {
     "inf in X": (with_value(X, np.inf), y, "Column 1 of X contains infinity"),
     "nothing but gaps": (np.full((20, 3), np.nan), y, "X has no column with a value"),
-    "dict in X": (np.array([[{}]] * 20, dtype=object), y, "Column 0 of X holds {}, of type 'dict'"),
-    "bytes in X": (np.array([[b"a"]] * 20), y, "Column 0 of X holds b'a', of type 'bytes'"),
     "1-d text": (np.array(["a"] * 20), y, "Expected 2D array, got 1D array"),
     "a name": ("data.csv", y, "Expected 2D array, got scalar array"),
     "ragged X": ([[1.0], [1.0, 2.0]] * 10, y, "inhomogeneous|sequence"),
@@ -55,9 +52,7 @@ BAD_DATA = {
     "y of another length": (X, y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
     "NaN in y": (X, with_value(y, np.nan), "y contains NaN"),
     "all-NaN y": (X, np.full(20, np.nan), "y contains NaN"),
-    "masked y": (X, np.ma.array(y, mask=y > 1), "y contains masked values"),
     "inf in y": (X, with_value(y, -np.inf), "y contains infinity"),
-    "strings in y": (X, np.array(["a"] * 20, dtype=object), "y holds text, such as 'a'"),
     "complex y": (X, y + 1j, "Complex data not supported"),
     "no y": (X, None, "requires y to be passed"),
     "no target": (X, np.empty((20, 0)), "(at least one target|0 feature)"),
@@ -83,28 +78,9 @@ def test_no_message_is_long(estimator_class, bad):
         assert len(str(error.value)) < 1000
 
 
-BAD_WEIGHTS = {
-    "negative": (
-        with_value(np.ones(20), -1.0),
-        r"sample_weight contains negative values, such as -1\.0",
-    ),
-    "all zero": (np.zeros(20), "all weights are zero|at least one non-zero"),
-    "NaN": (with_value(np.ones(20), np.nan), "sample_weight contains NaN"),
-    "too large": (
-        np.full(20, 1e308),
-        "sample_weight must sum to between 1e-30 and .* got inf",
-    ),
-    "too small": (np.full(20, 1e-50), "sample_weight must sum to between 1e-30 .* got 2e-49"),
-    "another length": (np.ones(19), r"sample_weight must have one entry for each of 20 .*\(19,\)"),
-    "one row left": (np.eye(20)[3], "At least 2 samples of positive sample_weight"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_WEIGHTS)
-def test_bad_sample_weight(estimator_class, case):
-    sample_weight, message = BAD_WEIGHTS[case]
-    with pytest.raises(ValueError, match=message):
-        estimator_class().fit(X, y, sample_weight=sample_weight)
+def test_weights_of_a_single_row(estimator_class):
+    with pytest.raises(ValueError, match="At least 2 samples of positive sample_weight"):
+        estimator_class().fit(X, y, sample_weight=np.eye(20)[3])
 
 
 BAD_PARAMETERS = {
@@ -283,22 +259,10 @@ def test_bad_validation_rows(estimator_class, case):
         estimator_class().fit(X, y, **given)
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (np.arange(19), "groups must have one entry for each of 20 samples; got an array of shape"),
-        ([None] * 20, "groups contains NaN, None or NA"),
-        (np.full(20, np.nan), "groups contains NaN, None or NA"),
-        (np.zeros(20), "groups must hold at least 2 groups to train on; got 1"),
-        (np.arange(20) % 2, "groups must hold at least 3 groups, one to hold out; got 2"),
-        (np.array([1, "a"] * 10, dtype=object), "groups must be all numbers or all text"),
-        (np.zeros((20, 2)), "groups must have one entry for each of 20 samples"),
-        ("city", "groups='city' names no column of X"),
-    ],
-)
-def test_bad_groups(estimator_class, groups, message):
+def test_too_few_groups_to_hold_one_out(estimator_class):
+    message = "groups must hold at least 3 groups, one to hold out; got 2"
     with pytest.raises(ValueError, match=message):
-        estimator_class(early_stopping=True).fit(X, y, groups=groups)
+        estimator_class(early_stopping=True).fit(X, y, groups=np.arange(20) % 2)
 
 
 @pytest.mark.parametrize("blend", ["boosting", Ridge()])
@@ -327,27 +291,11 @@ def test_boosting_needs_a_table(estimator_class):
         model.fit(X, y)
 
 
-class _Broken(Ridge):
-    def predict(self, X):
-        return np.full(len(X), np.nan)
-
-
 @pytest.mark.parametrize("value", ["red", np.nan])
 def test_what_a_blend_does_not_take(estimator_class, value):
     model = estimator_class(trend="auto", blend=Ridge(), categorical_features=[1])
     with pytest.raises(ValueError, match=r"blend=Ridge\(\) failed on X and y as given"):
         model.fit(with_value(X, value), y)
-
-
-def test_a_blend_that_predicts_nothing(estimator_class):
-    with pytest.raises(ValueError, match="blend predicts NaN or infinity"):
-        estimator_class(trend="auto", blend=_Broken()).fit(X, y)
-
-
-def test_weights_that_a_blend_does_not_take(estimator_class):
-    model = estimator_class(trend="auto", blend=KNeighborsRegressor())
-    with pytest.raises(ValueError, match=r"blend must take sample_weight in fit.*KNeighbors"):
-        model.fit(X, y, sample_weight=1 + y**2)
 
 
 ANSWERS = [

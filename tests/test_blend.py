@@ -209,15 +209,6 @@ def test_weighted_rows_are_copies(estimator_class, data, blend):
     assert_allclose(weighted.predict(X_test), copied.predict(X_test), rtol=1e-6)
 
 
-def test_rows_that_join_and_leave_are_no_rows_of_the_regressor(estimator_class, data):
-    X, X_test, y, y_test = data
-    model = estimator_class(trend="auto", blend="boosting", **QUICK).fit(X, y)
-    before, blend = model.predict(X_test), model.blend_
-    model.append(X_test, y_test).forget(np.arange(200, 300))
-    assert_allclose(model.predict(X_test), before, rtol=1e-12)
-    assert model.blend_ is blend
-
-
 def test_a_column_missing_from_the_rows_of_one_fit(data):
     X, _, y, _ = data
     X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])

@@ -8,7 +8,6 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -77,23 +76,6 @@ def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
             return search.fit(X, y).cv_results_["mean_test_score"]
 
     assert_array_equal(scores(2), scores(1))
-
-
-@pytest.mark.slow
-def test_eight_threads_predict_as_one(estimator_class, friedman):
-    X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-    expected = model.predict(X_test)
-    barrier = threading.Barrier(8)
-
-    def predict(_):
-        barrier.wait()
-        return [model.predict(X_test) for _ in range(5)]
-
-    with ThreadPoolExecutor(8) as pool:
-        for answers in pool.map(predict, range(8)):
-            for answer in answers:
-                assert_allclose(answer, expected, rtol=1e-12)
 
 
 @pytest.mark.slow

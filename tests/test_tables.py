@@ -140,21 +140,6 @@ def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
     assert_array_equal(predict(estimator_class, *lists), expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "Int64", "boolean", "category", object])
-def test_numbers_of_any_type(estimator_class, dtype):
-    numbers = pd.Series(np.arange(N) % 2).astype(dtype)
-    table = pd.DataFrame({"a": numbers, "b": y})
-    model = estimator_class(**QUICK).fit(table, y)
-    assert_array_equal(model.predict(table), model.predict(table.astype({"a": dtype})))
-    categorical = None if dtype not in ("boolean", "category") else ["a"]
-    plain = estimator_class(categorical_features=categorical, **QUICK)
-    plain.fit(table.astype(float), y)
-    if dtype == "boolean":
-        return  # True and False are not called 1.0 and 0.0 in arrays
-    assert_array_equal(plain.predict(table.astype(float)), model.predict(table))
-
-
 def test_weights_are_copies(estimator_class):
     weight = np.random.RandomState(0).randint(3, size=N)
     copies = np.repeat(np.arange(N), weight)

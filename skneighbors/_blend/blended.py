@@ -49,7 +49,7 @@ class BlendedRegressor:
         # A copy: the user's may write in place.
         X = take_samples(*indexable(X), np.arange(len(matrix)))
         with one_openmp_thread() if len(matrix) <= _FEW_ROWS else nullcontext():
-            return task.transform(predict(self.regressor, X, len(matrix), task.n_values))
+            return task.transform(as_columns(self.regressor.predict(X), len(matrix), task.n_values))
 
 
 class BlendedBoosting(BlendedRegressor):
@@ -111,11 +111,6 @@ class BlendFit(NamedTuple):
 def no_blend(y):
     """No blended model, for targets of this shape (n_rows, n_targets)."""
     return BlendFit(NoBlendedModel(), *[torch.zeros_like(y)] * 2)
-
-
-def predict(regressor, X, n_samples, n_targets):
-    """Predict, to float64 (n_samples, n_targets); see :func:`as_columns`."""
-    return as_columns(regressor.predict(X), n_samples, n_targets)
 
 
 def as_columns(y, n_samples, n_targets):

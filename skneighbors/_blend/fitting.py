@@ -6,7 +6,7 @@ from sklearn.multioutput import MultiOutputRegressor
 
 from .._utils.random import MAX_SEED
 from .._utils.sklearn_private import take_samples
-from .blended import BlendedBoosting, BlendedRegressor, BlendFit, as_columns, predict
+from .blended import BlendedBoosting, BlendedRegressor, BlendFit, as_columns
 from .boosting import BOOSTING, BoostingData
 from .given import name_origin, tags_of
 
@@ -141,7 +141,7 @@ def _fit_given(regressor, samples, metadata, task, split):
 
     def predict_rows(fitted, places):
         X = take_samples(samples.X, rows[places])
-        return predict(fitted, X, len(places), n_targets)
+        return as_columns(fitted.predict(X), len(places), n_targets)
 
     model = BlendedRegressor(fit(np.arange(len(rows))))
     in_sample = model.predict(

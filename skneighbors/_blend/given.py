@@ -110,13 +110,10 @@ def metadata_for_blend(estimator, samples, groups, time):
     by_sample = {
         "sample_weight": None if (counted == 1).all() else samples.sample_weight,
         # Splitters take arrays, not names of columns.
-        "groups": samples.groups if isinstance(groups, str | None) else _as_given(groups),
+        "groups": samples.groups if isinstance(groups, str) else _as_given(groups),
     }
     others = {}
-    if isinstance(time, str):
-        others["time"] = time
-    elif time is not None:
-        by_sample["time"] = _as_given(time)
+    (others if isinstance(time, str) else by_sample)["time"] = _as_given(time)
     if validation is not None:
         others = {
             "X_val": validation.X,
@@ -143,8 +140,8 @@ def metadata_for_blend(estimator, samples, groups, time):
 
 
 def _as_given(values):
-    """Array of what was given per row; masked values are missing."""
-    return np.asarray(unwrap(values))
+    """Array of what was given per row, masked values missing; a name or None as it is."""
+    return values if isinstance(values, str | None) else np.asarray(unwrap(values))
 
 
 def routing_is_enabled():

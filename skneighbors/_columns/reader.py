@@ -3,7 +3,7 @@
 Columns of the table come first, then the components of columns of text.
 """
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -412,7 +412,7 @@ def _is_of(column, kind):
 
 def _weigh_cells(cells, sample_weight):
     """Sum the weights of each cell that is not missing."""
-    weights = defaultdict(float)
+    weights = Counter()
     for cell, weight in zip(cells, sample_weight.tolist(), strict=True):
         if weight and not is_missing(cell):
             weights[cell] += weight

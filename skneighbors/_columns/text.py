@@ -161,11 +161,10 @@ def find_reading(cells, enough=_ENOUGH):
     reading : Reading or None
         None if it holds neither.
     """
-    counts = {}
+    counts = Counter()
     for text, count in cells.items():
         if not says_missing(text):
-            text = text.strip()[: _LONGEST + 1]
-            counts[text] = counts.get(text, 0) + count
+            counts[text.strip()[: _LONGEST + 1]] += count
     needed = enough * sum(counts.values())
     with_digit = {text: count for text, count in counts.items() if _DIGIT.search(text)}
     if not counts or sum(with_digit.values()) < needed or any(map(_CODE.fullmatch, with_digit)):
@@ -174,11 +173,10 @@ def find_reading(cells, enough=_ENOUGH):
 
 
 def _find_dates(cells, needed):
-    counts = dict.fromkeys(_DATES, 0)
-    for text, count in cells.items():
-        for how in _DATES:
-            if _parse_date(text, how) is not None:
-                counts[how] += count
+    counts = {
+        how: sum(count for text, count in cells.items() if _parse_date(text, how) is not None)
+        for how in _DATES
+    }
     how = max(counts, key=counts.get)
     if counts[how] < needed or _are_seasons(cells):
         return None
@@ -190,12 +188,11 @@ def _find_dates(cells, needed):
 
 
 def _find_numbers(cells, needed):
-    counts = {}
+    counts = Counter()
     for how in _NUMBERS:
         for text, count in cells.items():
             if (number := _parse_number(text, how)) is not None:
-                key = how, number[1]
-                counts[key] = counts.get(key, 0) + count
+                counts[how, number[1]] += count
     most = max(counts.values(), default=0)
     if most < needed or not most:
         return None

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skneighbors import ColumnWarning, NONARegressor, load
+from skneighbors import ColumnWarning, NONARegressor
 from skneighbors._columns import Table, TableReader
 from skneighbors._columns.text import find_reading
 
@@ -166,16 +166,6 @@ def test_time_as_text():
     wrong = ["soon", *X["day"][1:]]
     with pytest.raises(ValueError, match="time holds 'soon' beside dates, day first"):
         NONARegressor(**params).fit(X, NUMBERS, time=wrong)
-
-
-def test_files_keep_readings(tmp_path):
-    X = pd.DataFrame({name: text for name, (text, _) in READ.items()})
-    model = NONARegressor(max_iter=1, hidden_layer_sizes=4, n_estimators=1, random_state=0)
-    expected = model.fit(X, NUMBERS).predict(X)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert_array_equal(again.predict(X), expected)
-    assert again.columns_ == model.columns_
 
 
 @given(
