@@ -4,7 +4,6 @@ import contextlib
 import gc
 import io
 import os
-import pickle
 import random
 import subprocess
 import sys
@@ -26,15 +25,6 @@ from skneighbors import NONARegressor, Recipe
 ROOT = Path(__file__).parents[1]
 
 
-def test_pickle_and_joblib(estimator_class, friedman, tmp_path):
-    X, X_test, y, _ = friedman
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-    expected = model.predict(X_test)
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_test), expected)
-    joblib.dump(model, tmp_path / "model.joblib")
-    assert_array_equal(joblib.load(tmp_path / "model.joblib").predict(X_test), expected)
-
-
 @pytest.mark.slow
 def test_loads_in_a_process_without_cuda(friedman, tmp_path):
     X, X_test, y, _ = friedman
@@ -52,15 +42,6 @@ def test_loads_in_a_process_without_cuda(friedman, tmp_path):
     arguments = [str(tmp_path / "model.joblib"), str(tmp_path / "y.npy")]
     subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True)
     assert_allclose(np.load(tmp_path / "y.npy"), model.predict(X_test), rtol=1e-12)
-
-
-def test_fit_changes_no_parameter(estimator_class, friedman):
-    X, _, y, _ = friedman
-    random_state = np.random.RandomState(0)
-    model = estimator_class(max_iter=1, hidden_layer_sizes=[8], random_state=random_state)
-    before = dict(model.get_params())
-    model.fit(X, y)
-    assert all(value is before[name] for name, value in model.get_params().items())
 
 
 @pytest.mark.slow

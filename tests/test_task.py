@@ -38,12 +38,6 @@ def test_extreme_targets(scale, data):
     assert_allclose(Regression.fit(y * scale, np.ones(40), 2).transform(y * scale), expected)
 
 
-def test_targets_beyond_float64():
-    y = np.array([[1.7e308], [1.7e308], [-1.7e308]])
-    with pytest.raises(ValueError, match="y spans more than float64 can hold"):
-        Regression.fit(y, np.ones(3), 2)
-
-
 CHANGED = "y has other values of a target that was constant in fit, or values that .* Fit again"
 
 
@@ -54,13 +48,6 @@ def test_entries_that_a_constant_target_takes():
     for wrong in ([[0.1, 1.0], [0.1 + 1e-12, 1.0]], [[0.0, 1.0]]):
         with pytest.raises(ValueError, match=CHANGED):
             target.check_more(np.array(wrong), len(wrong))
-
-
-def test_entries_beyond_the_range_of_the_targets():
-    target = Regression.fit(np.array([[0.0], [1e-200]]), np.ones(2), 2)
-    assert_array_equal(target.check_more(np.array([[1e100]]), 1), [[1e100]])
-    with pytest.raises(ValueError, match=CHANGED):
-        target.check_more(np.array([[1e200]]), 1)
 
 
 def test_further_targets_have_the_shape_of_those_of_fit():

@@ -37,15 +37,6 @@ def umask():
     os.umask(before)
 
 
-def test_what_is_written_is_read(tmp_path):
-    write(tmp_path / "file")
-    tree, arrays = read_file(tmp_path / "file")
-    assert tree == TREE
-    assert arrays.keys() == ARRAYS.keys()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, ARRAYS[name], strict=True)
-
-
 def test_the_same_content_makes_the_same_bytes(tmp_path):
     """In any order of its parts."""
     for i in range(8):

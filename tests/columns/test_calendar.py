@@ -7,7 +7,7 @@ from explained import differences_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import r2_score
 
-from skneighbors import NONARegressor, load
+from skneighbors import load
 from skneighbors._columns.calendar import find_parts, take_parts
 
 N = 500
@@ -42,9 +42,3 @@ def test_a_weekday_is_learned_and_explained_as_its_date(estimator_class, as_text
     assert_allclose(why.by_column.differences.sum(2), differences_of(model, why), atol=1e-9)
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
-
-
-def test_nothing_changes_without_dates():
-    X = np.random.RandomState(0).normal(size=(60, 3))
-    model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4).fit(X, X[:, 0])
-    assert model._model.reader.parts == []

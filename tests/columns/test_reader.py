@@ -319,8 +319,6 @@ def test_columns_that_are_missing_throughout():
         ("d", ["7"], "holds categories such as '7', of type 'str'; in fit they were no text"),
         ("c", pd.to_timedelta([5]), "holds durations, such as .*; in fit it held dates"),
         ("a", [np.inf], "contains infinity"),
-        ("a", [[1]], r"holds \[1\], of type 'list'"),
-        ("b", [[1]], r"holds \[1\], of type 'list'"),
     ],
 )
 def test_other_values_than_in_fit(name, values, message):

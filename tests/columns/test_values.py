@@ -65,20 +65,9 @@ def test_the_same_value_is_one_level(name):
 
 
 def test_other_values_are_other_levels():
-    values = [
-        0.1,
-        0.1 + 1e-16,
-        0.1 + 1e-9,
-        0.1 + 1e-8,
-        1,
-        "1",
-        2**53,
-        2**53 + 1,
-        1e300,
-        -1e300,
-        "0.1",
-    ]
-    values += [123456792, 123456790, NOON, NOON + timedelta(microseconds=1), timedelta(1), 16777217]
+    values = [0.1, 0.1 + 1e-16, 0.1 + 1e-9, 0.1 + 1e-8, "0.1", 1, "1", 1e300, -1e300]
+    values += [2**53, 2**53 + 1, 123456792, 123456790, 16777217]
+    values += [NOON, NOON + timedelta(microseconds=1), timedelta(1)]
     assert len(set(as_categories(values))) == len(values)
     finer = pd.Timestamp(NOON).as_unit("ns") + pd.Timedelta(1, "ns")
     assert len(set(as_categories([finer, NOON]))) == 2
