@@ -90,15 +90,6 @@ def test_of_categories_of_one_weight_all_or_none_have_codes():
         assert (encoded[:50, 0] == 0).all()
 
 
-def test_folds_share_groups_whatever_their_names():
-    groups = np.random.RandomState(0).randint(17, size=200)
-    folds = draw_folds(groups, 5, np.random.RandomState(1))
-    assert {tuple(np.unique(folds[groups == own])) for own in groups} == {(i,) for i in range(5)}
-    renamed = np.random.RandomState(2).permutation(100)[groups]
-    assert_array_equal(draw_folds(renamed, 5, np.random.RandomState(1)), folds)
-    assert set(draw_folds(np.array([4, 9, 4]), 5, np.random.RandomState(0))) == {0, 1}
-
-
 @pytest.mark.parametrize("n_categories", [0, 2])
 def test_trees_as_arrays_predict_bitwise_the_same(table, n_categories):
     X, y, weight = table

@@ -20,10 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import EnsembleSplit, TrainingSamples
+from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
-from skneighbors._training.loop import Training
 from skneighbors.nn import NONA, MLPEmbedder
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
@@ -126,23 +125,6 @@ def test_twins_in_another_row_but_the_same_group_give_no_skill(estimator_class):
     assert max(told) < 0.1
     fresh = rng.normal(size=(300, 3))
     assert r2_score(rng.normal(size=300), model.predict(fresh)) < 0.05
-
-
-def test_groups_are_held_out_together_by_all_members(episodes, monkeypatch):
-    X, y, groups = episodes
-    samples = TrainingSamples.check(NONARegressor(), X, y, None, groups, None, (None,) * 3)
-    trainings, run = [], Training.run
-    monkeypatch.setattr(Training, "run", lambda self: trainings.append(self) or run(self))
-    model = NONARegressor(**QUICK)
-    model.fit(X, y, groups=groups)
-    (training,) = trainings
-    split = training._data.split
-    assert model.plan_ is training._plan
-    assert model.plan_.n_validation == split.validation.shape[1] == 60
-    for train, validation in zip(split.train, split.validation, strict=True):
-        own, other = samples.row_groups[train], samples.row_groups[validation]
-        assert len(own) + len(other) == 400
-        assert not set(own) & set(other)
 
 
 def test_names_of_groups_do_not_matter(estimator_class, episodes):

@@ -119,14 +119,9 @@ class BaggedBoosting:
         return y.T[y.shape[1] - cls.count_targets(y.shape[1]) :]
 
     @staticmethod
-    def _values(predicted):
-        """Values (n_samples, k) of predictions (n_targets, n_samples)."""
-        return predicted.T
-
-    @staticmethod
-    def _mean(predicted):
-        """Mean over bags of their predictions (..., n_bags, n_samples)."""
-        return np.mean(predicted, axis=-2)
+    def _combine(predicted):
+        """Values (n_samples, k) of predictions (n_targets, n_bags, n_samples)."""
+        return predicted.mean(axis=1).T
 
     @classmethod
     def fit(cls, data, n_iter, random_state, n_threads=1):
@@ -165,9 +160,9 @@ class BaggedBoosting:
         out_of_fold = np.empty((len(targets), len(y)))
         for i, (_, predicted) in enumerate(fitted):
             out_of_fold[i // n_bags, folds == i % n_bags] = predicted
-        out_of_fold = cls._values(cls._mean(out_of_fold[:, None]))
         bags = [bag for bag, _ in fitted]
-        return cls([bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]), out_of_fold
+        bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
+        return cls(bags), cls._combine(out_of_fold[:, None])
 
     @classmethod
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):
@@ -210,7 +205,7 @@ class BaggedBoosting:
 
         def predict_some(rows):
             parts = [[bag.predict(X[rows]) for bag in bags] for bags in self.bags]
-            return self._values(self._mean(np.array(parts)))
+            return self._combine(np.array(parts))
 
         batches = cut(len(X), _N_AT_ONCE) if len(X) else [slice(0)]
         return np.concatenate(map_batches(predict_some, batches))
@@ -230,14 +225,11 @@ class BaggedLogisticBoosting(BaggedBoosting):
         return min(1.0, _MANY_CLASSES / n_targets)
 
     @staticmethod
-    def _mean(predicted):
-        return expit(predicted).mean(axis=-2)
-
-    @staticmethod
-    def _values(predicted):
-        if len(predicted) == 1:
-            return np.hstack([1 - predicted.T, predicted.T])
-        return (predicted / predicted.sum(axis=0)).T
+    def _combine(predicted):
+        probabilities = expit(predicted).mean(axis=1)
+        if len(probabilities) == 1:
+            return np.hstack([1 - probabilities.T, probabilities.T])
+        return (probabilities / probabilities.sum(axis=0)).T
 
 
 # Classes of boosted trees, by the loss that a task names as `boosting`.

@@ -221,16 +221,12 @@ def _parse_number(text, how):
     match = _NUMBERS[how].fullmatch(text) if len(text) <= _LONGEST else None
     if match is None or (match["before"] and match["after"]):
         return None
-    whole, rest = match["whole"] or "", match["rest"] or ""
+    whole, rest, sign = match["whole"] or "", match["rest"] or "", match["sign"] + match["sign2"]
     digits = re.sub(r"\D", "", whole)
-    if len(whole + rest) <= (not whole):  # no digit
-        return None
-    sign = match["sign"] + match["sign2"]
-    if len(sign) > 1:
+    is_code = len(digits) > 1 and digits[0] == "0"
+    if is_code or len(sign) > 1 or not _DIGIT.search(whole + rest):
         return None
     sign = "-" if sign in ("-", "\u2212") else ""
-    if len(digits) > 1 and digits[0] == "0":  # a code
-        return None
     number = float(f"{sign}{digits or '0'}.{rest[1:] or '0'}{match['exponent'] or ''}")
     if not math.isfinite(number):
         return None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors._columns import Likeness, LikenessEncoder, count_candidates
+from skneighbors._columns import Likeness, LikenessEncoder
 from skneighbors._columns.likeness import gower_distances
 
 UNKNOWN = -1.0
@@ -74,14 +74,6 @@ def test_an_unknown_category_is_unlike_itself():
     assert gower(encoder, X[:1], X[:1]) == 0
 
 
-def test_weights_are_repeats():
-    X, n_categories = make_rows()
-    times = np.random.default_rng(3).integers(1, 4, size=len(X))
-    weighted = LikenessEncoder.fit(X, times.astype(float), n_categories)
-    repeated = LikenessEncoder.fit(np.repeat(X, times, axis=0), np.ones(times.sum()), n_categories)
-    assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-12)
-
-
 @given(st.integers(0, 10**6))
 def test_what_keeps_the_order_of_numbers_changes_nothing(seed):
     X, n_categories = make_rows(seed, 12)
@@ -143,8 +135,3 @@ def test_of_ties_the_first_candidate_is_chosen():
     likeness = Likeness(1.0, torch.ones(2, dtype=torch.float64))
     order, _, _ = likeness.choose((r, -r[None]), 0.0, columns[:, 0], columns, 20)
     assert_array_equal(order[0], np.arange(20))
-
-
-@pytest.mark.parametrize(("k", "n", "expected"), [(1, 9, 9), (20, 900, 200), (80, 900, 400)])
-def test_how_many_candidates(k, n, expected):
-    assert count_candidates(k, n) == expected

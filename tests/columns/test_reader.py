@@ -274,15 +274,6 @@ def test_none_is_categorical():
         read(X.assign(b=True), ["a"])
 
 
-def test_columns_come_in_the_order_of_their_names():
-    X = pd.DataFrame({"b": [1.0, 2.0], "a": ["x", "y"], "c": [5, 6]})
-    _, matrix = read(X)
-    assert_array_equal(matrix, [[0, 1, 5], [1, 2, 6]])
-    for columns in (["c", "a", "b"], ["a", "b", "c"]):
-        assert_array_equal(read(X[columns])[1], matrix)
-    assert_array_equal(read(X.set_axis([2, 1, 0], axis=1))[1], matrix[:, [1, 0, 2]])
-
-
 def test_levels_are_found_by_value():
     reader, _ = read(pd.DataFrame({"a": pd.Series(["x", "y"], dtype="category"), "b": [1, 2]}))
     other = pd.DataFrame({"a": ["z", "y", None], "b": [1, 2, 3]})

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from skneighbors import NONARegressor
 from skneighbors._columns.splits import EnsembleSplit
@@ -43,31 +42,3 @@ def test_each_member_holds_out_rows_of_its_own(n_validation):
         assert train.tolist() == sorted(train.tolist())
         assert validation.tolist() == sorted(validation.tolist())
     assert len({tuple(rows.tolist()) for rows in split.validation}) > 1
-
-
-def test_the_random_state_decides():
-    draw = lambda seed: EnsembleSplit.draw(20, 3, 2, np.random.RandomState(seed))  # noqa: E731
-    assert all(torch.equal(own, again) for own, again in zip(draw(0), draw(0), strict=True))
-    assert not torch.equal(draw(0).validation, draw(1).validation)
-    first = EnsembleSplit.draw(20, 3, 1, np.random.RandomState(0))  # further members change none
-    assert torch.equal(draw(0).members()[0].validation, first.validation)
-
-
-@pytest.mark.parametrize("n_validation", [0, 3])
-def test_moved_cut_and_whole(n_validation):
-    random_state = np.random.RandomState(0)
-    before = random_state.get_state()[1].copy()
-    split = EnsembleSplit.draw(9, n_validation, 2, random_state)
-    moved, whole = split.to(torch.device("meta")), split.train_on_all(9)
-    assert moved.train.device.type == moved.train_on_all(9).train.device.type == "meta"
-    assert whole.validation is None
-    assert whole.train.tolist() == [list(range(9))] * 2
-    members = split.members()
-    assert torch.equal(torch.cat([own.train for own in members]), split.train)
-    if n_validation:
-        assert moved.validation.device.type == "meta"
-        assert torch.equal(torch.cat([own.validation for own in members]), split.validation)
-    else:
-        assert split.validation is moved.validation is members[0].validation is None
-        assert torch.equal(split.train, whole.train)
-        assert (random_state.get_state()[1] == before).all()  # nothing was drawn

@@ -13,19 +13,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skneighbors._columns.values import (
-    BOOLS,
-    CLOCK_TIMES,
-    DURATIONS,
-    NUMBERS,
-    OTHERS,
-    TEXT,
-    TIMES,
     as_categories,
     days,
     days_of_objects,
     is_missing,
     show,
-    sorts_of,
 )
 
 TOKYO = timezone(timedelta(hours=9))
@@ -84,30 +76,6 @@ def test_numbers_of_single_and_double_precision(number):
 def test_short_decimals_in_single_precision(digits, places):
     short = float(f"{digits}e-{places}")
     assert len(set(as_categories([short, np.float32(short)]))) == 1
-
-
-@pytest.mark.parametrize("value", [[1], {}, np.ones(2)])
-def test_what_has_no_hash_is_no_level(value):
-    with pytest.raises(TypeError):
-        as_categories([value])
-
-
-@pytest.mark.parametrize(
-    ("values", "sorts"),
-    [
-        ([1, np.nan, None, 2.5, Decimal(1)], {NUMBERS: 1}),
-        (["a", np.nan, pd.NA], {TEXT: "a"}),
-        ([np.nan, False, np.True_], {BOOLS: False}),
-        ([np.timedelta64(3, "h"), timedelta(1), pd.NaT], {DURATIONS: np.timedelta64(3, "h")}),
-        ([pd.NaT, date(2020, 1, 1), pd.Timestamp(NOON)], {TIMES: date(2020, 1, 1)}),
-        ([datetime.time(1)], {CLOCK_TIMES: datetime.time(1)}),
-        ([b"a", [1]], {OTHERS: b"a"}),
-        ([1.5, "a", True], {NUMBERS: 1.5, TEXT: "a", BOOLS: True}),
-        ([np.nan, None, Decimal("sNaN")], {}),
-    ],
-)
-def test_sorts(values, sorts):
-    assert sorts_of(values) == sorts
 
 
 UNITS = ["D", "h", "m", "s", "ms", "us", "ns"]
@@ -173,8 +141,3 @@ def test_what_messages_show_is_short(value):
     assert 0 < len(show(value)) <= 60
     assert "\n" not in show(value)
     assert not is_missing(value)
-
-
-def test_what_is_short_is_shown_whole():
-    assert show("red") == "'red'"
-    assert show(NOON) == repr(NOON)
