@@ -285,21 +285,7 @@ def test_what_a_blend_does_not_take(estimator_class, value):
         model.fit(with_value(X, value), y)
 
 
-ANSWERS = [
-    "predict",
-    "predict_quantiles",
-    "predict_interval",
-    "suspects",
-    "novelty",
-    "transform",
-    "explain",
-    "kneighbors",
-    "neighbor_weights",
-    "effective_n_neighbors",
-]
-
-
-@pytest.mark.parametrize("method", ANSWERS)
+@pytest.mark.parametrize("method", ["predict", "suspects", "transform"])
 def test_not_fitted(estimator_class, method):
     with pytest.raises(NotFittedError, match=estimator_class.__name__):
         getattr(estimator_class(), method)(X)

@@ -228,6 +228,36 @@ NO_WEIGHTS = [
     lambda scaler: GridSearchCV(KNeighborsRegressor(), {"n_neighbors": [2]}, cv=2),
     lambda scaler: TransformedTargetRegressor(KNeighborsRegressor()),
 ]
+# What takes weights with routing alone.
+UNROUTED = [
+    lambda scaler: make_pipeline(scaler, Ridge()),
+    lambda scaler: GridSearchCV(make_pipeline(scaler, Ridge()), {"ridge__alpha": [1]}, cv=2),
+    lambda scaler: StackingRegressor([("a", KNeighborsRegressor())]),
+    lambda scaler: VotingRegressor([("a", make_pipeline(scaler, Ridge()))]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize(
+    ("make", "is_routed"),
+    [*((make, True) for make in NO_WEIGHTS), *((make, False) for make in NO_WEIGHTS + UNROUTED)],
+)
+def test_weights_are_never_dropped(data, make, is_routed):
+    X, y, weight, _ = data
+    how = "set_fit_request" if is_routed else "metadata_routing"
+    with config_context(enable_metadata_routing=is_routed):
+        for others_take_them in (False, True):
+            scaler = StandardScaler()
+            scaler = requesting(scaler, sample_weight=others_take_them) if is_routed else scaler
+            model = NONARegressor(blend=make(scaler), **QUICK)
+            with pytest.raises(ValueError, match=f"(?s)must take sample_weight in fit.*{how}"):
+                model.fit(X, y, sample_weight=weight)
+            with pytest.raises(NotFittedError):
+                model.predict(X)
+        # Weights of 1 are none, and samples of weight 0 are.
+        model.fit(X, y, sample_weight=np.ones(N))
+        model.fit(X, y, sample_weight=(weight > 0).astype(float))
 
 
 def test_an_alias_asks_for_what_fit_is_not_given(data):
@@ -236,41 +266,6 @@ def test_an_alias_asks_for_what_fit_is_not_given(data):
         blend = Ridge().set_fit_request(sample_weight="other")
         with pytest.raises(ValueError, match=r"must take sample_weight .* declines it by False"):
             NONARegressor(blend=blend, **QUICK).fit(X, y, sample_weight=weight)
-
-
-@pytest.mark.parametrize("make", NO_WEIGHTS)
-def test_weights_are_never_dropped(data, routing, make):
-    X, y, weight, _ = data
-    for others_take_them in (False, True):
-        scaler = requesting(StandardScaler(), sample_weight=others_take_them)
-        model = NONARegressor(blend=make(scaler), **QUICK)
-        with pytest.raises(ValueError, match=r"must take sample_weight in fit.*set_fit_request"):
-            model.fit(X, y, sample_weight=weight)
-    # Weights of 1 are none, and samples of weight 0 are.
-    model.fit(X, y, sample_weight=np.ones(N))
-    model.fit(X, y, sample_weight=(weight > 0).astype(float))
-
-
-@pytest.mark.filterwarnings("ignore:Scoring failed")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-@pytest.mark.parametrize(
-    "make",
-    [
-        *NO_WEIGHTS,
-        lambda scaler: make_pipeline(scaler, Ridge()),
-        lambda scaler: GridSearchCV(make_pipeline(scaler, Ridge()), {"ridge__alpha": [1]}, cv=2),
-        lambda scaler: StackingRegressor([("a", KNeighborsRegressor())]),
-        lambda scaler: VotingRegressor([("a", make_pipeline(scaler, Ridge()))]),
-    ],
-)
-def test_without_routing_weights_are_handed_on_or_refused(data, make):
-    X, y, weight, _ = data
-    model = NONARegressor(blend=make(StandardScaler()), **QUICK)
-    with pytest.raises(ValueError, match=r"(?s)must take sample_weight in fit.*metadata_routing"):
-        model.fit(X, y, sample_weight=weight)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    model.fit(X, y, sample_weight=np.ones(N))
 
 
 def test_it_is_a_router_that_takes_weights_itself(estimator_class, routing):

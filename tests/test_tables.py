@@ -175,16 +175,6 @@ def test_frames_of_other_libraries_have_names(estimator_class, expected, wrap):
     assert np.isfinite(again.append(wrap(other), Y_TEST).predict(wrap(other))).all()
 
 
-def test_rows_that_join_and_leave(estimator_class):
-    model = estimator_class(**QUICK).fit(X, y)
-    before = model.predict(X_TEST)
-    joined = model.append(X_TEST, Y_TEST).predict(X_TEST)
-    assert np.abs(joined - before).max() > 1e-3
-    model.forget(np.arange(N, N + N_TEST))
-    assert_allclose(model.predict(X_TEST), before, rtol=1e-12)
-    assert model.explain(X_TEST).indices.max() < N
-
-
 @pytest.mark.filterwarnings("ignore:Text may be read otherwise")
 @pytest.mark.slow
 @pytest.mark.parametrize("n_each", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 10))])
