@@ -36,6 +36,13 @@ def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_ite
     return BaggedBoosting.fit(data, n_iter, random_state, **kwargs)
 
 
+def encode(X, y, n_categories):
+    n, random_state = len(X), np.random.RandomState(0)
+    return CategoryEncoder.fit_transform(
+        X, y, np.ones(n), np.arange(n), np.array([n_categories]), random_state
+    )
+
+
 def mean_of(y, weight, prior):
     return (np.sum(weight * y) + N_PRIOR * prior) / (weight.sum() + N_PRIOR)
 
@@ -65,9 +72,7 @@ def test_means_of_training_rows_are_of_other_folds(table):
 
 def test_categories_without_rows_are_as_the_mean_of_all():
     X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0.0, 1.0, 4.0, 7.0])
-    encoder, _ = CategoryEncoder.fit_transform(
-        X, y, np.ones(4), np.arange(4), np.array([3]), np.random.RandomState(0)
-    )
+    encoder, _ = encode(X, y, 3)
     code, mean, count = encoder.transform(np.array([[2.0], [np.nan]])).T
     assert np.isnan(code).all()
     assert_allclose(mean, 3.0)
@@ -75,19 +80,12 @@ def test_categories_without_rows_are_as_the_mean_of_all():
 
 
 def test_of_categories_of_one_weight_all_or_none_have_codes():
-    rng = np.random.RandomState(0)
     for n_each in (1, 3):
         X = np.repeat(np.arange(300.0), n_each)[:, None]
-        y = rng.normal(size=len(X))
-        _, encoded = CategoryEncoder.fit_transform(
-            X, y, np.ones(len(X)), np.arange(len(X)), np.array([300]), rng
-        )
-        assert np.isnan(encoded[:, 0]).all()
+        y = np.random.RandomState(0).normal(size=len(X))
+        assert np.isnan(encode(X, y, 300)[1][:, 0]).all()
         X[:50] = 0
-        _, encoded = CategoryEncoder.fit_transform(
-            X, y, np.ones(len(X)), np.arange(len(X)), np.array([300]), rng
-        )
-        assert (encoded[:50, 0] == 0).all()
+        assert (encode(X, y, 300)[1][:50, 0] == 0).all()
 
 
 @pytest.mark.parametrize("n_categories", [0, 2])

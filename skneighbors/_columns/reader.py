@@ -127,21 +127,19 @@ class TableReader:
         """Number of components of texts."""
         return len(self.text_of)
 
-    @property
-    def _codes_of_texts(self):
-        """Columns of the matrix that only say which texts are the same."""
-        return [i for i, j in enumerate(self.order) if self.kinds[j] == TEXTS]
+    def _find_all(self, kind):
+        """Columns of the matrix of a kind; those of TEXTS only say which texts are the same."""
+        return [i for i, j in enumerate(self.order) if self.kinds[j] == kind]
 
     @property
     def n_expanded_categories(self):
         """Number of categories of what :meth:`expand` returns; 0 for numbers."""
-        n_others = len(self.parts) + self.n_components
-        columns = np.delete(self.n_categories, self._codes_of_texts)
-        return np.append(columns, np.zeros(n_others, dtype=int))
+        columns = np.delete(self.n_categories, self._find_all(TEXTS))
+        return np.pad(columns, (0, len(self.parts) + self.n_components))
 
     def check_parts(self):
         """Raise ValueError if there is a part of what holds no dates, or one that is unknown."""
-        dates = [i for i, j in enumerate(self.order) if self.kinds[j] == TIMES]
+        dates = self._find_all(TIMES)
         if not all(i in dates and part in PARTS for i, part in self.parts):
             raise ValueError("reader.parts are no parts of dates")
 
@@ -153,7 +151,7 @@ class TableReader:
         if not (self.parts or self.n_components):
             return X
         columns, components = np.split(X, [len(self.order)], axis=1)
-        kept = np.delete(columns, self._codes_of_texts, axis=1)
+        kept = np.delete(columns, self._find_all(TEXTS), axis=1)
         return np.hstack([kept, take_parts(columns, self.parts), components])
 
     def read(self, table):
@@ -312,9 +310,9 @@ class TableReader:
             categories = zip(codes[j], new, strict=True)
             numbered = ((category, int(code)) for category, code in categories if code >= 0)
             codes[j] = dict(sorted(numbered, key=itemgetter(1)))
-        parts = find_parts(X[counted], [i for i, j in enumerate(order) if kinds[j] == TIMES])
-        reader = TableReader(kinds, codes, self.readings, order, self.names, parts, self.texts)
-        return reader._settle_texts(X, sample_weight)
+        reader = replace(self, kinds=kinds, codes=codes, order=order)
+        parts = find_parts(X[counted], reader._find_all(TIMES))
+        return replace(reader, parts=parts)._settle_texts(X, sample_weight)
 
     def _settle_texts(self, X, sample_weight):
         """Find which columns are text rather than categories, or both; add their components."""
