@@ -11,8 +11,6 @@
 Nothing that is read is run: no pickle, and no name that is looked up outside of a list.
 """
 
-# ruff: noqa: F401 (names for other packages)
-
 from .container import ModelFileError, naming, read_file
 from .models import check_attribute, pack_model, save_estimator, unpack_model
 from .values import Plain, from_plain

@@ -11,8 +11,6 @@
     fitting        a blended model fitted, and predictions of rows that it was not fitted to
 """
 
-# ruff: noqa: F401 (names for other packages)
-
 from .blended import BlendedBoosting, NoBlendedModel, no_blend
 from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting
 from .fitting import count_affordable, fit_blended

@@ -25,8 +25,6 @@
 All is NumPy up to the crossing.
 """
 
-# ruff: noqa: F401 (names for other packages)
-
 from .checks import check_features, refuse_what_is_no_number
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder

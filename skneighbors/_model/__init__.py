@@ -32,24 +32,3 @@ from .numbering import SampleNumbering
 from .rows import EmbeddedRows, NeighborRows
 from .suspects import Suspects
 from .validation import ValidationRows, ValidationSet, warn_if_infinite, warn_unless_validated
-
-__all__ = [
-    "ALGORITHMS",
-    "ClassExplanation",
-    "ClassSuspects",
-    "ColumnDifferences",
-    "EmbeddedRows",
-    "Explanation",
-    "Model",
-    "NeighborBank",
-    "NeighborRows",
-    "Queries",
-    "SampleNumbering",
-    "Search",
-    "Suspects",
-    "ValidationRows",
-    "ValidationSet",
-    "check_algorithm",
-    "warn_if_infinite",
-    "warn_unless_validated",
-]

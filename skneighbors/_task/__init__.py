@@ -13,8 +13,6 @@ Other packages use a task's values and losses, and never ask for its class. An e
 the class of its task in `_task_class`.
 """
 
-# ruff: noqa: F401 (names for other packages)
-
 from .base import Task
 from .classification import Classification
 from .regression import Regression

@@ -16,5 +16,3 @@ All decide by the plan; none knows the fitted model, or an estimator.
 from .loop import Training
 from .runtime import Runtime, TrainingData
 from .validation import mean_over_rows
-
-__all__ = ["Runtime", "Training", "TrainingData", "mean_over_rows"]
