@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from .._utils.printing import Printed, named, percent
-from .explanations import ByColumn, describe_agreement, describe_neighbors
+from .._utils.printing import percent
+from .decomposition import explain
+from .explanations import N_ROWS, ExplainedQueries
 from .residuals import conformal_score, weigh_by_group
-from .suspects import check_comparable, name_rows, predict_left_out
+from .suspects import LikelyErrors, name_worst, predict_left_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Printed are so many queries, neighbors, classes and suspects at most.
-_N_QUERIES, _N_ROWS, _N_CLASSES, _N_SUSPECTS = 10, 10, 5, 20
+# Printed are so many classes at most.
+_N_CLASSES = 5
 # Values that are equal up to this are equal.
 _ROUNDING = 1e-12
 _MIXED = (
@@ -28,15 +29,10 @@ _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more probable the first\n'
     "class is to the blended model for the query than for its neighbors due to the column."
 )
-_SUSPECT = (
-    "expected is what a row's neighbors, those of the largest weights named, predict without it;\n"
-    "score is how much more probable that is than the row's class. A high score is no proof: a\n"
-    "row may be rare and right."
-)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClassExplanation(ByColumn):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClassExplanation(ExplainedQueries):
     """Probabilities as weights of classes among the nearest rows; made by ``explain``.
 
     For every query ``neighbors_weight`` times the weights of the rows of a class, plus `added`, is
@@ -90,19 +86,7 @@ class ClassExplanation(ByColumn):
 
     probabilities: np.ndarray
     classes: np.ndarray
-    indices: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    targets: np.ndarray
-    neighbors_weight: float
     added: np.ndarray
-    counts: np.ndarray
-    agreement: np.ndarray
-    likeness: float
-    query_labels: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.probabilities)
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the neighbors as a DataFrame, one row for each.
@@ -128,52 +112,36 @@ class ClassExplanation(ByColumn):
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "query": np.repeat(self.query_labels, self.weights.shape[1]),
-                "row": self.labels.ravel(),
-                "weight": self.weights.ravel(),
-                "class": self.targets.ravel(),
-            }
-        )
+        return pd.DataFrame(self._neighbors() | {"class": self.targets.ravel()})
 
     def _notes(self):
-        n_others = len(self) - _N_QUERIES
-        notes = [f"... and {n_others} more queries"] if n_others > 0 else []
-        lines = describe_neighbors(self.likeness), describe_agreement(self), _MIXED
-        notes.append("\n".join(filter(None, lines)))
-        if self.by_column is not None and np.any(self.by_column.differences):
-            notes.append(_BY_COLUMN)
-        return notes
+        has_differences = self.by_column is not None and np.any(self.by_column.differences)
+        return self._list_notes([_MIXED], _BY_COLUMN if has_differences else None)
 
-    def _tables(self):
-        """Titles and cells of the tables of all queries that are shown."""
-        tables = []
-        for i in range(min(len(self), _N_QUERIES)):
-            largest = np.argsort(-self.probabilities[i], kind="stable")[:_N_CLASSES]
-            best = self.classes[largest[0]], percent(self.probabilities[i, largest[0]])
-            shown = min(_N_ROWS, int((self.weights[i] > 0).sum()))
-            cells = [["row", "weight", "class"]]
-            for place in range(shown):
-                name = named(self.labels[i, place], self.counts[i, place])
-                cells.append([name, percent(self.weights[i, place]), str(self.targets[i, place])])
-            if n_others := self.weights.shape[1] - shown:
-                cells.append([f"{n_others} more", percent(self.weights[i, shown:].sum()), ""])
-            tables.append((f"Query {self.query_labels[i]}: {best[0]} {best[1]}", cells))
-            cells = [["class", "of the neighbors", "added", "probability"]]
-            for c in largest:
-                of_neighbors = self.weights[i] @ (self.targets[i] == self.classes[c])
-                parts = of_neighbors, self.added[i, c], self.probabilities[i, c]
-                cells.append([str(self.classes[c]), *map(percent, parts)])
-            head = f"Neighbors count {percent(self.neighbors_weight)}"
-            tables.append((head, cells))
-            if self.by_column is not None and np.any(self.by_column.differences[i]):
-                tables.append(self._describe_columns(i, _write_difference, [largest[0]]))
-        return tables
+    def _describe(self, i):
+        """Titles and cells of one query's tables."""
+        weights, targets, probabilities = self.weights[i], self.targets[i], self.probabilities[i]
+        shown = min(N_ROWS, np.count_nonzero(weights))
+        rows = [["row", "weight", "class"]]
+        for place in range(shown):
+            rows.append([self._name(i, place), percent(weights[place]), str(targets[place])])
+        if n_others := len(weights) - shown:
+            rows.append([f"{n_others} more", percent(weights[shown:].sum()), ""])
+        largest = np.argsort(-probabilities, kind="stable")[:_N_CLASSES]
+        classes = [["class", "of the neighbors", "added", "probability"]]
+        for c in largest:
+            parts = weights @ (targets == self.classes[c]), self.added[i, c], probabilities[c]
+            classes.append([str(self.classes[c]), *map(percent, parts)])
+        best = f"{self.classes[largest[0]]} {percent(probabilities[largest[0]])}"
+        return [
+            (f"Query {self.query_labels[i]}: {best}", rows),
+            (f"Neighbors count {percent(self.neighbors_weight)}", classes),
+            *self._describe_columns(i, _write_difference, [largest[0]]),
+        ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClassSuspects(Printed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClassSuspects(LikelyErrors):
     """Likely label errors: training samples whose classes look wrong, the most suspect first.
 
     Made by ``suspects`` of classifiers.
@@ -210,17 +178,16 @@ class ClassSuspects(Printed):
     (5,)
     """
 
-    indices: np.ndarray
-    labels: np.ndarray
-    scores: np.ndarray
-    targets: np.ndarray
-    expected: np.ndarray
     probabilities: np.ndarray
-    neighbors: list
-    neighbor_labels: list
 
-    def __len__(self) -> int:
-        return len(self.indices)
+    _title = "Rows whose classes look wrong, the most suspect first"
+    _between = "class", "expected"
+    _note = (
+        "expected is what a row's neighbors, those of the largest weights named, predict without "
+        "it;\nscore is how much more probable that is than the row's class. A high score is no "
+        "proof: a\nrow may be rare and right."
+    )
+    _score_style = ".2f"
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the rows as a DataFrame.
@@ -244,53 +211,25 @@ class ClassSuspects(Printed):
         >>> list(model.suspects().to_frame())
         ['row', 'score', 'class', 'expected', 'neighbors']
         """
-        import pandas as pd
+        return self._frame({"class": self.targets, "expected": self.expected})
 
-        return pd.DataFrame(
-            {
-                "row": self.labels,
-                "score": self.scores,
-                "class": self.targets,
-                "expected": self.expected,
-                "neighbors": [list(labels) for labels in self.neighbor_labels],
-            }
-        )
-
-    def _notes(self):
-        n_others = len(self) - _N_SUSPECTS
-        return [*([f"... and {n_others} more rows"] if n_others > 0 else []), _SUSPECT]
-
-    def _tables(self):
-        """Title and cells of the table."""
-        cells = [["row", "score", "class", "expected", "neighbors"]]
-        for i in range(min(len(self), _N_SUSPECTS)):
-            neighbors = ", ".join(map(str, self.neighbor_labels[i]))
-            names = str(self.targets[i]), str(self.expected[i])
-            cells.append([str(self.labels[i]), f"{self.scores[i]:.2f}", *names, neighbors])
-        return [("Rows whose classes look wrong, the most suspect first", cells)]
+    def _describe(self, rows):
+        return [[str(self.targets[i]), str(self.expected[i])] for i in rows]
 
 
-def explain_classes(explanation, classes, task):
-    """Read an :class:`Explanation` of values as one of classes."""
-    codes = explanation.targets.argmax(axis=2)
-    of_class = np.einsum(
-        "nk,nkc->nc", explanation.weights, codes[..., None] == np.arange(len(classes))
-    )
-    neighbors_weight = float(task.differences_on_scale(1.0)) * explanation.neighbors_weight
+def explain_classes(model, queries, search, by_column, classes):
+    """Explain probabilities of the classes of these labels; see the classifiers."""
+    why = explain(model, queries, search, by_column)
+    codes = why.targets.argmax(axis=2)
+    of_class = np.einsum("nk,nkc->nc", why.weights, codes[..., None] == np.arange(len(classes)))
+    neighbors_weight = float(model.task.differences_on_scale(1.0)) * why.neighbors_weight
+    shared = {part.name: getattr(why, part.name) for part in fields(ExplainedQueries)}
+    shared |= {"targets": classes[codes], "neighbors_weight": neighbors_weight}
     return ClassExplanation(
-        probabilities=explanation.prediction,
+        probabilities=why.prediction,
         classes=classes,
-        indices=explanation.indices,
-        labels=explanation.labels,
-        weights=explanation.weights,
-        targets=classes[codes],
-        neighbors_weight=neighbors_weight,
-        added=explanation.prediction - neighbors_weight * of_class,
-        counts=explanation.counts,
-        agreement=explanation.agreement,
-        likeness=explanation.likeness,
-        query_labels=explanation.query_labels,
-        by_column=explanation.by_column,
+        added=why.prediction - neighbors_weight * of_class,
+        **shared,
     )
 
 
@@ -302,21 +241,17 @@ def _write_difference(value, sign):
 @torch.no_grad()
 def find_class_suspects(model, search, n_rows, classes):
     """Find suspects among classes; see the classifiers."""
-    bank = model.bank.to(search.device)
-    check_comparable(bank)
+    bank, _, values = predict_left_out(model, search)
     if len(classes) == 1:
         raise ValueError("suspects compares classes; y has a single one.")
-    residuals = model.residuals(bank, search.n_neighbors)
-    values = predict_left_out(bank, search, residuals.left_out).cpu().numpy()
-    probabilities = model.task.inverse_transform(values)
+    probabilities = model.task.inverse_transform(values.cpu().numpy())
     codes, every = bank.rows.targets.argmax(1).cpu().numpy(), np.arange(len(values))
     others = probabilities.copy()
     others[every, codes] = -1
     scores = others.max(axis=1) - probabilities[every, codes]
-    worst = np.lexsort([model.samples, -scores])[:n_rows]
+    worst, found = name_worst(model, bank, search, scores, n_rows)
     return ClassSuspects(
-        **name_rows(model, bank, search, worst),
-        scores=scores[worst],
+        **found,
         targets=classes[codes[worst]],
         expected=classes[others[worst].argmax(axis=1)],
         probabilities=probabilities[worst],
@@ -326,14 +261,13 @@ def find_class_suspects(model, search, n_rows, classes):
 @torch.no_grad()
 def predict_set(model, queries, search, confidence_level):
     """Predict sets (n, n_classes), and how improbable a class in one may be."""
-    bank, rows, blended = model.embed(queries, search)
-    values = bank.predict(rows, blended, search.n_neighbors, search.algorithm).cpu()
+    values = model.predict_scaled(queries, search)[0]
     if not model.validation:
         return np.ones(values.shape, dtype=bool), np.zeros(())
-    judged = model.validation.judge(bank, search.n_neighbors)
+    judged = model.validation.judge(model.bank.to(search.device), search.n_neighbors)
     # Only the true class has a positive residual: 1 less its value.
     scores, order = judged.residuals.amax(1).cpu().sort()
     group = judged.group.cpu()
     weight = weigh_by_group(judged.weight.cpu(), group)
-    threshold = conformal_score(scores, weight[order], group[order], confidence_level)
-    return (1 - values <= threshold + _ROUNDING).numpy(), threshold.numpy()
+    threshold = conformal_score(scores, weight[order], group[order], confidence_level).numpy()
+    return 1 - values <= threshold + _ROUNDING, threshold

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Printed are tables of at most so many queries, with at most so many rows.
-_N_QUERIES, _N_ROWS = 10, 10
+_N_QUERIES, N_ROWS = 10, 10
 # Beside a query stand the values of at most so many rows, in at most so many columns.
 _N_BESIDE, _N_COLUMNS = 5, 8
 _LEARNED = "Neighbors are the nearest training rows, by what the networks learned"
@@ -67,13 +67,25 @@ class ColumnDifferences:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ByColumn(Printed):
-    """Base of explanations with differences by column.
+class ExplainedQueries(Printed):
+    """Base of explanations: the neighbors of each query, and differences by column.
 
-    Subclasses have `weights`, `labels` and `counts`.
+    Subclasses have `_describe`, which returns titles and cells of a query's tables.
     """
 
+    indices: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    targets: np.ndarray
+    neighbors_weight: float
+    counts: np.ndarray
+    agreement: np.ndarray
+    likeness: float
+    query_labels: np.ndarray
     by_column: ColumnDifferences | None = None
+
+    def __len__(self) -> int:
+        return len(self.weights)
 
     def importances(self) -> dict:
         """Mean absolute difference by each column, over the queries.
@@ -108,15 +120,44 @@ class ByColumn(Printed):
         if self.by_column is None:
             raise ValueError(f"{name} needs explain(X, by_column=True).")
 
+    def _neighbors(self):
+        """Columns of a frame of the neighbors."""
+        queries = np.repeat(self.query_labels, self.weights.shape[1])
+        return {"query": queries, "row": self.labels.ravel(), "weight": self.weights.ravel()}
+
+    def _tables(self):
+        shown = range(min(len(self), _N_QUERIES))
+        return [table for i in shown for table in self._describe(i)]
+
+    def _list_notes(self, facts, by_column):
+        """Count the queries not shown, say what neighbors are, and explain differences."""
+        n_others = len(self) - _N_QUERIES
+        notes = [f"... and {n_others} more queries"] if n_others > 0 else []
+        described = [_ROWS[self.likeness > 0], self._describe_agreement(), *facts]
+        notes.append("\n".join(filter(None, described)))
+        return notes if self.by_column is None or by_column is None else [*notes, by_column]
+
+    def _describe_agreement(self):
+        """Say in words how many rows another seed would name; None if that is not known."""
+        n_named = min(_N_BESIDE, self.weights.shape[1])
+        if n_named < 2 or np.isnan(self.agreement).all():
+            return None
+        return _AGREEMENT.format(n_named, 100 * np.nanmean(self.agreement))
+
+    def _name(self, i, place):
+        """Name a neighbor of a query."""
+        return named(self.labels[i, place], self.counts[i, place])
+
     def _describe_columns(self, i, write, target=slice(None)):
-        """Title and cells of a table that has a query and its first rows side by side."""
+        """Table with a query and its first rows side by side; none if no column differs."""
         found, beside = self.by_column, range(min(_N_BESIDE, self.weights.shape[1]))
+        if found is None or not np.any(found.differences[i]):
+            return []
         parts = found.differences[i].reshape(*found.row_values.shape[1:], -1)[..., target]
         differences = np.tensordot(self.weights[i], parts, 1)
         sizes = self.weights[i] @ np.abs(parts).sum(2)
         largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
-        names = [named(self.labels[i, place], self.counts[i, place]) for place in beside]
-        cells = [["column", "query", *names, "difference"]]
+        cells = [["column", "query", *(self._name(i, place) for place in beside), "difference"]]
         for column in largest:
             query = found.query_values[i, column]
             values = [found.row_values[i, place, column] for place in beside]
@@ -127,11 +168,11 @@ class ByColumn(Printed):
         if n_others := np.count_nonzero(np.delete(sizes, largest)):
             blank = [""] * (len(cells[0]) - 2)
             cells.append([f"{n_others} more", *blank, write(others.sum(axis=0), "+")])
-        return "By column, the nearest rows beside the query", cells
+        return [("By column, the nearest rows beside the query", cells)]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Explanation(ByColumn):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Explanation(ExplainedQueries):
     """Predictions as weighted means of adjusted targets; made by ``explain``.
 
     A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by the
@@ -197,19 +238,10 @@ class Explanation(ByColumn):
     """
 
     prediction: np.ndarray
-    indices: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    targets: np.ndarray
     adjustments: np.ndarray
     clipping: np.ndarray
     is_adjusted: bool
-    neighbors_weight: float
     blended: np.ndarray | None
-    counts: np.ndarray
-    agreement: np.ndarray
-    likeness: float
-    query_labels: np.ndarray
 
     @property
     def adjusted_targets(self) -> np.ndarray:
@@ -229,9 +261,6 @@ class Explanation(ByColumn):
         (20, 20)
         """
         return self.targets + self.adjustments
-
-    def __len__(self) -> int:
-        return len(self.prediction)
 
     def to_frame(self, by_column: bool = False) -> pd.DataFrame:
         """Arrange the neighbors as a DataFrame, one row for each.
@@ -266,11 +295,7 @@ class Explanation(ByColumn):
         """
         import pandas as pd
 
-        columns = {
-            "query": np.repeat(self.query_labels, self.weights.shape[1]),
-            "row": self.labels.ravel(),
-            "weight": self.weights.ravel(),
-        }
+        columns = self._neighbors()
         for k, suffix in by_target(self.prediction):
             columns[f"target{suffix}"] = self.targets[k].ravel()
             columns[f"adjustment{suffix}"] = self.adjustments[k].ravel()
@@ -284,75 +309,45 @@ class Explanation(ByColumn):
         return pd.DataFrame(columns)
 
     def _notes(self):
-        n_others = len(self) - _N_QUERIES
-        notes = [f"... and {n_others} more queries"] if n_others > 0 else []
-        lines = describe_neighbors(self.likeness), describe_agreement(self)
         is_blended = self.blended is not None
-        lines += _ADJUSTED if self.is_adjusted else None, _BLENDED if is_blended else None
-        notes.append("\n".join(filter(None, lines)))
-        if self.by_column is not None and (self.is_adjusted or is_blended):
-            notes.append(_BY_COLUMN)
-        return notes
+        facts = _ADJUSTED if self.is_adjusted else None, _BLENDED if is_blended else None
+        return self._list_notes(facts, _BY_COLUMN if self.is_adjusted or is_blended else None)
 
-    def _tables(self):
-        """Titles and cells of the tables of all queries that are shown."""
-        tables = []
-        for i in range(min(len(self), _N_QUERIES)):
-            write = same_decimals(self.prediction[i], self.targets[i])
-            tables.append(self._describe(i, write))
-            if self.by_column is not None and np.any(self.by_column.differences[i]):
-                tables.append(self._describe_columns(i, write))
-        return tables
-
-    def _describe(self, i, write):
-        """Title and cells of one query's table."""
-        shown = min(_N_ROWS, int((self.weights[i] > 0).sum()))
-        n_others = self.weights.shape[1] - shown
+    def _describe(self, i):
+        """Titles and cells of one query's tables."""
+        write = same_decimals(self.prediction[i], self.targets[i])
+        weights = self.neighbors_weight * self.weights[i]
+        shown = min(N_ROWS, np.count_nonzero(self.weights[i]))
+        n_others = len(weights) - shown
         if n_others == 1:  # itself as short as a line for others
             shown, n_others = shown + 1, 0
-        cells = [["row", "weight", "target", "adjustment", "adjusted"]]
-        in_prediction = self.neighbors_weight * self.weights
-        parts = in_prediction, self.targets, self.adjustments, self.adjusted_targets
-        for place in range(shown):
-            weight, target, adjustment, adjusted = (part[i, place] for part in parts)
-            numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append(
-                [named(self.labels[i, place], self.counts[i, place]), percent(weight), *numbers]
+
+        def numbers(pick):
+            target, adjustment, adjusted = (
+                pick(part[i]) for part in (self.targets, self.adjustments, self.adjusted_targets)
             )
+            return write(target), write(adjustment, "+"), write(adjusted)
+
+        cells = [["row", "weight", "target", "adjustment", "adjusted"]]
+        for place in range(shown):
+            own = numbers(lambda part, place=place: part[place])
+            cells.append([self._name(i, place), percent(weights[place]), *own])
         if n_others:
-            weight = in_prediction[i, shown:]
-            numbers = [""] * 3
-            if weight.sum():
-                target, adjustment, adjusted = (
-                    np.average(part[i, shown:], axis=0, weights=weight) for part in parts[1:]
-                )
-                numbers = write(target), write(adjustment, "+"), write(adjusted)
-            cells.append([f"{n_others} more, mean", percent(weight.sum()), *numbers])
-        between = ["", ""]
-        if not self.is_adjusted:
-            cells, between = [row[:3] for row in cells], []
+            rest, own = weights[shown:], [""] * 3
+            if rest.any():
+                own = numbers(lambda part: np.average(part[shown:], axis=0, weights=rest))
+            cells.append([f"{n_others} more, mean", percent(rest.sum()), *own])
         if self.blended is not None:
             weight = percent(1 - self.neighbors_weight)
-            cells.append(["blended model", weight, *between, write(self.blended[i])])
+            cells.append(["blended model", weight, "", "", write(self.blended[i])])
         if np.any(self.clipping[i]):
-            cells.append(
-                ["clipped to the range of targets", "", *between, write(self.clipping[i], "+")]
-            )
-        cells.append(["prediction", "100 %", *between, write(self.prediction[i])])
-        return f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}", cells
-
-
-def describe_neighbors(likeness):
-    """Say in words which rows neighbors are."""
-    return _ROWS[likeness > 0]
-
-
-def describe_agreement(explanation):
-    """Say in words how many rows another seed would name; None if that is not known."""
-    n_named, agreement = min(_N_BESIDE, explanation.weights.shape[1]), explanation.agreement
-    if n_named < 2 or np.isnan(agreement).all():
-        return None
-    return _AGREEMENT.format(n_named, 100 * np.nanmean(agreement))
+            clipping = write(self.clipping[i], "+")
+            cells.append(["clipped to the range of targets", "", "", "", clipping])
+        cells.append(["prediction", "100 %", "", "", write(self.prediction[i])])
+        if not self.is_adjusted:  # adjusted targets are the targets
+            cells = [["row", "weight", "target"], *([*row[:2], row[-1]] for row in cells[1:])]
+        title = f"Query {self.query_labels[i]}: prediction {write(self.prediction[i])}"
+        return [(title, cells), *self._describe_columns(i, write)]
 
 
 def _show(value):

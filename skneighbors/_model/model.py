@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +21,13 @@ from .._network import FittedNetwork
 from .._utils.arrays import array_field
 from .._utils.checks import check_int
 from .._utils.device import CPU
+from . import classes, decomposition, suspects
 from .bank import NeighborBank
 from .cache import Cache
-from .classes import explain_classes, find_class_suspects, predict_set
-from .decomposition import explain
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
-from .residuals import LeftOut, effective_number, joined_since, measure
+from .residuals import LeftOut, ResidualDistribution, effective_number, joined_since, measure
 from .rows import EmbeddedRows
-from .suspects import find_suspects
 from .validation import ValidationRows, ValidationSet
 
 
@@ -115,9 +114,8 @@ class Model:
         """Bank on the device to use, and queries embedded there."""
         bank, columns = self.bank.to(search.device), None
         if self.likeness_encoder is not None:
-            columns = torch.from_numpy(self.likeness_encoder.transform(queries.matrix)).to(
-                search.device
-            )
+            columns = torch.from_numpy(self.likeness_encoder.transform(queries.matrix))
+            columns = columns.to(search.device)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
         return bank, EmbeddedRows(z, columns)
 
@@ -135,29 +133,35 @@ class Model:
 
     def predict(self, queries, search):
         """Predict, like y."""
-        return self.task.inverse_transform(self._predict(queries, search)[0])
+        return self.task.inverse_transform(self.predict_scaled(queries, search)[0])
 
     def predict_std(self, queries, search):
         """Predictions, and root mean squares of the residuals around them."""
-        y, std = self._predict(queries, search, lambda known, rows: known.std(rows))
+        y, std = self.predict_scaled(queries, search, ResidualDistribution.std)
         back = self.task.inverse_transform
         # The way back need not be linear.
         return back(y), (back(y + std) - back(y - std)) / 2
 
     def predict_quantiles(self, queries, search, levels):
         """Quantiles at levels (l,), the last axis."""
-        y, offsets = self._predict(
-            queries, search, lambda known, rows: known.quantiles(rows, levels)
-        )
+        y, offsets = self.predict_scaled(queries, search, ResidualDistribution.quantiles, levels)
         return np.moveaxis(self.task.inverse_transform(y[:, None] + offsets), 1, -1)
 
     def predict_interval(self, queries, search, confidence_level):
         """Lower and upper ends, the last axis."""
-        y, width = self._predict(
-            queries, search, lambda known, rows: known.half_widths(rows, confidence_level)
-        )
+        half_widths = ResidualDistribution.half_widths
+        y, width = self.predict_scaled(queries, search, half_widths, confidence_level)
         ends = [self.task.inverse_transform(end) for end in (y - width, y + width)]
         return np.stack(ends, axis=-1)
+
+    def predict_scaled(self, queries, search, offsets=None, *arguments):
+        """Predictions (n, k), standardized, and what a method of their residuals gives."""
+        bank, rows, blended = self.embed(queries, search)
+        y = bank.predict(rows, blended, search.n_neighbors, search.algorithm).cpu().numpy()
+        if offsets is not None:
+            residuals = self.residuals(bank, search.n_neighbors)
+            offsets = offsets(residuals, rows, *arguments).cpu().numpy()
+        return y, offsets
 
     def residuals(self, bank, n_neighbors):
         """Distribution of residuals, by the bank on any device; that of the last call is kept."""
@@ -168,22 +172,12 @@ class Model:
         """Effective number of validation rows, or groups, for intervals."""
         return self.residuals(self.bank, search.n_neighbors).n_validation
 
-    def _predict(self, queries, search, offsets=None):
-        """Predict, standardized; `offsets` is a function of residuals and embedded queries."""
-        bank, rows, blended = self.embed(queries, search)
-        y = bank.predict(rows, blended, search.n_neighbors, search.algorithm).cpu().numpy()
-        if offsets is not None:
-            offsets = offsets(self.residuals(bank, search.n_neighbors), rows).cpu().numpy()
-        return y, offsets
-
-    def explain(self, queries, search, by_column):
-        """Explain predictions, as an :class:`Explanation`."""
-        return explain(self, queries, search, by_column)
-
-    def explain_classes(self, queries, search, by_column, classes):
-        """Do so for the classes of these labels, as a :class:`ClassExplanation`."""
-        explanation = self.explain(queries, search, by_column)
-        return explain_classes(explanation, classes, self.task)
+    # What these return has files of its own.
+    explain = decomposition.explain
+    suspects = suspects.find_suspects
+    explain_classes = classes.explain_classes
+    class_suspects = classes.find_class_suspects
+    predict_set = classes.predict_set
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
@@ -191,66 +185,51 @@ class Model:
         nearness = self.cache.get("nearness", None, lambda: measure_nearness(bank))
         return novelty(bank, rows, nearness).numpy()
 
-    def suspects(self, search, n_rows, confidence_level):
-        """Find the rows whose targets differ most from their predictions without them."""
-        return find_suspects(self, search, n_rows, confidence_level)
-
-    def class_suspects(self, search, n_rows, classes):
-        """Find the rows whose classes are least probable without them."""
-        return find_class_suspects(self, search, n_rows, classes)
-
-    def predict_set(self, queries, search, confidence_level):
-        """Predict sets of classes, (n, k), and how improbable a class in one may be."""
-        return predict_set(self, queries, search, confidence_level)
+    def attend(self, queries, search, function):
+        """Results of a function of the neighbors of batches of queries."""
+        bank, rows = self.transform(queries, search)
+        return bank.attend(rows, function, search.n_neighbors, search.algorithm)
 
     def neighbor_weights(self, queries, search):
         """Weights of the samples, CSR (n, n_samples)."""
-        bank, rows = self.transform(queries, search)
-        parts = bank.attend(
-            rows, lambda near: _to_csr(near, len(bank)), search.n_neighbors, search.algorithm
-        )
+        parts = self.attend(queries, search, partial(_to_csr, len(self.bank)))
         weights = sparse.vstack(parts, format="csr") @ self.numbering.fractions()
         weights.sort_indices()
         return weights
 
     def effective_n_neighbors(self, queries, search):
         """Effective number of neighbors."""
-        bank, rows = self.transform(queries, search)
         # A row of weight c counts as c rows.
-        size = bank.rows.weights().rsqrt()
-        parts = bank.attend(
-            rows,
-            lambda near: effective_number(near.total_weights * near.take(size)),
-            search.n_neighbors,
-            search.algorithm,
+        size = self.bank.rows.weights().rsqrt().to(search.device)
+        parts = self.attend(
+            queries, search, lambda near: effective_number(near.total_weights * near.take(size))
         )
         return torch.cat(parts).squeeze(1).cpu().numpy()
 
     def kneighbors(self, queries, search, n_neighbors):
         """Distances and numbers of the nearest samples of queries."""
-        _, n_neighbors = self._count(search, n_neighbors, leave_out=0)
+        n_neighbors = self._check_number(search, n_neighbors, len(self._samples_left()))
         return self._find_samples(*self.transform(queries, search), search, n_neighbors)
 
     def neighbors_of_samples(self, search, n_neighbors):
         """Do the same for the samples themselves; none is a neighbor of itself."""
-        samples, n_neighbors = self._count(search, n_neighbors, leave_out=1)
-        bank = self.bank.to(search.device)
-        rows = self.numbering.row_of[samples]
+        samples = self._samples_left()
+        n_neighbors = self._check_number(search, n_neighbors, len(samples) - 1)
+        bank, rows = self.bank.to(search.device), self.numbering.row_of[samples]
         distances, found = self._find_samples(bank, bank.rows, search, n_neighbors + 1, rows)
         # If more rows coincide than are searched, a sample may not be found; then the last goes.
         is_other = found != samples[:, None]
         is_other[is_other.all(axis=1), -1] = False
         return tuple(part[is_other].reshape(len(samples), -1) for part in (distances, found))
 
-    def _count(self, search, n_neighbors, leave_out):
-        """Find the samples there are, and how many to look for."""
-        samples = np.flatnonzero(self.numbering.row_of >= 0)
-        largest = len(samples) - leave_out
+    def _samples_left(self):
+        return np.flatnonzero(self.numbering.row_of >= 0)
+
+    def _check_number(self, search, n_neighbors, largest):
+        """How many of the samples to look for; None is as many as predict."""
         if n_neighbors is None:
-            n_neighbors = largest if search.n_neighbors is None else search.n_neighbors
-            n_neighbors = min(n_neighbors, largest)
-        what = ", the number of neighbors"
-        return samples, check_int("n_neighbors", n_neighbors, 1, largest, what)
+            n_neighbors = min(search.n_neighbors or largest, largest)
+        return check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbors")
 
     def _find_samples(self, bank, queries, search, n_samples, taken=slice(None)):
         found = bank.index.find(queries, min(n_samples, len(bank)), search.algorithm)
@@ -328,7 +307,7 @@ class Model:
         )
 
 
-def _to_csr(near, n_rows):
+def _to_csr(n_rows, near):
     """Weights of queries as a CSR array (b, N)."""
     weights = near.total_weights.cpu().numpy()
     if near.rows is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -17,15 +17,55 @@ if TYPE_CHECKING:
 
 # Neighbors that are named of each row, and rows that are printed.
 _N_NEIGHBORS, _N_SHOWN = 5, 20
-_NOTE = (
-    "expected is what a row's neighbors, those of the largest weights named, predict without it;\n"
-    "score is how many times as far off it is as they are themselves, on average. A high score is\n"
-    "no proof: a row may be rare and right."
-)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Suspects(Printed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LikelyErrors(Printed):
+    """Base of suspects.
+
+    Subclasses have a title, the names of the columns between score and neighbors, and a note, and
+    `_describe`, which makes the cells of rows in these columns.
+    """
+
+    _title: ClassVar[str]
+    _between: ClassVar[tuple]
+    _note: ClassVar[str]
+    _score_style: ClassVar[str] = ".1f"
+
+    indices: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    targets: np.ndarray
+    expected: np.ndarray
+    neighbors: list
+    neighbor_labels: list
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def _frame(self, between):
+        """Make a DataFrame with columns between score and neighbors."""
+        import pandas as pd
+
+        first, last = {"row": self.labels, "score": self.scores}, map(list, self.neighbor_labels)
+        return pd.DataFrame({**first, **between, "neighbors": list(last)})
+
+    def _notes(self):
+        n_others = len(self) - _N_SHOWN
+        return [f"... and {n_others} more rows", self._note] if n_others > 0 else [self._note]
+
+    def _tables(self):
+        """Title and cells of the table."""
+        cells = [["row", "score", *self._between, "neighbors"]]
+        for i, between in enumerate(self._describe(range(min(len(self), _N_SHOWN)))):
+            score = format(self.scores[i], self._score_style)
+            neighbors = ", ".join(map(str, self.neighbor_labels[i]))
+            cells.append([str(self.labels[i]), score, *between, neighbors])
+        return [(self._title, cells)]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Suspects(LikelyErrors):
     """Likely label errors: training samples whose targets look wrong, the most suspect first.
 
     Made by ``suspects``. Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
@@ -70,17 +110,15 @@ class Suspects(Printed):
     False
     """
 
-    indices: np.ndarray
-    labels: np.ndarray
-    scores: np.ndarray
-    targets: np.ndarray
-    expected: np.ndarray
     interval: np.ndarray
-    neighbors: list
-    neighbor_labels: list
 
-    def __len__(self) -> int:
-        return len(self.indices)
+    _title = "Rows whose targets look wrong, the most suspect first"
+    _between = "target", "expected", "low", "high"
+    _note = (
+        "expected is what a row's neighbors, those of the largest weights named, predict without "
+        "it;\nscore is how many times as far off it is as they are themselves, on average. A high "
+        "score is\nno proof: a row may be rare and right."
+    )
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the rows as a DataFrame.
@@ -106,36 +144,23 @@ class Suspects(Printed):
         >>> list(model.suspects().to_frame())
         ['row', 'score', 'target', 'expected', 'low', 'high', 'neighbors']
         """
-        import pandas as pd
-
-        columns = {"row": self.labels, "score": self.scores}
+        columns = {}
         for k, suffix in by_target(self.targets):
-            columns[f"target{suffix}"] = self.targets[k]
-            columns[f"expected{suffix}"] = self.expected[k]
-            columns[f"low{suffix}"] = self.interval[..., 0][k]
-            columns[f"high{suffix}"] = self.interval[..., 1][k]
-        columns["neighbors"] = [list(labels) for labels in self.neighbor_labels]
-        return pd.DataFrame(columns)
+            low, high = self.interval[..., 0][k], self.interval[..., 1][k]
+            parts = self.targets[k], self.expected[k], low, high
+            names = [f"{name}{suffix}" for name in self._between]
+            columns |= dict(zip(names, parts, strict=True))
+        return self._frame(columns)
 
-    def _notes(self):
-        n_others = len(self) - _N_SHOWN
-        return [*([f"... and {n_others} more rows"] if n_others > 0 else []), _NOTE]
-
-    def _tables(self):
-        """Title and cells of the table."""
+    def _describe(self, rows):
         write = same_decimals(self.targets, self.expected)
-        cells = [["row", "score", "target", "expected", "low", "high", "neighbors"]]
-        for i in range(min(len(self), _N_SHOWN)):
-            ends = self.interval[i, ..., 0], self.interval[i, ..., 1]
-            numbers = map(write, (self.targets[i], self.expected[i], *ends))
-            named = ", ".join(map(str, self.neighbor_labels[i]))
-            cells.append([str(self.labels[i]), f"{self.scores[i]:.1f}", *numbers, named])
-        return [("Rows whose targets look wrong, the most suspect first", cells)]
+        parts = self.targets, self.expected, self.interval[..., 0], self.interval[..., 1]
+        return [[write(part[i]) for part in parts] for i in rows]
 
 
 @torch.no_grad()
 def find_suspects(model, search, n_rows, confidence_level):
-    """Find suspects; see the estimators.
+    """Find the rows whose targets differ most from their predictions; see the estimators.
 
     Parameters
     ----------
@@ -148,62 +173,59 @@ def find_suspects(model, search, n_rows, confidence_level):
     -------
     suspects : Suspects
     """
-    bank = model.bank.to(search.device)
-    check_comparable(bank)
+    bank, residuals, y_hat = predict_left_out(model, search)
     group, targets = bank.rows.group, bank.rows.targets
-    residuals = model.residuals(bank, search.n_neighbors)
-    y_hat = predict_left_out(bank, search, residuals.left_out)
     every = torch.arange(len(bank), device=CPU)
     known = stand_ins(group.cpu(), every, residuals.left_out.rows)
     spread = residuals.spread(bank.rows, known)
     scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
-    worst = np.lexsort([model.samples, -scores])[:n_rows]
+    worst, found = name_worst(model, bank, search, scores, n_rows)
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
     y_hat, back = y_hat.cpu().numpy()[worst], model.task.inverse_transform
     return Suspects(
-        **name_rows(model, bank, search, worst),
-        scores=scores[worst],
+        **found,
         targets=back(targets.cpu().numpy()[worst]),
         expected=back(y_hat),
         interval=np.stack([back(y_hat - width), back(y_hat + width)], axis=-1),
     )
 
 
-def check_comparable(bank):
-    """Raise ValueError if there are no rows to compare rows with."""
-    if not bank.rows.group.any():
+def predict_left_out(model, search):
+    """Predict all rows of the bank, each without itself and its group.
+
+    Returns
+    -------
+    bank : NeighborBank
+        On the device of the search.
+    residuals : ResidualDistribution
+    y_hat : Tensor of shape (N, k)
+
+    Raises
+    ------
+    ValueError
+        If there are no rows to compare rows with.
+    """
+    bank = model.bank.to(search.device)
+    rows = bank.rows
+    if not rows.group.any():
         raise ValueError(
             "suspects compares rows with others; a single one, or a single group, is left."
         )
-
-
-def predict_left_out(bank, search, known):
-    """Predict all rows (N, k), each without itself and its group; `known` is by exact search."""
-    rows = bank.rows
-    if search.algorithm == "auto" and len(known.rows) == len(bank):
+    residuals = model.residuals(bank, search.n_neighbors)
+    known = residuals.left_out
+    if search.algorithm == "auto" and len(known.rows) == len(bank):  # by exact search, as known
         y_hat = known.y_hat.to(rows.z.device)
     else:
         every = torch.arange(len(bank), device=rows.z.device)
         means = bank.average(rows, search.n_neighbors, search.algorithm, every)
         y_hat = bank.complete(rows.z, means, rows.blended)
-    return y_hat.clamp(*bank.limits_left_out())
+    return bank, residuals, y_hat.clamp(*bank.limits_left_out())
 
 
-def name_rows(model, bank, search, rows):
-    """Numbers and labels of rows (n,), and of those of the largest weights for each."""
-    name, indices = model.numbering.name, model.samples[rows]
-    neighbors = [model.samples[found] for found in _largest_weights(bank, search, rows)]
-    return dict(
-        indices=indices,
-        labels=name(indices),
-        neighbors=neighbors,
-        neighbor_labels=[name(part) for part in neighbors],
-    )
-
-
-def _largest_weights(bank, search, rows):
-    """Rows of the largest weights in the prediction of each of `rows` (n,) without itself."""
-    self_index = torch.from_numpy(rows).to(bank.rows.z.device)
+def name_worst(model, bank, search, scores, n_rows):
+    """Rows (n,) of the highest scores, and their names and those of their neighbors."""
+    worst, name = np.lexsort([model.samples, -scores])[:n_rows], model.numbering.name
+    self_index = torch.from_numpy(worst).to(bank.rows.z.device)
     parts = bank.attend(
         bank.rows.select(self_index),
         lambda near: [part[:, :_N_NEIGHBORS] for part in near.by_weight()[:2]],
@@ -211,5 +233,12 @@ def _largest_weights(bank, search, rows):
         search.algorithm,
         self_index,
     )
-    weights, found = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
-    return [found[i][weights[i] > 0] for i in range(len(found))]
+    weights, rows = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
+    neighbors = [model.samples[own[w > 0]] for own, w in zip(rows, weights, strict=True)]
+    return worst, dict(
+        scores=scores[worst],
+        indices=model.samples[worst],
+        labels=name(model.samples[worst]),
+        neighbors=neighbors,
+        neighbor_labels=list(map(name, neighbors)),
+    )
