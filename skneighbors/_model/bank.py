@@ -103,15 +103,7 @@ class NeighborBank:
 
     @classmethod
     @torch.no_grad()
-    def build(
-        cls,
-        network,
-        rows,
-        task,
-        member_weight,
-        blended=None,
-        blend_weight=0.0,
-    ):
+    def build(cls, network, rows, task, member_weight, blended=None, blend_weight=0.0):
         """Embed rows as the neighbors of a copy of a network.
 
         Parameters
@@ -172,14 +164,12 @@ class NeighborBank:
         """Bank whose tensors lie on `device`: itself, or a copy."""
         if self.rows.z.device == device:
             return self
-        network, weight = copy.deepcopy(self.network).to(device), self.member_weight.to(device)
-        likeness = None if self.likeness is None else self.likeness.to(device)
         moved = replace(
             self,
-            network=network,
+            network=copy.deepcopy(self.network).to(device),
             rows=self.rows.to(device),
-            member_weight=weight,
-            likeness=likeness,
+            member_weight=self.member_weight.to(device),
+            likeness=None if self.likeness is None else self.likeness.to(device),
         )
         vars(moved)["cache"] = self.cache  # which knows devices
         return moved
@@ -230,11 +220,10 @@ class NeighborBank:
 
     def average(self, queries, n_neighbors, algorithm, self_index):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
-
-        def average(near):
-            return near.average(self.rows.values)
-
-        return torch.cat(self.attend(queries, average, n_neighbors, algorithm, self_index))
+        means = self.attend(
+            queries, lambda near: near.average(self.rows.values), n_neighbors, algorithm, self_index
+        )
+        return torch.cat(means)
 
     def complete(self, z, means, blended):
         """Turn means (n, k) of values into predictions: add the trends, mix with the blended."""

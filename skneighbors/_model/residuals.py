@@ -1,6 +1,6 @@
 """Residuals of rows left out, and of validation rows: quantiles, spread and intervals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -71,23 +71,23 @@ class ResidualDistribution:
     residuals : Tensor of shape (c, k)
         Their leave-one-out residuals, scaled targets less predictions.
     scale : Tensor of shape (k,)
+    left_out : LeftOut
+        Where the residuals come from.
     scores : Tensor of shape (n, k), sorted along n
         Absolute residuals of validation rows, relative to the spread where they are; those of
         `known` where there are none.
     weight, group : Tensor of shape (n, k)
         How much each counts, and its group.
-    left_out : LeftOut
-        Where the residuals come from.
     """
 
     known: NeighborBank
     n_neighbors: int | None
     residuals: torch.Tensor
     scale: torch.Tensor
-    scores: torch.Tensor
-    weight: torch.Tensor
-    group: torch.Tensor
     left_out: LeftOut
+    scores: torch.Tensor | None = None
+    weight: torch.Tensor | None = None
+    group: torch.Tensor | None = None
 
     def quantiles(self, queries, levels):
         """Quantiles (n, l, k) at levels (l,) for n queries."""
@@ -125,15 +125,23 @@ class ResidualDistribution:
     def spread(self, queries, self_index=None):
         """Mean absolute residuals (n, k) of the neighbors of n queries.
 
-        `self_index` (n,), on the CPU, are rows of `known` to leave out with their groups, -1 for
-        none.
+        `self_index` (n,) are rows of `known` to leave out with their groups, -1 for none.
         """
-        index = None if self_index is None else self_index.to(queries.device)
-        return self._expect(queries, self.residuals.abs(), index).clamp(min=_MIN_SPREAD)
+        return self._expect(queries, self.residuals.abs(), self_index).clamp(min=_MIN_SPREAD)
 
     def _expect(self, queries, values, self_index=None):
+        """Average values (c, k) over the neighbors of queries, and over any rows."""
         known, values = self.known.to(queries.device), values.to(queries.device)
-        return expect(known, queries, values, self.n_neighbors, self_index)
+        self_index = None if self_index is None else self_index.to(queries.device)
+        weight = known.rows.weights()
+        any_row = (weight @ values) / weight.sum()
+
+        def average(near):
+            n_near = effective_number(near.total_weights)
+            means = (near.total_weights.unsqueeze(2) * near.take(values)).sum(1)
+            return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
+
+        return torch.cat(known.attend(queries, average, self.n_neighbors, self_index=self_index))
 
     def factor(self, confidence):
         """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
@@ -185,19 +193,6 @@ def conformal_score(scores, weight, group, confidence):
 def _effective_count(weight):
     """Kish's effective sample size."""
     return weight.sum().square() / weight.square().sum()
-
-
-def expect(known, queries, values, n_neighbors, self_index=None):
-    """Average values (c, k) of a bank's rows over the neighbors of queries, and over any rows."""
-    weight = known.rows.weights()
-    any_row = (weight @ values) / weight.sum()
-
-    def average(near):
-        n_near = effective_number(near.total_weights)
-        means = (near.total_weights.unsqueeze(2) * near.take(values)).sum(1)
-        return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
-
-    return torch.cat(known.attend(queries, average, n_neighbors, self_index=self_index))
 
 
 def effective_number(weights):
@@ -275,31 +270,31 @@ def measure(bank, validation, n_neighbors, before=None):
     residuals : ResidualDistribution
     """
     left_out = _leave_out(bank, n_neighbors, before)
-    n_spread = None if n_neighbors is None else max(n_neighbors, _N_SPREAD)
     rows = left_out.rows.to(bank.rows.z.device)
-    limits = bank.limits
-    residuals = bank.rows.targets[rows] - left_out.y_hat.to(rows.device).clamp(*limits)
-    known = bank
+    y_hat = left_out.y_hat.to(rows.device).clamp(*bank.limits)
+    residuals, known = bank.rows.targets[rows] - y_hat, bank
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True
         known = bank.keep(is_known, bank.rows.weights()[rows])
-    weight, group = known.rows.weights(), known.rows.group
     if validation:
         judged = validation.judge(bank, n_neighbors)
         index = stand_ins(bank.rows.group, judged.self_index, rows)
     else:
         index = torch.arange(len(rows), device=rows.device)
         judged = Judged.of_bank(known.rows, residuals, index)
-    judged_weight, size = weigh_by_group(judged.weight, judged.group), judged.residuals.abs()
-    spread = expect(known, judged, residuals.abs(), n_spread, index)
-    scores, order = (size / spread.clamp(min=_MIN_SPREAD)).sort(0)
-    usual = _median(residuals.abs(), weigh_by_group(weight, group))
-    missed = _median(size, judged_weight)
-    scale = torch.where((usual > 0) & (missed > 0), missed / usual, 1.0)
-    found = residuals, scale, scores, judged_weight[order], judged.group[order]
-    known = known.to(CPU)
-    return ResidualDistribution(known, n_spread, *(part.cpu() for part in found), left_out)
+    weight, size = weigh_by_group(judged.weight, judged.group), judged.residuals.abs()
+    usual = _median(residuals.abs(), weigh_by_group(known.rows.weights(), known.rows.group))
+    missed = _median(size, weight)
+    own = ResidualDistribution(
+        known=known.to(CPU),
+        n_neighbors=None if n_neighbors is None else max(n_neighbors, _N_SPREAD),
+        residuals=residuals.cpu(),
+        scale=torch.where((usual > 0) & (missed > 0), missed / usual, 1.0).cpu(),
+        left_out=left_out,
+    )
+    scores, order = (size / own.spread(judged, index)).cpu().sort(0)
+    return replace(own, scores=scores, weight=weight.cpu()[order], group=judged.group.cpu()[order])
 
 
 def _places(index, rows):

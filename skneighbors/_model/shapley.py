@@ -1,9 +1,11 @@
 """Shapley values of the columns in which pairs of rows differ."""
 
-from itertools import combinations
+from itertools import product
 from math import comb
 
 import numpy as np
+
+from .._utils.blocks import cut
 
 # Largest number of columns of which all subsets are evaluated.
 _MAX_EXACT = 7
@@ -53,50 +55,31 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0, column_of
         d: _all_subsets(d) if d <= _MAX_EXACT else _some_orders(d, n_evaluations, seed)
         for d in np.unique(differs.sum(axis=1)).tolist()
     }
-    values = None
-    pending, n_pending = [], 0
-    for pair in range(len(queries)):
-        columns = np.flatnonzero(differs[pair])
-        members, weights = plans[len(columns)]
-        pending.append((pair, columns, members, weights))
-        n_pending += len(members)
-        if n_pending >= _N_AT_ONCE or pair == len(queries) - 1:
-            evaluated = _evaluate(function, queries, rows, column_of, pending)
-            if values is None:
-                values = np.zeros((*differs.shape, evaluated[0].shape[1]))
-            for (done, changed, _, by_set), found in zip(pending, evaluated, strict=True):
-                values[done, changed] = by_set @ found
-            pending, n_pending = [], 0
-    return values
-
-
-def _evaluate(function, queries, rows, column_of, pending):
-    """Values of the function for all sets of columns of some pairs, a list of (n_sets, k)."""
-    mixed = []
-    for pair, columns, members, _ in pending:
-        points = np.repeat(rows[[pair]], len(members), axis=0)
-        for column, is_member in zip(columns, members.T, strict=True):
-            points[np.ix_(is_member, column_of == column)] = queries[pair, column_of == column]
-        mixed.append(points)
-    sizes = [len(points) for points in mixed]
-    pairs = np.repeat([pair for pair, *_ in pending], sizes)
-    found = function(np.concatenate(mixed), pairs)
-    return np.split(found, np.cumsum(sizes)[:-1])
+    n_sets, out = max(len(members) for members, _ in plans.values()), []
+    for batch in cut(len(queries), max(1, _N_AT_ONCE // n_sets)):
+        pairs, mixed = np.arange(len(queries))[batch], []
+        for pair in pairs:
+            members, _ = plans[differs[pair].sum()]
+            takes = np.zeros((len(members), differs.shape[1]), dtype=bool)
+            takes[:, differs[pair]] = members
+            mixed.append(np.where(takes[:, column_of], queries[pair], rows[pair]))
+        sizes = list(map(len, mixed))
+        found = function(np.concatenate(mixed), np.repeat(pairs, sizes))
+        for pair, own in zip(pairs, np.split(found, np.cumsum(sizes)[:-1]), strict=True):
+            _, weights = plans[differs[pair].sum()]
+            values = np.zeros((differs.shape[1], own.shape[1]))
+            values[differs[pair]] = weights @ own
+            out.append(values)
+    return np.stack(out)
 
 
 def _all_subsets(d):
     """All sets of d columns (2^d, d), and what each counts for each column (d, 2^d)."""
-    subsets = [subset for size in range(d + 1) for subset in combinations(range(d), size)]
-    members = np.zeros((len(subsets), d), dtype=bool)
-    weights = np.zeros((d, len(subsets)))
-    for i, subset in enumerate(subsets):
-        members[i, list(subset)] = True
-        for column in range(d):
-            if column in subset:
-                weights[column, i] = 1 / (d * comb(d - 1, len(subset) - 1))
-            else:
-                weights[column, i] = -1 / (d * comb(d - 1, len(subset)))
-    return members, weights
+    members = np.array(list(product([False, True], repeat=d)), dtype=bool).reshape(2**d, d)
+    others = members.sum(axis=1, keepdims=True) - members
+    # Fraction of all orders in which just these others come before a column.
+    fractions = 1 / (d * np.array([comb(d - 1, n) for n in range(d)]))
+    return members, np.where(members, 1, -1).T * fractions[others].T
 
 
 def _some_orders(d, n_evaluations, seed):
