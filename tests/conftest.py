@@ -80,7 +80,7 @@ def leave_one_out():
         position = torch.from_numpy(np.argsort(fitted.samples))
         alone = replace(bank, blend_weight=0.0)
         nothing = torch.zeros(len(z), bank.rows.targets.shape[1]).double()
-        y_hat = alone.predict(z, nothing, model.n_neighbors, self_index=position)
+        y_hat = alone.predict(replace(z, self_index=position), nothing, model.n_neighbors)
         return fitted.task.inverse_transform(y_hat.numpy()).ravel()
 
     return predict

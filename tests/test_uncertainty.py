@@ -138,7 +138,7 @@ class Oracle:
         self.y = y.reshape(len(y), -1)[self.fitted.samples]
         rows, queries = torch.arange(n_rows), self.bank.rows
         blended = queries.blended
-        y_hat = self.bank.predict(queries, blended, K, self_index=rows).numpy()
+        y_hat = self.bank.predict(replace(queries, self_index=rows), blended, K).numpy()
         target = self.fitted.task
         self.residuals = self.y - (y_hat * target.scale + target.mean)
         if held_out is None and self.fitted.validation is None:
@@ -172,7 +172,8 @@ class Oracle:
     def probabilities(self, queries, own=None):
         """Probabilities (n, N) of the rows' residuals."""
         mean, begin = np.zeros((len(queries), len(self.bank))), 0
-        for near in self.bank.attend(queries, lambda near: near, N_SPREAD, self_index=own):
+        queries = replace(queries, self_index=own)
+        for near in self.bank.attend(queries, lambda near: near, N_SPREAD):
             own_rows = np.arange(begin, begin + len(near.rows))[:, None]
             mean[own_rows, near.rows] = near.total_weights
             begin += len(near.rows)

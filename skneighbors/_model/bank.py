@@ -203,7 +203,7 @@ class NeighborBank:
         return self.network.trends(z, self.task.n_values)
 
     @torch.no_grad()
-    def predict(self, queries, blended, n_neighbors=None, algorithm="auto", self_index=None):
+    def predict(self, queries, blended, n_neighbors=None, algorithm="auto"):
         """Predict, to (n, k); see :meth:`attend`.
 
         Parameters
@@ -213,16 +213,14 @@ class NeighborBank:
             Predictions of the blended model.
         n_neighbors : int or None
         algorithm : {"auto", "ivf", "hnsw"}
-        self_index : int Tensor of shape (n,) or None
         """
-        means = self.average(queries, n_neighbors, algorithm, self_index)
+        means = self.average(queries, n_neighbors, algorithm)
         return self.complete(queries.z, means, blended).clamp(*self.limits)
 
-    def average(self, queries, n_neighbors, algorithm, self_index):
+    def average(self, queries, n_neighbors, algorithm):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
-        means = self.attend(
-            queries, lambda near: near.average(self.rows.values), n_neighbors, algorithm, self_index
-        )
+        values = self.rows.values
+        means = self.attend(queries, lambda near: near.average(values), n_neighbors, algorithm)
         return torch.cat(means)
 
     def complete(self, z, means, blended):
@@ -231,7 +229,7 @@ class NeighborBank:
         return torch.lerp(y_hat, blended, self.blend_weight)
 
     @torch.no_grad()
-    def attend(self, queries, function, n_neighbors=None, algorithm="auto", self_index=None):
+    def attend(self, queries, function, n_neighbors=None, algorithm="auto"):
         """Results of a function of :class:`Neighbors`, for batches of queries in their order.
 
         Parameters
@@ -243,9 +241,6 @@ class NeighborBank:
         n_neighbors : int or None
             Number of rows, the nearest, to attend to; None for all.
         algorithm : {"auto", "ivf", "hnsw"}
-        self_index : int Tensor of shape (n,) or None
-            Which row each query itself is, -1 for none. That row is left out, with its whole
-            weight and its group.
 
         Returns
         -------
@@ -255,46 +250,43 @@ class NeighborBank:
         z = queries.z
         n_neighbors = len(self) if n_neighbors is None else min(n_neighbors, len(self))
         if n_neighbors == len(self) and self.likeness is None:
-            weigh_all = self._weigh_all(z, self_index)
             cached = CACHED_BYTES * _TEMPORARIES if z.is_cpu else None
             length = bounded_length(8 * _TEMPORARIES * self.rows.z.shape[:2].numel(), cached)
-            return self._attend(slice(len(z)), weigh_all, function, length)
+            return self._attend(slice(0, len(z)), self._weigh_all(queries), function, length)
         results, row_bytes = [], 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
         for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):
-            index = None if self_index is None else self_index[part]
-            weigh_nearest = self._weigh_nearest(queries.select(part), n_neighbors, algorithm, index)
-            results += self._attend(part, weigh_nearest, function, _ATTENDED)
+            weigh = self._weigh_nearest(queries.select(part), n_neighbors, algorithm)
+            results += self._attend(part, weigh, function, _ATTENDED)
         return results
 
     def _attend(self, queries, weigh, function, length):
         """Results of a function of some queries' neighbors, which `weigh` finds of batches."""
-        start = queries.start or 0
 
         def attend(batch):
             rows, weights, reach = weigh(batch)
             weights = weights * self.member_weight[:, None, None]
-            found = slice(start + batch.start, start + batch.stop)
+            found = slice(queries.start + batch.start, queries.start + batch.stop)
             return function(Neighbors(found, rows, weights, reach))
 
-        return map_batches(attend, cut(queries.stop - start, length))
+        return map_batches(attend, cut(queries.stop - queries.start, length))
 
-    def _weigh_all(self, z, self_index):
+    def _weigh_all(self, queries):
         """Make a function of batches: all rows (None), their weights (m, b, N) and the reach."""
         z_n = self.rows.z.transpose(0, 1)
 
         def weigh(batch):
-            weight = self.rows.sample_weight
-            if self_index is not None:
-                weight = self.rows.weights() * ~self.index.excludes(self_index[batch])
-            q = z[batch].transpose(0, 1)
+            q, weight = queries.z[batch].transpose(0, 1), self.rows.sample_weight
+            if queries.self_index is not None:
+                weight = self.rows.weights() * ~self.index.excludes(queries.self_index[batch])
             weights = self.network.head.weights(q, z_n, sample_weight=weight)
-            return None, weights, z.new_full((q.shape[1],), torch.inf)
+            return None, weights, q.new_full((q.shape[1],), torch.inf)
 
         return weigh
 
-    def _weigh_nearest(self, queries, n_neighbors, algorithm, self_index):
+    def _weigh_nearest(self, queries, n_neighbors, algorithm):
         """Make a function of batches: the nearest rows (b, K), their weights and the reach."""
-        z, nearest = queries.z, self.index.find(queries, n_neighbors, algorithm, self_index)
+        z, self_index = queries.z, queries.self_index
+        nearest = self.index.find(queries, n_neighbors, algorithm)
         total, weight = self.rows.total_weight, None
         if self_index is not None:
             lost = self.rows.weights_by_group()[self.rows.group[self_index]]

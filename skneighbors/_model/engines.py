@@ -131,24 +131,22 @@ class FaissEngine:
     def nearest(self, queries, k):
         """Rows (n, k) of near points of queries (n, D), in any order; -1 where none is found."""
         points = queries.float().contiguous().cpu().numpy()
-        rows = self._search(points, k, self._parameters(k))
-        short = (rows < 0).any(1)
-        if self._algorithm == "ivf" and short.any():
-            everywhere = self._faiss.SearchParametersIVF(nprobe=self._index.nlist)
-            rows[short] = self._search(points[short], k, everywhere)
+        if self._algorithm == "hnsw":
+            depth = max(_MIN_HNSW_DEPTH, 2 * k)
+            parameters = self._faiss.SearchParametersHNSW(efSearch=depth)
+            rows = self._index.search(points, k, params=parameters)[1]
+        else:
+            n_probes = math.ceil(_SEARCHED_PER_NEIGHBOR * k / self._n_rows * self._index.nlist)
+            rows = self._search_lists(points, k, max(_MIN_PROBES, n_probes))
+            short = (rows < 0).any(1)
+            if short.any():
+                rows[short] = self._search_lists(points[short], k, self._index.nlist)
         return torch.from_numpy(rows).to(queries.device)
 
-    def _search(self, points, k, parameters):
+    def _search_lists(self, points, k, n_probes):
+        n_probes = min(n_probes, self._index.nlist)
+        parameters = self._faiss.SearchParametersIVF(nprobe=n_probes)
         return self._index.search(points, k, params=parameters)[1]
-
-    def _parameters(self, k):
-        """How much of the index to look through."""
-        if self._algorithm == "ivf":
-            n_lists = self._index.nlist
-            n_probes = math.ceil(_SEARCHED_PER_NEIGHBOR * k / self._n_rows * n_lists)
-            n_probes = min(max(_MIN_PROBES, n_probes), n_lists)
-            return self._faiss.SearchParametersIVF(nprobe=n_probes)
-        return self._faiss.SearchParametersHNSW(efSearch=max(_MIN_HNSW_DEPTH, 2 * k))
 
 
 # The first engine that is usable is taken.

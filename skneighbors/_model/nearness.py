@@ -21,16 +21,13 @@ def novelty(bank, queries, nearness):
 def measure_nearness(bank):
     """Sorted distances (c,) of the bank's rows to others, and their cumulative weights (c + 1,)."""
     rows = sample_rows(len(bank), _MAX_COMPARED).to(bank.rows.z.device)
-    distance, order = _mean_distance(bank, bank.rows.select(rows), rows).sort()
+    distance, order = _mean_distance(bank, bank.rows.leave_out(rows)).sort()
     cumulative = bank.rows.weights()[rows][order].cumsum(0)
     return distance.cpu(), torch.cat([cumulative.new_zeros(1), cumulative]).cpu()
 
 
-def _mean_distance(bank, queries, self_index=None):
-    """Mean distance (n,) of the nearest rows, whatever they weigh; inf if there are none.
-
-    Without the rows that the queries are (n,), and their groups.
-    """
-    distances = bank.index.find(queries, min(_N_NEAREST, len(bank)), "auto", self_index).distances
+def _mean_distance(bank, queries):
+    """Mean distance (n,) of the nearest rows, whatever they weigh; inf if there are none."""
+    distances = bank.index.find(queries, min(_N_NEAREST, len(bank))).distances
     found = torch.where(distances < torch.inf, distances, torch.nan)
     return found.nanmean(1).nan_to_num_(torch.inf)

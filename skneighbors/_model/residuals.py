@@ -122,17 +122,13 @@ class ResidualDistribution:
         """
         return self.factor(confidence).to(queries.device) * self.spread(queries)
 
-    def spread(self, queries, self_index=None):
-        """Mean absolute residuals (n, k) of the neighbors of n queries.
+    def spread(self, queries):
+        """Mean absolute residuals (n, k) of the neighbors of n queries, among `known`."""
+        return self._expect(queries, self.residuals.abs()).clamp(min=_MIN_SPREAD)
 
-        `self_index` (n,) are rows of `known` to leave out with their groups, -1 for none.
-        """
-        return self._expect(queries, self.residuals.abs(), self_index).clamp(min=_MIN_SPREAD)
-
-    def _expect(self, queries, values, self_index=None):
+    def _expect(self, queries, values):
         """Average values (c, k) over the neighbors of queries, and over any rows."""
         known, values = self.known.to(queries.device), values.to(queries.device)
-        self_index = None if self_index is None else self_index.to(queries.device)
         weight = known.rows.weights()
         any_row = (weight @ values) / weight.sum()
 
@@ -141,7 +137,7 @@ class ResidualDistribution:
             means = (near.total_weights.unsqueeze(2) * near.take(values)).sum(1)
             return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
 
-        return torch.cat(known.attend(queries, average, self.n_neighbors, self_index=self_index))
+        return torch.cat(known.attend(queries, average, self.n_neighbors))
 
     def factor(self, confidence):
         """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
@@ -220,10 +216,8 @@ def _leave_out(bank, n_neighbors, before):
         is_open[kept] = _is_reached(bank, rows[kept], reach[kept], joined)
     index = rows[is_open].to(device)
     if len(index):
-        queries, values = bank.rows.select(index), bank.rows.values
-        parts = bank.attend(
-            queries, lambda near: (near.average(values), near.reach), n_neighbors, self_index=index
-        )
+        queries, values = bank.rows.leave_out(index), bank.rows.values
+        parts = bank.attend(queries, lambda near: (near.average(values), near.reach), n_neighbors)
         means, reached = map(torch.cat, zip(*parts, strict=True))
         completed = bank.complete(queries.z, means, queries.blended)
         y_hat[is_open], reach[is_open] = completed.cpu(), reached.cpu()
@@ -279,10 +273,10 @@ def measure(bank, validation, n_neighbors, before=None):
         known = bank.keep(is_known, bank.rows.weights()[rows])
     if validation:
         judged = validation.judge(bank, n_neighbors)
-        index = stand_ins(bank.rows.group, judged.self_index, rows)
+        judged = replace(judged, self_index=stand_ins(bank.rows.group, judged.self_index, rows))
     else:
-        index = torch.arange(len(rows), device=rows.device)
-        judged = Judged.of_bank(known.rows, residuals, index)
+        every = torch.arange(len(rows), device=rows.device)
+        judged = Judged.of_bank(known.rows.leave_out(every), residuals)
     weight, size = weigh_by_group(judged.weight, judged.group), judged.residuals.abs()
     usual = _median(residuals.abs(), weigh_by_group(known.rows.weights(), known.rows.group))
     missed = _median(size, weight)
@@ -293,7 +287,7 @@ def measure(bank, validation, n_neighbors, before=None):
         scale=torch.where((usual > 0) & (missed > 0), missed / usual, 1.0).cpu(),
         left_out=left_out,
     )
-    scores, order = (size / own.spread(judged, index)).cpu().sort(0)
+    scores, order = (size / own.spread(judged)).cpu().sort(0)
     return replace(own, scores=scores, weight=weight.cpu()[order], group=judged.group.cpu()[order])
 
 

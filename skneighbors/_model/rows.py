@@ -1,6 +1,6 @@
 """Rows in the embedding space: queries, and the training samples of a bank."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -19,10 +19,14 @@ class EmbeddedRows(Rows):
         Embeddings by the m members of the ensemble.
     columns : Tensor of shape (n, p) or None
         Columns, as a :class:`LikenessEncoder` encodes them; None without likeness.
+    self_index : int Tensor of shape (n,) or None
+        Which row of the bank each is, -1 for none. As queries they have no neighbors in that row,
+        whatever it weighs, nor in its group. None if all may have any.
     """
 
     z: torch.Tensor
     columns: torch.Tensor | None
+    self_index: torch.Tensor | None = field(default=None, metadata={"in_files": False})
 
     @property
     def device(self):
@@ -37,7 +41,7 @@ class NeighborRows(EmbeddedRows):
     Attributes
     ----------
     z : Tensor of shape (N, m, d)
-    columns : Tensor of shape (N, p) or None
+    columns, self_index : Tensor or None
         See :class:`EmbeddedRows`.
     targets : Tensor of shape (N, k)
         Scaled targets.
@@ -59,6 +63,10 @@ class NeighborRows(EmbeddedRows):
     blended: torch.Tensor = array_field("float64", "N k")
     group: torch.Tensor = array_field("int64", "N", low=0, below="N")
     sample_weight: torch.Tensor | None = array_field("float64", "N", low=0, default=None)
+
+    def leave_out(self, rows):
+        """Rows (n,) as queries that have no neighbors in themselves."""
+        return replace(self.select(rows), self_index=rows)
 
     def weigh(self, sample_weight):
         """Rows with other weights, whose groups are counted from 0, without holes."""

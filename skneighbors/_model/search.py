@@ -67,7 +67,7 @@ class NeighborIndex:
         self_index = self_index.unsqueeze(1)
         return (self.rows.group[rows] == self.rows.group[self_index]) & (self_index >= 0)
 
-    def find(self, queries, k, algorithm="auto", self_index=None):
+    def find(self, queries, k, algorithm="auto"):
         """Find the k nearest rows of queries, likeness included.
 
         Parameters
@@ -77,17 +77,15 @@ class NeighborIndex:
         k : int
             Up to the number of rows.
         algorithm : {"auto", "ivf", "hnsw"}
-        self_index : int Tensor of shape (n,), default=None
-            Which row each query itself is, -1 for none. It is not found, nor is its group.
 
         Returns
         -------
         nearest : Nearest
         """
         if self.likeness is None:
-            return self._find_learned(queries.z, k, algorithm, self_index)
+            return self._find_learned(queries, k, algorithm)
         n_candidates = count_candidates(k, len(self.rows))
-        near = self._find_learned(queries.z, n_candidates, algorithm, self_index)
+        near = self._find_learned(queries, n_candidates, algorithm)
 
         def choose(part):
             rows = near.rows[part]
@@ -105,35 +103,33 @@ class NeighborIndex:
         rows, distances, s = zip(*map_batches(choose, cut(len(queries), length)), strict=True)
         return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), near.reach)
 
-    def _find_learned(self, z, k, algorithm, self_index):
-        """Find the k nearest rows of queries (n, m, d) by the learned distance.
+    def _find_learned(self, queries, k, algorithm):
+        """Find the k nearest rows of queries by the learned distance.
 
         Candidates come from an engine. Their distances are computed again, from differences,
         and where the last one might tie with a row that is no candidate, more are searched.
         """
         n_found = k + _MARGIN
-        found, is_settled = self._search(z, k, n_found, algorithm, self_index)
+        found, is_settled = self._search(queries, k, n_found, algorithm)
         while not is_settled.all():
             left, n_found = torch.nonzero(~is_settled).squeeze(1), 4 * n_found
-            index = None if self_index is None else self_index[left]
-            again, is_settled[left] = self._search(z[left], k, n_found, algorithm, index)
+            again, is_settled[left] = self._search(queries.select(left), k, n_found, algorithm)
             found.rows[left], found.distances[left], found.s[:, left], found.reach[left] = again
         return found
 
-    def _search(self, z, k, n_found, algorithm, self_index):
+    def _search(self, queries, k, n_found, algorithm):
         """Find the k nearest among so many candidates, and whether no other row can be nearer."""
-        norms, complete = self.space.norms(z), n_found >= len(self.rows)
+        z, complete = queries.z, n_found >= len(self.rows)
         if complete:
             candidates = torch.arange(len(self.rows), device=z.device).expand(len(z), -1)
         else:
-            name = self.rows.z.device, algorithm
+            name = z.device, algorithm
             engine = self.cache.get(name, None, lambda: self._make_engine(algorithm))
             candidates = engine.nearest(self.space.query_points(z), n_found)
             complete = not engine.is_exact
 
         def settle(part):
-            index = None if self_index is None else self_index[part]
-            return self._order(z[part], norms[part], candidates[part], k, index)
+            return self._order(queries.select(part), candidates[part], k)
 
         length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
         parts = map_batches(settle, cut(len(z), length))
@@ -154,14 +150,15 @@ class NeighborIndex:
         s, distances = zip(*parts, strict=True)
         return torch.cat(s, 1), torch.cat(distances)
 
-    def _order(self, z, norms, rows, k, self_index):
+    def _order(self, queries, rows, k):
         """Put candidates (b, K) in order; the first k, and whether no other can be among them."""
+        z, norms = queries.z, self.space.norms(queries.z)
         rows = rows.gather(1, tie_order(rows).argsort(1))
         missing = rows < 0
         s, distances = self._compare(z, rows.clamp(min=0))
         furthest = distances.masked_fill(missing, -torch.inf).amax(1)
-        if self_index is not None:
-            missing = missing | self.excludes(self_index, rows)
+        if queries.self_index is not None:
+            missing = missing | self.excludes(queries.self_index, rows)
         distances = distances.masked_fill_(missing, torch.inf)
         unit = self.space.tolerance(norms, self.radius).clamp_(min=torch.finfo(z.dtype).tiny)
         order = (distances / unit.unsqueeze(1)).floor_().argsort(dim=1, stable=True)[:, :k]

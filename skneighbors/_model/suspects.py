@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 
-from .._utils.device import CPU
 from .._utils.printing import Printed, by_target, same_decimals
 from .residuals import stand_ins
 
@@ -175,9 +174,9 @@ def find_suspects(model, search, n_rows, confidence_level):
     """
     bank, residuals, y_hat = predict_left_out(model, search)
     group, targets = bank.rows.group, bank.rows.targets
-    every = torch.arange(len(bank), device=CPU)
-    known = stand_ins(group.cpu(), every, residuals.left_out.rows)
-    spread = residuals.spread(bank.rows, known)
+    every, known = torch.arange(len(bank), device=group.device), residuals.left_out.rows
+    known = stand_ins(group, every, known.to(group.device))
+    spread = residuals.spread(replace(bank.rows, self_index=known))
     scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
     worst, found = name_worst(model, bank, search, scores, n_rows)
     width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
@@ -216,8 +215,8 @@ def predict_left_out(model, search):
     if search.algorithm == "auto" and len(known.rows) == len(bank):  # by exact search, as known
         y_hat = known.y_hat.to(rows.z.device)
     else:
-        every = torch.arange(len(bank), device=rows.z.device)
-        means = bank.average(rows, search.n_neighbors, search.algorithm, every)
+        every = rows.leave_out(torch.arange(len(bank), device=rows.z.device))
+        means = bank.average(every, search.n_neighbors, search.algorithm)
         y_hat = bank.complete(rows.z, means, rows.blended)
     return bank, residuals, y_hat.clamp(*bank.limits_left_out())
 
@@ -225,13 +224,11 @@ def predict_left_out(model, search):
 def name_worst(model, bank, search, scores, n_rows):
     """Rows (n,) of the highest scores, and their names and those of their neighbors."""
     worst, name = np.lexsort([model.samples, -scores])[:n_rows], model.numbering.name
-    self_index = torch.from_numpy(worst).to(bank.rows.z.device)
     parts = bank.attend(
-        bank.rows.select(self_index),
+        bank.rows.leave_out(torch.from_numpy(worst).to(bank.rows.z.device)),
         lambda near: [part[:, :_N_NEIGHBORS] for part in near.by_weight()[:2]],
         search.n_neighbors,
         search.algorithm,
-        self_index,
     )
     weights, rows = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
     neighbors = [model.samples[own[w > 0]] for own, w in zip(rows, weights, strict=True)]

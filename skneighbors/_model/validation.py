@@ -27,26 +27,17 @@ class Judged(EmbeddedRows):
     residuals : Tensor of shape (n, k)
     weight : Tensor of shape (n,)
     group : int Tensor of shape (n,)
-    self_index : int Tensor of shape (n,)
-        Which row of the bank each is; -1 for none.
     """
 
     residuals: torch.Tensor
     weight: torch.Tensor
     group: torch.Tensor
-    self_index: torch.Tensor
 
     @classmethod
-    def of_bank(cls, rows, residuals, self_index):
-        """Take rows of a bank, NeighborRows."""
-        return cls(
-            z=rows.z,
-            columns=rows.columns,
-            residuals=residuals,
-            weight=rows.weights(),
-            group=rows.group,
-            self_index=self_index,
-        )
+    def of_bank(cls, rows, residuals):
+        """Take rows of a bank, NeighborRows, that are left out of their own neighbors."""
+        parts = dict(residuals=residuals, weight=rows.weights(), group=rows.group)
+        return cls(rows.z, rows.columns, rows.self_index, **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +85,14 @@ class ValidationRows(Rows):
     def judge(self, bank, n_neighbors):
         """Residuals as predictions by so many neighbors would leave them, as :class:`Judged`."""
         mine = self.to(bank.rows.z.device)
-        bank_rows = bank.rows.select(mine.rows)
-        residuals = mine.residuals
+        rows, residuals = bank.rows.leave_out(mine.rows), mine.residuals
         if n_neighbors != self.n_neighbors:
             # The change of `n_neighbors` changes them as it does those of the final networks,
             # which predict these rows left out.
-            before, now = (
-                bank.predict(bank_rows, bank_rows.blended, k, self_index=mine.rows)
-                for k in (self.n_neighbors, n_neighbors)
-            )
+            counts = self.n_neighbors, n_neighbors
+            before, now = (bank.predict(rows, rows.blended, k) for k in counts)
             residuals = residuals + before - now
-        return Judged.of_bank(bank_rows, residuals, mine.rows)
+        return Judged.of_bank(rows, residuals)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,15 +138,11 @@ class ValidationSet(EmbeddedRows):
     def judge(self, bank, n_neighbors):
         """Residuals of predictions by so many neighbors, as :class:`Judged`."""
         mine = self.to(bank.rows.z.device)
-        y_hat = bank.predict(mine, mine.blended, n_neighbors, self_index=mine.rows)
-        return Judged(
-            z=mine.z,
-            columns=mine.columns,
-            residuals=mine.y - y_hat,
-            weight=mine.weight,
-            group=torch.arange(len(mine), device=y_hat.device),
-            self_index=mine.rows,
-        )
+        mine = replace(mine, self_index=mine.rows)
+        y_hat = bank.predict(mine, mine.blended, n_neighbors)
+        group = torch.arange(len(mine), device=y_hat.device)
+        parts = dict(residuals=mine.y - y_hat, weight=mine.weight, group=group)
+        return Judged(mine.z, mine.columns, mine.self_index, **parts)
 
 
 def warn_unless_validated(

@@ -139,10 +139,7 @@ def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
         of_own = np.where(own >= 0, group[own], -1)[:, None]
         excluded |= (group == of_own) & (of_own >= 0)
     near = bank.attend(
-        bank.rows.select(own),
-        lambda near: (near.rows, near.weights),
-        k,
-        self_index=torch.from_numpy(own),
+        bank.rows.leave_out(torch.from_numpy(own)), lambda near: (near.rows, near.weights), k
     )
     rows, found = near[0]
     if rows is not None:

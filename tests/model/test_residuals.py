@@ -1,6 +1,7 @@
 """Residuals of rows left out and held out, and the distributions that they make."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_what_is_held_out_is_left_out_once_it_joins(bank):
     joins = apart.join(longer.rows.z[joined], joined)
     assert_array_equal(joins.rows, [*range(60, 65), *[-1] * 15])
     # Each is predicted by the others that are there now.
-    expected = y - longer.predict(queries, nothing(y), K, self_index=joins.rows)
+    expected = y - longer.predict(replace(queries, self_index=joins.rows), nothing(y), K)
     assert_allclose(joins.judge(longer, K).residuals, expected)
     assert measure(longer, joins, K).scores.min() > 1e-6
     mask = torch.arange(65) < 60
@@ -373,10 +374,10 @@ def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_mos
     longer = extend(longer, X + 0.1, y, weight)
     asked, attend = [], type(bank).attend
 
-    def count(self, queries, *arguments, self_index=None, **keywords):
-        if self is longer and self_index is not None:
+    def count(self, queries, *arguments, **keywords):
+        if self is longer and queries.self_index is not None:
             asked.append(len(queries))
-        return attend(self, queries, *arguments, self_index=self_index, **keywords)
+        return attend(self, queries, *arguments, **keywords)
 
     monkeypatch.setattr(type(bank), "attend", count)
     own, fresh = measure(longer, None, k, before), measure(longer, None, k)
@@ -394,8 +395,8 @@ def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     rows = torch.arange(0, 60, 2)
     held_out = ValidationRows(make_rows()[1][rows], rows, K)
     judged = held_out.judge(bank, k)
-    queries = bank.rows.select(rows)
-    y_hat = [bank.predict(queries, nothing(queries), n, self_index=rows) for n in (K, k)]
+    queries = bank.rows.leave_out(rows)
+    y_hat = [bank.predict(queries, nothing(queries), n) for n in (K, k)]
     assert_allclose(judged.residuals, held_out.residuals + y_hat[0] - y_hat[1], atol=1e-12)
     assert_array_equal(judged.self_index, rows)
     assert_array_equal(judged.z, bank.rows.z[rows])

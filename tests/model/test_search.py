@@ -1,5 +1,7 @@
 """The nearest rows: found by engines, put in order by differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -75,7 +77,7 @@ def test_left_out_rows_are_not_found(make_bank, as_queries, seed, k, grouped):
         excluded |= (group == group[own][:, None]) & (own >= 0)[:, None]
     queries = Z[own]
     bank = make_bank(Z, group=group if grouped else None)
-    found = bank.index.find(as_queries(queries), k, self_index=torch.from_numpy(own))
+    found = bank.index.find(replace(as_queries(queries), self_index=torch.from_numpy(own)), k)
     distances = np.where(excluded, np.inf, distances_of("l2", queries, Z))
     for rows, d, own_distances in zip(found.rows, found.distances, distances, strict=True):
         n = min(k, int(np.isfinite(own_distances).sum()))
