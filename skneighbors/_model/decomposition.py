@@ -46,16 +46,14 @@ def explain(model, queries, search, by_column):
         embedded, lambda near: _compare(bank, near, trends), search.n_neighbors, search.algorithm
     )
     rows, weights, mixtures, adjustments, means = map(torch.cat, zip(*parts, strict=True))
-    y = torch.lerp(means, blended, bank.blend_weight)
-    clipped = y.clamp(*bank.limits)
-    clipping = clipped - y
-    clipping.masked_fill_(clipping.abs() <= _ROUNDING, 0)
-    rows, weights, mixtures, adjustments, y, clipping, blended = (
-        part.cpu().numpy()
-        for part in (rows, weights, mixtures, adjustments, clipped, clipping, blended)
-    )
+    mean = torch.lerp(means, blended, bank.blend_weight)
+    y = mean.clamp(*bank.limits)
+    clipping = torch.where((y - mean).abs() > _ROUNDING, y - mean, 0)
     n_among = None if search.n_neighbors is None else max(search.n_neighbors, _N_AMONG)
-    agreement = bank.attend(embedded, _compare_members, n_among, search.algorithm)
+    agreement = torch.cat(bank.attend(embedded, _compare_members, n_among, search.algorithm))
+    found = rows, weights, mixtures, adjustments, y, clipping, blended, agreement
+    found = (part.cpu().numpy() for part in found)
+    rows, weights, mixtures, adjustments, y, clipping, blended, agreement = found
     task, indices, labels = model.task, model.samples[rows], find_labels(queries.X)
     return Explanation(
         prediction=task.on_scale(y),
@@ -69,7 +67,7 @@ def explain(model, queries, search, by_column):
         neighbors_weight=1 - bank.blend_weight,
         blended=task.on_scale(blended) if bank.blend_weight else None,
         counts=model.numbering.counts()[rows],
-        agreement=torch.cat(agreement).cpu().numpy(),
+        agreement=agreement,
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,

@@ -92,6 +92,12 @@ def make_two_axes(display, ax, figsize, *, stacked, ratios):
     return spec.subgridspec(1, 2, width_ratios=ratios).subplots(sharey=True)
 
 
+def legend_above(ax, **kwargs):
+    """Draw a legend above axes."""
+    style = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 3, "frameon": False}
+    ax.legend(**style | kwargs)
+
+
 def type_name(display):
     """Name of a display or of its class."""
     return (display if isinstance(display, type) else type(display)).__name__

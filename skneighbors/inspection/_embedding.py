@@ -143,12 +143,11 @@ class EmbeddingDisplay:
         Z = estimator.transform(X)
         y = select_target(y, target, len(Z), getattr(estimator, "classes_", None))
         if umap is None:
-            coordinates = _principal_components(Z, random_state)
+            method, coordinates = "pca", _principal_components(Z, random_state)
         else:
-            coordinates = _reduce_by_umap(
-                umap, Z, _METRICS.get(estimator.similarity, "euclidean"), random_state
-            )
-        display = cls(coordinates=coordinates, y=y, method="pca" if umap is None else "umap")
+            metric = _METRICS.get(estimator.similarity, "euclidean")
+            method, coordinates = "umap", _reduce_by_umap(umap, Z, metric, random_state)
+        display = cls(coordinates=coordinates, y=y, method=method)
         return display.plot(ax, scatter_kwargs=scatter_kwargs)
 
     def plot(self, ax: Axes | None = None, *, scatter_kwargs: dict[str, Any] | None = None) -> Self:

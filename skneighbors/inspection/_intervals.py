@@ -10,7 +10,16 @@ from scipy import stats
 
 from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
-from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes, select_target, type_name
+from ._common import (
+    BLUE,
+    GREY,
+    ORANGE,
+    check_plottable,
+    legend_above,
+    make_two_axes,
+    select_target,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,19 +173,10 @@ class IntervalDisplay:
             )
         y = select_target(y, target, len(interval))
         interval = interval.reshape(len(y), -1, 2)[:, target]
-        display = cls(
-            y_true=y,
-            y_pred=interval.mean(axis=1),
-            interval=interval,
-            confidence_level=confidence_level,
-        )
-        return display.plot(
-            ax,
-            n_bins=n_bins,
-            max_bars=max_bars,
-            bar_kwargs=bar_kwargs,
-            point_kwargs=point_kwargs,
-        )
+        y_pred, level = interval.mean(axis=1), confidence_level
+        display = cls(y_true=y, y_pred=y_pred, interval=interval, confidence_level=level)
+        kwargs = {"bar_kwargs": bar_kwargs, "point_kwargs": point_kwargs}
+        return display.plot(ax, n_bins=n_bins, max_bars=max_bars, **kwargs)
 
     def plot(
         self,
@@ -231,18 +231,17 @@ class IntervalDisplay:
 
     def _draw_intervals(self, ax, order, max_bars, bar_kwargs, point_kwargs):
         """Draw a bar and a dot for each row, or for some, in the order given."""
-        n_drawn = min(len(order), max_bars)
-        place = np.linspace(0, len(order) - 1, n_drawn).round().astype(int)
+        place = np.linspace(0, len(order) - 1, min(len(order), max_bars)).round().astype(int)
         rows = order[place]
         holds, self.bars_ = self.holds_[rows], []
         for mask, color, name in ((holds, BLUE, "holds"), (~holds, ORANGE, "misses")):
-            kwargs = {"color": color, "linewidth": 1.5, "alpha": 0.7, **bar_kwargs}
-            kwargs["label"] = f"interval {name} the target"
-            self.bars_.append(ax.vlines(place[mask], *self.interval[rows[mask]].T, **kwargs))
-        kwargs = {"color": "black", "s": 5, "zorder": 3, "label": "target", **point_kwargs}
-        self.points_ = ax.scatter(place, self.y_true[rows], **kwargs)
+            style = {"color": color, "linewidth": 1.5, "alpha": 0.7} | bar_kwargs
+            style["label"] = f"interval {name} the target"
+            self.bars_.append(ax.vlines(place[mask], *self.interval[rows[mask]].T, **style))
+        style = {"color": "black", "s": 5, "zorder": 3, "label": "target"}
+        self.points_ = ax.scatter(place, self.y_true[rows], **style | point_kwargs)
         ax.set_ylabel("target")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+        legend_above(ax)
 
     def _draw_coverage(self, ax, order, n_bins):
         """Draw the coverage in bins of as many rows each, below those rows."""
@@ -251,15 +250,15 @@ class IntervalDisplay:
         sizes, level = np.array([len(rows) for rows in bins]), self.confidence_level
         edges = np.concatenate([[0], np.cumsum(sizes)]) - 0.5
         low, high = np.array(stats.binom.interval(_BAND, sizes, level)) / sizes
-        band = {"align": "edge", "color": "0.85", "label": f"range by chance ({100 * _BAND:g} %)"}
-        ax.bar(edges[:-1], high - low, sizes, low, **band)
-        name = f"level {level:g}"
-        self.level_line_ = ax.axhline(level, color=GREY, linestyle="--", label=name)
+        name = f"range by chance ({100 * _BAND:g} %)"
+        ax.bar(edges[:-1], high - low, sizes, low, align="edge", color="0.85", label=name)
+        style = {"color": GREY, "linestyle": "--", "label": f"level {level:g}"}
+        self.level_line_ = ax.axhline(level, **style)
         centers, name = (edges[:-1] + edges[1:]) / 2, f"coverage ({self.coverage_:.2f} in all)"
         self.coverage_line_ = ax.plot(centers, self.bin_coverage_, "o", color=BLUE, label=name)[0]
         ends = self.y_pred[order[np.append(edges[:-1] + 0.5, len(order) - 1).astype(int)]]
         ax.set_xticks(edges, [f"{float(f'{end:.3g}'):g}" for end in ends])
         lowest = min(low.min(), self.bin_coverage_.min())
-        ax.set(xlabel="prediction (rows in its order)", ylabel="coverage")
-        ax.set_ylim(max(lowest - 0.08, -0.03), 1.03)
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+        bottom = max(lowest - 0.08, -0.03)
+        ax.set(xlabel="prediction (rows in its order)", ylabel="coverage", ylim=(bottom, 1.03))
+        legend_above(ax)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
-from ._common import BLUE, GREY, ORANGE, check_plottable, make_two_axes
+from ._common import BLUE, GREY, ORANGE, check_plottable, legend_above, make_two_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,12 +144,8 @@ class NeighborsDisplay:
         if len(explanation) != 1:
             raise ValueError(f"X must be a single row; got {len(explanation)} rows.")
         display = cls(explanation=explanation, n_neighbors=n_neighbors, target=target)
-        return display.plot(
-            ax,
-            bar_kwargs=bar_kwargs,
-            point_kwargs=point_kwargs,
-            adjusted_point_kwargs=adjusted_point_kwargs,
-        )
+        kwargs = {"bar_kwargs": bar_kwargs, "point_kwargs": point_kwargs}
+        return display.plot(ax, **kwargs, adjusted_point_kwargs=adjusted_point_kwargs)
 
     def plot(
         self,
@@ -201,8 +197,8 @@ class NeighborsDisplay:
             raise ValueError(f"explanation must be of a single query; got {len(explanation)}.")
         weights = explanation.weights[0]
         n_shown = min(self.n_neighbors, np.count_nonzero(weights))
-        figsize = (7, 1.7 + 0.28 * n_shown)
-        axes = make_two_axes(self, ax, figsize, stacked=False, ratios=(2, 3))
+        size = 7, 1.7 + 0.28 * n_shown
+        axes = make_two_axes(self, ax, size, stacked=False, ratios=(2, 3))
         self._draw_weights(axes[0], weights[:n_shown], weights[n_shown:], bar_kwargs or {})
         self._draw_targets(axes[1], n_shown, point_kwargs or {}, adjusted_point_kwargs or {})
         for part in axes:
@@ -239,9 +235,8 @@ class NeighborsDisplay:
             self.adjusted_points_ = ax.scatter(adjusted, places, **style | adjusted_kwargs)
         style = {"color": GREY if explanation.is_adjusted else BLUE, "zorder": 3, "label": "target"}
         self.points_ = ax.scatter(targets, places, **style | kwargs)
-        self.prediction_line_ = ax.axvline(
-            prediction, color=ORANGE, label=f"prediction {prediction:,.6g}"
-        )
+        label = f"prediction {prediction:,.6g}"
+        self.prediction_line_ = ax.axvline(prediction, color=ORANGE, label=label)
         ax.tick_params(axis="y", left=False, labelleft=False)
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)
@@ -252,12 +247,6 @@ class NeighborsDisplay:
             label = f"blended model {blended:,.6g}"
             self.blended_line_ = ax.axvline(blended, color=GREY, linestyle=":", label=label)
         artists = self.points_, self.adjusted_points_, self.prediction_line_, self.blended_line_
-        ax.legend(
-            handles=[artist for artist in artists if artist is not None],
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1),
-            ncols=2 if self.blended_line_ else 3,
-            columnspacing=1.2,
-            handlelength=1.2,
-            frameon=False,
-        )
+        handles = [artist for artist in artists if artist is not None]
+        n_columns = 2 if self.blended_line_ else 3
+        legend_above(ax, handles=handles, ncols=n_columns, columnspacing=1.2, handlelength=1.2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import check_int
-from ._common import BLUE, GREY, ORANGE, check_plottable, make_axes
+from ._common import BLUE, GREY, ORANGE, check_plottable, legend_above, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,12 +129,8 @@ class SuspectsDisplay:
         check_plottable(cls, estimator, "Print its suspects().")
         check_int("target", target, 0, estimator.n_outputs_ - 1)
         display = cls(suspects=estimator.suspects(n_rows, confidence_level), target=target)
-        return display.plot(
-            ax,
-            bar_kwargs=bar_kwargs,
-            point_kwargs=point_kwargs,
-            expected_point_kwargs=expected_point_kwargs,
-        )
+        kwargs = {"bar_kwargs": bar_kwargs, "point_kwargs": point_kwargs}
+        return display.plot(ax, **kwargs, expected_point_kwargs=expected_point_kwargs)
 
     def plot(
         self,
@@ -182,20 +178,15 @@ class SuspectsDisplay:
         finite = np.isfinite(interval).all(axis=1)
         ax = make_axes(self, ax, (7, 1.2 + 0.25 * len(suspects)))
         style = {"color": BLUE, "linewidth": 4, "alpha": 0.3, "label": "interval"}
-        style |= bar_kwargs or {}
-        self.bars_ = ax.hlines(places[finite], *interval[finite].T, **style)
+        self.bars_ = ax.hlines(places[finite], *interval[finite].T, **style | (bar_kwargs or {}))
         ax.hlines(places, expected, targets, color=GREY, linewidth=0.8, linestyle=":")
         style = {"color": BLUE, "marker": "D", "s": 24, "zorder": 3, "label": "expected"}
-        self.expected_points_ = ax.scatter(
-            expected, places, **style | (expected_point_kwargs or {})
-        )
+        style |= expected_point_kwargs or {}
+        self.expected_points_ = ax.scatter(expected, places, **style)
         style = {"color": ORANGE, "zorder": 4, "label": "target"} | (point_kwargs or {})
         self.points_ = ax.scatter(targets, places, **style)
         ax.set_yticks(places, [str(label) for label in suspects.labels])
         ax.set(xlabel="target", ylabel="row", ylim=(len(suspects) - 0.5, -0.5))
-        artists = [self.points_, self.expected_points_, self.bars_]
-        ax.legend(
-            handles=artists, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False
-        )
+        legend_above(ax, handles=[self.points_, self.expected_points_, self.bars_])
         self.ax_, self.figure_ = ax, ax.figure
         return self
