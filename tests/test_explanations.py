@@ -1,7 +1,6 @@
 """Predictions taken apart: neighbors, and the weights that they rest on."""
 
 import copy
-import pickle
 import re
 from functools import cache
 
@@ -11,45 +10,15 @@ import pytest
 import torch
 from explained import differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
+from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import NearestNeighbors
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import Table
 
-TRENDS = {
-    "no trend": dict(trend=None, blend=None),
-    "linear": dict(trend="linear", blend=None),
-    "boosting": dict(trend="auto", blend="boosting"),
-    "regressor": dict(trend="auto", blend=LinearRegression()),
-}
-K = 9
-QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
-N = 80
-EQUAL = [7, 40, 41, 42]  # rows that are equal
 METRICS = {"l2": "euclidean", "l1": "manhattan", "cosine": "cosine"}
-
-
-def make_data(n_targets=1, seed=0):
-    """Partly linear targets; some of the weights are 0."""
-    rng = np.random.RandomState(seed)
-    X = rng.normal(size=(N, 3))
-    y = 20 + 3 * X[:, [0]] + np.sin(3 * X[:, [1]]) + 0.3 * rng.normal(size=(N, n_targets))
-    y = y * [1, -100][:n_targets]
-    X[EQUAL], y[EQUAL] = X[7], y[7]
-    weight = rng.randint(1, 4, size=N).astype(float)
-    weight[[5, 41]] = 0
-    return X, y[:, 0] if n_targets == 1 else y, weight
-
-
-def make_queries():
-    """Queries near and far, and some that are neighbors."""
-    X = np.random.RandomState(9).normal(size=(12, 3))
-    return np.concatenate([X, 50 * X[:4], make_data()[0][6:9]])
 
 
 @cache
@@ -207,27 +176,6 @@ def test_blends_have_a_share():
             for setting in SETTINGS
             if setting[0] == kind
         )
-
-
-def test_forgetting_a_row_brings_in_the_next(estimator_class):
-    model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=2))
-    queries = make_queries()[:5]
-    near = model.kneighbors(queries, 2 * K)[1]
-    gone = near[0, 2]
-    model.forget(gone)
-    for before, now in zip(near, model.explain(queries).indices, strict=True):
-        row_of = model._model.numbering.row_of
-        left = [row_of[sample] for sample in before if sample != gone]
-        left = list(dict.fromkeys(row for row in left if row >= 0))[:K]
-        assert set(row_of[now]) == set(left)
-
-
-def test_as_many_as_there_are_is_all(estimator_class):
-    model = copy.deepcopy(fit(estimator_class, "linear", 1, True, 3))
-    expected = model.set_params(n_neighbors=None).predict(make_queries())
-    for n in (n_rows_of(model), N, 10**6):
-        found = model.set_params(n_neighbors=n).predict(make_queries())
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 TABLE = pd.DataFrame(
@@ -590,21 +538,6 @@ def test_neighbors_of_equal_weight_are_counted(estimator_class):
     assert_allclose(model.forget([0, 19]).effective_n_neighbors([[1, 1], [5, 0]]), 27)
 
 
-@pytest.mark.parametrize("trend", ["linear", "boosting"])
-def test_a_row_of_weight_two_is_a_row_that_stands_twice(estimator_class, trend):
-    (X, y, _), queries = make_data(2), make_queries()
-    place = np.concatenate([np.arange(N), np.arange(30)])
-    weight = np.bincount(place).astype(float)
-    params = TRENDS[trend] | dict(n_estimators=2) | QUICK
-    heavy = estimator_class(**params).fit(X, y, sample_weight=weight)
-    twice = estimator_class(**params).fit(X[place], y[place])
-    whys = heavy.explain(queries), twice.explain(queries)
-    for name in ("prediction", "weights", "targets", "adjustments"):
-        one, other = (getattr(why, name) for why in whys)
-        assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    assert_array_equal(whys[0].indices, whys[1].indices)
-
-
 def brute_force(metric, Z, queries, n_neighbors):
     """Distances (n, N), and sorted ones (n, n_neighbors), of the rows themselves if None."""
     others = Z if queries is None else queries
@@ -653,33 +586,3 @@ def test_neighbors_in_the_embedding_space(estimator_class, metric, changed):
             assert queries is not None or (rows != own).all()
             alone = model.kneighbors(queries, n_neighbors, return_distance=False)
             assert_array_equal(alone, samples)
-
-
-def answers(model, X):
-    """All that is told of X."""
-    why = model.explain(X, by_column=False)
-    return [
-        *[value for value in vars(why).values() if value is not None],
-        *model.kneighbors(X),
-        *model.kneighbors(),
-        model.neighbor_weights(X).toarray(),
-        model.effective_n_neighbors(X),
-    ]
-
-
-def test_copies_answer_alike(estimator_class):
-    model, queries = fit(estimator_class, "linear", n_estimators=3), make_queries()
-    expected = answers(model, queries)
-    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(*make_data()[:2])):
-        for answer, value in zip(answers(other, queries), expected, strict=True):
-            assert_array_equal(answer, value)
-
-
-def test_unfitted(estimator_class):
-    model, X = estimator_class(), make_queries()
-    calls = model.explain, model.kneighbors, model.neighbor_weights, model.effective_n_neighbors
-    for call in calls:
-        with pytest.raises(NotFittedError):
-            call(X)
-    with pytest.raises(NotFittedError):
-        model.kneighbors()

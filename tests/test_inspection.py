@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -28,10 +29,15 @@ import matplotlib.pyplot as plt
 DISPLAYS = [EmbeddingDisplay, IntervalDisplay, NeighborsDisplay, SoftStepDisplay, SuspectsDisplay]
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
+@pytest.fixture(scope="module")
+def X(friedman):
+    """Rows that were not trained on; their targets are y."""
+    return friedman[1]
+
+
+@pytest.fixture(scope="module")
+def y(friedman):
+    return friedman[3]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +60,7 @@ def fit(friedman):
 def plot(display, model, X, y, **options):
     """Show a few rows."""
     if display is NeighborsDisplay:
-        return display.from_estimator(model, X[:1], n_neighbors=3, **options)
+        return display.from_estimator(model, X[:1], **{"n_neighbors": 3, **options})
     if display is SoftStepDisplay:
         return display.from_estimator(model, X, **options)
     if display is SuspectsDisplay:
@@ -65,8 +71,7 @@ def plot(display, model, X, y, **options):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_from_estimator_returns_what_is_drawn_again(display, fit, friedman):
-    _, X, _, y = friedman
+def test_from_estimator_returns_what_is_drawn_again(display, fit, X, y):
     shown = plot(display, fit(), X, y)
     assert isinstance(shown, display)
     first = shown.figure_
@@ -76,8 +81,7 @@ def test_from_estimator_returns_what_is_drawn_again(display, fit, friedman):
 
 
 @pytest.mark.parametrize("display", [EmbeddingDisplay, SoftStepDisplay, SuspectsDisplay])
-def test_draws_on_axes_given(display, fit, friedman):
-    _, X, _, y = friedman
+def test_draws_on_axes_given(display, fit, X, y):
     figure, axes = plt.subplots(1, 2)
     shown = plot(display, fit(), X, y, ax=axes[1])
     assert shown.ax_ is axes[1]
@@ -85,8 +89,7 @@ def test_draws_on_axes_given(display, fit, friedman):
 
 
 @pytest.mark.parametrize("display", [IntervalDisplay, NeighborsDisplay])
-def test_two_axes_are_given_or_take_the_place_of_one(display, fit, friedman):
-    _, X, _, y = friedman
+def test_two_axes_are_given_or_take_the_place_of_one(display, fit, X, y):
     _, axes = plt.subplots(1, 2)
     shown = plot(display, fit(), X, y, ax=axes)
     assert [*shown.axes_] == [*axes]
@@ -100,8 +103,7 @@ def test_two_axes_are_given_or_take_the_place_of_one(display, fit, friedman):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_refuses_estimators_that_are_not_fitted_or_others(display, friedman):
-    X, _, y, _ = friedman
+def test_refuses_estimators_that_are_not_fitted_or_others(display, X, y):
     with pytest.raises(NotFittedError):
         plot(display, NONARegressor(), X, y)
     for other in (Ridge(), make_pipeline(StandardScaler(), NONARegressor())):
@@ -112,31 +114,58 @@ def test_refuses_estimators_that_are_not_fitted_or_others(display, friedman):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_says_where_an_estimator_of_ours_is(display, fit, friedman):
-    X, _, y, _ = friedman
+def test_says_where_an_estimator_of_ours_is(display, fit, X, y):
     pipeline = make_pipeline(StandardScaler(), fit())
-    search, of_pipeline = (GridSearchCV(own, {}) for own in (fit(), pipeline))
+    unfitted, search, of_pipeline = (GridSearchCV(own, {}) for own in (fit(), fit(), pipeline))
+    search.best_estimator_, of_pipeline.best_estimator_ = fit(), pipeline
+    best = r"estimator\.best_estimator_"
     for other, message in (
         (pipeline, r"Pipeline\. Give estimator\[-1\], and estimator\[:-1\]\.transform\(X\) for X"),
-        (search, r"GridSearchCV\.$"),  # not fitted yet
+        (unfitted, r"GridSearchCV\.$"),
+        (search, rf"GridSearchCV\. Give {best}\.$"),
+        (of_pipeline, rf"Give {best}\[-1\], and {best}\[:-1\]"),
     ):
         with pytest.raises(TypeError, match=message):
             plot(display, other, X, y)
-    search.best_estimator_, of_pipeline.best_estimator_ = fit(), pipeline
-    for other, message in (
-        (search, r"GridSearchCV\. Give estimator\.best_estimator_\.$"),
-        (
-            of_pipeline,
-            r"Give estimator\.best_estimator_\[-1\], and estimator\.best_estimator_\[:-1\]",
-        ),
-    ):
-        with pytest.raises(TypeError, match=message):
-            plot(display, other, X, y)
+
+
+@pytest.mark.parametrize(
+    ("display", "options", "message"),
+    [
+        *[
+            (
+                NeighborsDisplay,
+                {"n_neighbors": n},
+                "The 'n_neighbors' parameter of NeighborsDisplay",
+            )
+            for n in (0, 2.5, None)
+        ],
+        (EmbeddingDisplay, {"method": "tsne"}, "The 'method' parameter .* must be a str among"),
+        (SoftStepDisplay, {"member": 99}, "member must be an int from 0 to"),
+        (SoftStepDisplay, {"subsample": 0}, "The 'subsample' parameter"),
+        (IntervalDisplay, {"n_bins": 101}, "n_bins must be an int from 1 to 100; got 101"),
+        (IntervalDisplay, {"confidence_level": 1.0}, "The 'confidence_level' parameter"),
+    ],
+)
+def test_refuses_parameters(display, options, message, fit, X, y):
+    with pytest.raises(ValueError, match=message):
+        plot(display, fit(), X, y, **options)
+
+
+def test_refuses_what_does_not_fit(fit, X, y):
+    for display in (EmbeddingDisplay, IntervalDisplay):
+        with pytest.raises(ValueError, match=r"y must have shape \(100,\)"):
+            plot(display, fit(), X, y[:5])
+    with pytest.raises(ValueError, match=r"X must be a single row; got 2 rows"):
+        NeighborsDisplay.from_estimator(fit(), X[:2])
+    with pytest.raises(ValueError, match=r"explanation must be of a single query; got 2"):
+        NeighborsDisplay(explanation=fit().explain(X[:2])).plot()
+    with pytest.raises(ValueError, match=r"fitted with softstep=None: it has no mask"):
+        plot(SoftStepDisplay, fit(softstep=None), X, y)
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_without_matplotlib_says_what_to_install(display, fit, friedman, monkeypatch):
-    X, _, y, _ = friedman
+def test_without_matplotlib_says_what_to_install(display, fit, monkeypatch, X, y):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="needs matplotlib: pip install matplotlib"):
         plot(display, fit(), X, y)
@@ -147,35 +176,31 @@ def names_on(ax):
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
-def test_neighbors_are_those_of_the_explanation(fit, friedman, estimator_class):
-    _, X, _, _ = friedman
+def test_neighbors_are_those_of_the_explanation(fit, estimator_class, X):
     model = fit(estimator_class, trend="linear", blend=None)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
     own = model.explain(X[:1])
     weights = own.weights[0]
     widths = [bar.get_width() for bar in shown.bars_]
-    np.testing.assert_allclose(widths, [*weights[:4], weights[4:].sum()])
+    assert_allclose(widths, [*weights[:4], weights[4:].sum()])
     n_others = len(weights) - 4
     assert names_on(shown.axes_[0]) == [*map(str, own.indices[0, :4]), f"{n_others} others"]
     expected = np.column_stack([own.targets[0, :4], range(4)])
-    np.testing.assert_allclose(shown.points_.get_offsets(), expected)
+    assert_allclose(shown.points_.get_offsets(), expected)
     adjusted = np.column_stack([own.adjusted_targets[0, :4], range(4)])
-    np.testing.assert_allclose(shown.adjusted_points_.get_offsets(), adjusted)
+    assert_allclose(shown.adjusted_points_.get_offsets(), adjusted)
     (lines,) = (part for part in shown.axes_[1].collections if hasattr(part, "get_segments"))
-    np.testing.assert_allclose(lines.get_segments(), np.stack([expected, adjusted], axis=1))
+    assert_allclose(lines.get_segments(), np.stack([expected, adjusted], axis=1))
     assert shown.prediction_line_.get_xdata()[0] == own.prediction[0]
     entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
     assert entries == ["target", "adjusted", f"prediction {own.prediction[0]:,.6g}"]
 
 
-def test_neighbors_without_a_trend_are_not_adjusted(fit, friedman, estimator_class):
-    _, X, _, _ = friedman
+def test_neighbors_without_a_trend_are_not_adjusted(fit, estimator_class, X):
     model = fit(estimator_class, trend=None, blend=None)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
     assert shown.adjusted_points_ is None
-    np.testing.assert_allclose(
-        shown.points_.get_offsets()[:, 0], model.explain(X[:1]).targets[0, :4]
-    )
+    assert_allclose(shown.points_.get_offsets()[:, 0], model.explain(X[:1]).targets[0, :4])
     entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
     assert [entry.split()[0] for entry in entries] == ["target", "prediction"]
 
@@ -191,16 +216,14 @@ def test_neighbors_have_the_labels_of_the_table(friedman):
 
 
 @pytest.mark.parametrize("n_neighbors", [5, 6, 300])
-def test_neighbors_that_are_all_shown_leave_no_others(n_neighbors, fit, friedman):
-    _, X, _, _ = friedman
+def test_neighbors_that_are_all_shown_leave_no_others(n_neighbors, fit, X):
     model = fit(n_neighbors=5)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=n_neighbors)
     assert names_on(shown.axes_[0]) == [*map(str, model.explain(X[:1]).indices[0])]
     assert len(shown.bars_) == len(shown.points_.get_offsets()) == 5
 
 
-def test_neighbors_without_weight_are_not_shown(fit, friedman):
-    _, X, _, _ = friedman
+def test_neighbors_without_weight_are_not_shown(fit, X):
     recipe = Recipe(temperature=0.1)
     model = fit(SoftStepKNNRegressor, n_estimators=1, n_neighbors=20, recipe=recipe)
     n_heavy = np.count_nonzero(model.explain(X[:1]).weights)
@@ -209,8 +232,7 @@ def test_neighbors_without_weight_are_not_shown(fit, friedman):
     assert len(shown.bars_) == len(shown.points_.get_offsets()) == n_heavy
 
 
-def test_neighbors_are_at_the_same_height_on_both_axes(fit, friedman):
-    _, X, _, _ = friedman
+def test_neighbors_are_at_the_same_height_on_both_axes(fit, X):
     for ax in (None, plt.subplots(1, 2)[1]):  # which share no axis
         shown = NeighborsDisplay.from_estimator(fit(), X[:1], ax=ax)
         bottom, top = shown.axes_[0].get_ylim()
@@ -218,48 +240,27 @@ def test_neighbors_are_at_the_same_height_on_both_axes(fit, friedman):
         assert shown.axes_[1].get_ylim() == (bottom, top)
 
 
-def test_neighbors_and_intervals_of_one_of_several_targets(fit, friedman):
-    _, X, _, y = friedman
+def test_neighbors_and_intervals_of_one_of_several_targets(fit, X, y):
     model, Y = fit(n_targets=2), np.column_stack([y, -y])
     shown = NeighborsDisplay.from_estimator(model, X[:1], target=1)
     own = model.explain(X[:1])
-    np.testing.assert_allclose(shown.points_.get_offsets()[:, 0], own.targets[0, :10, 1])
-    np.testing.assert_allclose(
-        shown.adjusted_points_.get_offsets()[:, 0], own.adjusted_targets[0, :10, 1]
-    )
+    assert_allclose(shown.points_.get_offsets()[:, 0], own.targets[0, :10, 1])
+    assert_allclose(shown.adjusted_points_.get_offsets()[:, 0], own.adjusted_targets[0, :10, 1])
     assert shown.prediction_line_.get_xdata()[0] == own.prediction[0, 1]
     shown = IntervalDisplay.from_estimator(model, X, Y, target=1)
-    np.testing.assert_array_equal(shown.y_true, -y)
-    np.testing.assert_array_equal(shown.interval, model.predict_interval(X)[:, 1])
+    assert_array_equal(shown.y_true, -y)
+    assert_array_equal(shown.interval, model.predict_interval(X)[:, 1])
     for display in (NeighborsDisplay, IntervalDisplay, EmbeddingDisplay, SuspectsDisplay):
         with pytest.raises(ValueError, match=r"target must be an int from 0 to 1; got 2"):
             plot(display, model, X, Y, target=2)
 
 
-def test_neighbors_needs_a_single_row(fit, friedman):
-    _, X, _, _ = friedman
-    with pytest.raises(ValueError, match=r"X must be a single row; got 2 rows"):
-        NeighborsDisplay.from_estimator(fit(), X[:2])
-    with pytest.raises(ValueError, match=r"explanation must be of a single query; got 2"):
-        NeighborsDisplay(explanation=fit().explain(X[:2])).plot()
-
-
-@pytest.mark.parametrize("wrong", [0, 2.5, None])
-def test_neighbors_refuses_a_number_of_rows(wrong, fit, friedman):
-    _, X, _, _ = friedman
-    with pytest.raises(ValueError, match=r"The 'n_neighbors' parameter of NeighborsDisplay"):
-        NeighborsDisplay.from_estimator(fit(), X[:1], n_neighbors=wrong)
-
-
-def test_embedding_by_principal_components(fit, friedman):
-    _, X, _, y = friedman
+def test_embedding_by_principal_components(fit, X, y):
     shown = EmbeddingDisplay.from_estimator(fit(), X, y, method="pca")
     Z = fit().transform(X)
     _, _, V = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
-    np.testing.assert_allclose(
-        np.abs(shown.coordinates), np.abs((Z - Z.mean(axis=0)) @ V[:2].T), atol=1e-8
-    )
-    np.testing.assert_array_equal(shown.scatter_.get_array(), y)
+    assert_allclose(np.abs(shown.coordinates), np.abs((Z - Z.mean(axis=0)) @ V[:2].T), atol=1e-8)
+    assert_array_equal(shown.scatter_.get_array(), y)
     assert shown.colorbar_.ax.get_ylabel() == "target"
     assert shown.ax_.get_xlabel() == "principal component 1"
 
@@ -270,14 +271,13 @@ def test_embedding_of_a_single_column_is_a_line(friedman):
         recipe=Recipe(embedding_dim=1), n_estimators=1, max_iter=1, random_state=0
     ).fit(X, y)
     shown = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
-    np.testing.assert_array_equal(shown.coordinates[:, 1], 0)
+    assert_array_equal(shown.coordinates[:, 1], 0)
 
 
 @pytest.mark.parametrize(
     ("similarity", "metric"), [("l2", "euclidean"), ("l1", "manhattan"), ("cosine", "cosine")]
 )
-def test_embedding_by_umap(similarity, metric, fit, friedman, monkeypatch):
-    _, X, _, y = friedman
+def test_embedding_by_umap(similarity, metric, fit, monkeypatch, X, y):
     asked = {}
 
     class Reducer:
@@ -292,24 +292,15 @@ def test_embedding_by_umap(similarity, metric, fit, friedman, monkeypatch):
     for method in ("auto", "umap"):
         shown = EmbeddingDisplay.from_estimator(model, X, y, method=method, random_state=3)
         assert shown.method == "umap"
-        np.testing.assert_array_equal(shown.coordinates, model.transform(X)[:, :2])
+        assert_array_equal(shown.coordinates, model.transform(X)[:, :2])
     assert asked == {"n_neighbors": 15, "metric": metric, "random_state": 3, "n_jobs": 1}
 
 
-def test_embedding_without_umap(fit, friedman, monkeypatch):
-    _, X, _, y = friedman
+def test_embedding_without_umap(fit, monkeypatch, X, y):
     monkeypatch.setitem(sys.modules, "umap", None)
     assert EmbeddingDisplay.from_estimator(fit(), X, y).method == "pca"
     with pytest.raises(ImportError, match=r"needs umap-learn: pip install umap-learn"):
         EmbeddingDisplay.from_estimator(fit(), X, y, method="umap")
-
-
-def test_embedding_refuses(fit, friedman):
-    _, X, _, y = friedman
-    with pytest.raises(ValueError, match=r"The 'method' parameter .* must be a str among"):
-        EmbeddingDisplay.from_estimator(fit(), X, y, method="tsne")
-    with pytest.raises(ValueError, match=r"y must have shape \(100,\)"):
-        EmbeddingDisplay.from_estimator(fit(), X, y[:5], method="pca")
 
 
 @pytest.mark.parametrize("n_neighbors", [12, 150, None])
@@ -317,9 +308,8 @@ def test_embedding_refuses(fit, friedman):
 @pytest.mark.parametrize("softstep", ["s1", "s2"])
 @pytest.mark.parametrize("temperature", [1.0, 1 / 3])
 def test_masks_of_ranks_are_the_weights_up_to_a_factor(
-    n_neighbors, rank_scale, softstep, temperature, fit, friedman
+    n_neighbors, rank_scale, softstep, temperature, fit, X
 ):
-    _, X, _, _ = friedman
     model = fit(
         SoftStepKNNRegressor,
         n_estimators=1,
@@ -336,10 +326,10 @@ def test_masks_of_ranks_are_the_weights_up_to_a_factor(
     assert (shown.x[0], shown.x[-1]) == (1, pytest.approx(n_ranks))
     weights = model.explain(X[:5]).weights
     assert weights.shape == (5, n_ranks)
-    np.testing.assert_allclose(shown.masks[:, -1], weights[:, -1] / weights[:, 0], atol=1e-6)
+    assert_allclose(shown.masks[:, -1], weights[:, -1] / weights[:, 0], atol=1e-6)
     for own, mask in zip(weights, shown.masks, strict=True):
         found = np.interp(np.log(np.arange(1, n_ranks + 1)), np.log(shown.x), mask)
-        np.testing.assert_allclose(found, own / own[0], atol=0.05)
+        assert_allclose(found, own / own[0], atol=0.05)
 
 
 def test_masks_are_those_of_the_number_of_neighbors_that_is_set(friedman):
@@ -359,8 +349,7 @@ def test_masks_of_ranks_count_equal_rows(friedman):
     assert SoftStepDisplay.from_estimator(model, X_test).x[-1] == pytest.approx(100)
 
 
-def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
-    _, X, _, _ = friedman
+def test_masks_of_similarities_weigh_the_softmax(fit, X):
     for n_neighbors in (20, None):
         model = fit(n_estimators=1, trend=None, blend=None, softstep="s2", n_neighbors=n_neighbors)
         shown = SoftStepDisplay.from_estimator(model, X[:3])
@@ -373,11 +362,10 @@ def test_masks_of_similarities_weigh_the_softmax(fit, friedman):
         masks = weights / np.exp(rate * (near - distances))
         scaled = (far - distances) / (far - near)
         for x, own, mask in zip(scaled, masks, shown.masks, strict=True):
-            np.testing.assert_allclose(np.interp(x, shown.x, mask), own / own[0], atol=0.02)
+            assert_allclose(np.interp(x, shown.x, mask), own / own[0], atol=0.02)
 
 
-def test_masks_of_similarities(estimator_class, fit, friedman):
-    _, X, _, _ = friedman
+def test_masks_of_similarities(estimator_class, fit, X):
     params = {"rank": None} if estimator_class is SoftStepKNNRegressor else {}
     model = fit(estimator_class, n_estimators=2, softstep="s1", **params)
     shown = SoftStepDisplay.from_estimator(model, X[:7], member=1)
@@ -389,7 +377,7 @@ def test_masks_of_similarities(estimator_class, fit, friedman):
     assert (shown.masks <= 1).all()
     first = SoftStepDisplay.from_estimator(model, X[:7]).masks
     assert not np.array_equal(first, shown.masks)
-    np.testing.assert_array_equal(shown.median_line_.get_ydata(), np.median(shown.masks, axis=0))
+    assert_array_equal(shown.median_line_.get_ydata(), np.median(shown.masks, axis=0))
     assert len(shown.lines_) == 7
 
 
@@ -402,84 +390,54 @@ def test_masks_of_a_table_are_of_some_rows_at_random(friedman):
         for seed in (0, 0, 1)
     )
     assert len(shown) == 4
-    np.testing.assert_array_equal(shown, again)
+    assert_array_equal(shown, again)
     assert not np.array_equal(shown, other)
     assert len(SoftStepDisplay.from_estimator(model, table).masks) == 50
     assert len(SoftStepDisplay.from_estimator(model, table, subsample=None).masks) == len(X)
 
 
-def test_masks_refuse(fit, friedman):
-    _, X, _, _ = friedman
-    with pytest.raises(ValueError, match=r"fitted with softstep=None: it has no mask"):
-        SoftStepDisplay.from_estimator(fit(softstep=None), X)
-    with pytest.raises(ValueError, match=r"member must be an int from 0 to"):
-        SoftStepDisplay.from_estimator(fit(), X, member=99)
-    with pytest.raises(ValueError, match=r"The 'subsample' parameter"):
-        SoftStepDisplay.from_estimator(fit(), X, subsample=0)
-
-
-def test_intervals_hold_or_miss(fit, friedman):
-    _, X, _, y = friedman
+def test_intervals_hold_or_miss(fit, X, y):
     model = fit()
     shown = IntervalDisplay.from_estimator(model, X, y, 0.8, n_bins=4)
     low, high = model.predict_interval(X, 0.8).T
     holds = (low <= y) & (y <= high)
-    np.testing.assert_array_equal(shown.holds_, holds)
+    assert_array_equal(shown.holds_, holds)
     assert shown.coverage_ == pytest.approx(holds.mean())
-    np.testing.assert_allclose(shown.y_pred, model.predict(X))
+    assert_allclose(shown.y_pred, model.predict(X))
     by_bin = holds[np.argsort(shown.y_pred, kind="stable")].reshape(4, 25).mean(axis=1)
-    np.testing.assert_allclose(shown.bin_coverage_, by_bin)
-    np.testing.assert_allclose(shown.coverage_line_.get_ydata(), by_bin)
+    assert_allclose(shown.bin_coverage_, by_bin)
+    assert_allclose(shown.coverage_line_.get_ydata(), by_bin)
     assert [len(bars.get_segments()) for bars in shown.bars_] == [holds.sum(), (~holds).sum()]
     assert shown.level_line_.get_ydata()[0] == 0.8
 
 
-def test_intervals_of_many_rows_are_drawn_in_part(fit, friedman):
-    _, X, _, y = friedman
+def test_intervals_of_many_rows_are_drawn_in_part(fit, X, y):
     shown = IntervalDisplay.from_estimator(fit(), X, y, max_bars=10)
     places, targets = shown.points_.get_offsets().T
     assert (len(places), places[0], places[-1]) == (10, 0, 99)
-    np.testing.assert_array_equal(
-        targets, y[np.argsort(shown.y_pred, kind="stable")[places.astype(int)]]
-    )
+    assert_array_equal(targets, y[np.argsort(shown.y_pred, kind="stable")[places.astype(int)]])
     assert len(shown.holds_) == 100
 
 
-def test_intervals_refuse(fit, friedman):
-    _, X, _, y = friedman
-    with pytest.raises(ValueError, match=r"n_bins must be an int from 1 to 100; got 101"):
-        IntervalDisplay.from_estimator(fit(), X, y, n_bins=101)
-    with pytest.raises(ValueError, match=r"The 'confidence_level' parameter"):
-        IntervalDisplay.from_estimator(fit(), X, y, 1.0)
-    with pytest.raises(ValueError, match=r"y must have shape"):
-        IntervalDisplay.from_estimator(fit(), X, y[:9])
+def test_keywords_reach_the_artists(fit, X, y):
+    def show(display, **options):
+        return plot(display, fit(), X, y, **options)
 
-
-def test_keywords_reach_the_artists(fit, friedman):
-    _, X, _, y = friedman
-    model = fit()
-    shown = NeighborsDisplay.from_estimator(
-        model,
-        X[:1],
-        bar_kwargs={"height": 0.5},
-        point_kwargs={"s": 7},
-        adjusted_point_kwargs={"s": 8},
-    )
+    sizes = {"point_kwargs": {"s": 7}, "adjusted_point_kwargs": {"s": 8}}
+    shown = show(NeighborsDisplay, bar_kwargs={"height": 0.5}, **sizes)
     assert shown.bars_[0].get_height() == 0.5
     assert (shown.points_.get_sizes()[0], shown.adjusted_points_.get_sizes()[0]) == (7, 8)
-    shown = SoftStepDisplay.from_estimator(
-        model, X, line_kwargs={"linewidth": 3}, median_kwargs={"linewidth": 5}
-    )
+    widths = {"line_kwargs": {"linewidth": 3}, "median_kwargs": {"linewidth": 5}}
+    shown = show(SoftStepDisplay, **widths)
     assert (shown.lines_[0].get_linewidth(), shown.median_line_.get_linewidth()) == (3, 5)
-    shown = EmbeddingDisplay.from_estimator(
-        model, X, y, method="pca", scatter_kwargs={"cmap": "plasma"}
-    )
+    shown = show(EmbeddingDisplay, scatter_kwargs={"cmap": "plasma"})
     assert shown.scatter_.get_cmap().name == "plasma"
-    shown = IntervalDisplay.from_estimator(
-        model, X, y, bar_kwargs={"linewidth": 4}, point_kwargs={"s": 9}
-    )
-    assert shown.bars_[0].get_linewidth()[0] == 4
-    assert shown.points_.get_sizes()[0] == 9
+    shown = show(IntervalDisplay, bar_kwargs={"linewidth": 4}, point_kwargs={"s": 9})
+    assert (shown.bars_[0].get_linewidth()[0], shown.points_.get_sizes()[0]) == (4, 9)
+    sizes = {"point_kwargs": {"s": 9}, "expected_point_kwargs": {"s": 5}}
+    shown = show(SuspectsDisplay, bar_kwargs={"alpha": 0.5}, **sizes)
+    assert shown.bars_.get_alpha() == 0.5
+    assert (shown.points_.get_sizes()[0], shown.expected_points_.get_sizes()[0]) == (9, 5)
 
 
 def test_suspects_are_those_of_the_estimator(fit, estimator_class):
@@ -489,11 +447,11 @@ def test_suspects_are_those_of_the_estimator(fit, estimator_class):
     targets, expected = (
         np.column_stack([part[:, 1], places]) for part in (own.targets, own.expected)
     )
-    np.testing.assert_allclose(shown.points_.get_offsets(), targets)
-    np.testing.assert_allclose(shown.expected_points_.get_offsets(), expected)
+    assert_allclose(shown.points_.get_offsets(), targets)
+    assert_allclose(shown.expected_points_.get_offsets(), expected)
     ends = np.array(shown.bars_.get_segments())
-    np.testing.assert_allclose(ends[:, :, 0], own.interval[:, 1])
-    np.testing.assert_array_equal(ends[:, :, 1], np.repeat(places, 2).reshape(-1, 2))
+    assert_allclose(ends[:, :, 0], own.interval[:, 1])
+    assert_array_equal(ends[:, :, 1], np.repeat(places, 2).reshape(-1, 2))
     assert names_on(shown.ax_) == [*map(str, own.labels)]
     bottom, top = shown.ax_.get_ylim()
     assert bottom > top  # the most suspect is above
@@ -501,8 +459,7 @@ def test_suspects_are_those_of_the_estimator(fit, estimator_class):
     assert entries == ["target", "expected", "interval"]
 
 
-def test_intervals_without_ends_are_not_drawn(fit, friedman):
-    X, _, y, _ = friedman
+def test_intervals_without_ends_are_not_drawn(fit, X, y):
     with (
         pytest.warns(UserWarning, match="needs at least 999 validation rows"),
         pytest.raises(ValueError, match=r"draws no infinite .* confidence_level=0\.999: lower it"),
@@ -516,15 +473,3 @@ def test_suspects_without_an_end_have_no_bar(fit):
     assert len(shown.bars_.get_segments()) == 0
     assert len(shown.expected_points_.get_offsets()) == 4
     shown.figure_.canvas.draw()
-
-
-def test_suspects_drawn_as_asked(fit):
-    shown = SuspectsDisplay.from_estimator(
-        fit(),
-        4,
-        bar_kwargs={"alpha": 0.5},
-        point_kwargs={"s": 9},
-        expected_point_kwargs={"marker": "o"},
-    )
-    assert shown.bars_.get_alpha() == 0.5
-    assert shown.points_.get_sizes() == [9]

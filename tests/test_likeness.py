@@ -183,20 +183,18 @@ def test_where_it_has_no_say(params):
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("likeness", "params", "message"),
     [
-        (dict(similarity="dot"), "recipe.likeness=1.0 cannot be used with similarity='dot'"),
-        (dict(n_neighbors=None), "recipe.likeness=1.0 cannot be used with n_neighbors=None"),
+        (1.0, dict(similarity="dot"), "likeness=1.0 cannot be used with similarity='dot'"),
+        (1.0, dict(n_neighbors=None), "likeness=1.0 cannot be used with n_neighbors=None"),
+        (
+            "calibrated",
+            dict(early_stopping=False),
+            "must not be False with likeness='calibrated'",
+        ),
     ],
 )
-def test_where_it_cannot_be(params, message, table):
+def test_where_it_cannot_be(likeness, params, message, table):
     X, _, y, _ = table
     with pytest.raises(ValueError, match=message):
-        NONARegressor(recipe=Recipe(likeness=1.0), **QUICK | params).fit(X, y)
-
-
-def test_a_calibrated_one_needs_validation_rows(table):
-    X, _, y, _ = table
-    model = NONARegressor(early_stopping=False, recipe=Recipe(likeness="calibrated"), **QUICK)
-    with pytest.raises(ValueError, match="must not be False with likeness='calibrated'"):
-        model.fit(X, y)
+        NONARegressor(recipe=Recipe(likeness=likeness), **QUICK | params).fit(X, y)

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
+from partly_linear import EQUAL, N, make_data
+from partly_linear import QUICK as OF_ALL
 from sklearn.metrics import average_precision_score
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
@@ -20,39 +21,19 @@ from skneighbors.inspection import Suspects
 # What it warns of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
 
-K, N = 7, 60
-TRENDS = {"no trend": None, "linear": "linear"}
-QUICK = dict(
-    n_neighbors=K,
-    blend=None,
-    hidden_layer_sizes=(16,),
-    max_iter=3,
-    early_stopping=False,
-    random_state=0,
-)
+K = 7
+QUICK = OF_ALL | dict(n_neighbors=K, blend=None, early_stopping=False)
 SHORT = dict(blend=None, n_estimators=2, max_iter=20, random_state=0)
-EQUAL, FORGOTTEN = [7, 40, 41], [3, 41, N + 2]
+FORGOTTEN = [3, 41, N + 2]
 # Numbers of targets, whether weighted and whether rows have come and gone.
 CASES = [(1, False, False), (2, True, False), (2, True, True)]
-
-
-def make_data(n_targets=1, seed=0):
-    """Partly linear targets; some rows are equal, one weighs nothing."""
-    rng = np.random.RandomState(seed)
-    X = rng.normal(size=(N, 3))
-    y = 20 + 3 * X[:, [0]] + np.sin(3 * X[:, [1]]) + 0.3 * rng.normal(size=(N, n_targets))
-    y = y * [1, -100][:n_targets]
-    X[EQUAL], y[EQUAL] = X[7], y[7]
-    weight = rng.randint(1, 4, size=N).astype(float)
-    weight[5] = 0
-    return X, y[:, 0] if n_targets == 1 else y, weight
 
 
 @cache
 def fit(estimator_class, trend="linear", n_targets=1, weighted=False, changed=False, **params):
     """Fitted estimator of two networks."""
     X, y, weight = make_data(n_targets)
-    model = estimator_class(trend=TRENDS[trend], n_estimators=2, **QUICK | params)
+    model = estimator_class(trend=trend, n_estimators=2, **QUICK | params)
     model.fit(X, y, sample_weight=weight if weighted else None)
     if changed:
         model.append(*make_data(n_targets, seed=1)).forget(FORGOTTEN)
@@ -76,7 +57,7 @@ def case(request):
     return request.param
 
 
-@pytest.mark.parametrize(("trend", "k"), [("no trend", None), ("linear", K)])
+@pytest.mark.parametrize(("trend", "k"), [(None, None), ("linear", K)])
 def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class, case, trend, k):
     model = copy.deepcopy(fit(estimator_class, trend, *case)).set_params(n_neighbors=k)
     X, y = all_rows(case[0], case[2])
@@ -95,7 +76,7 @@ def test_expected_is_what_is_predicted_once_the_row_is_forgotten(estimator_class
 
 def test_scores_are_in_units_of_the_neighbors_residuals(estimator_class, case, monkeypatch):
     monkeypatch.setattr(residuals, "_N_SPREAD", 2 * K)
-    model = copy.deepcopy(fit(estimator_class, "no trend", *case))
+    model = copy.deepcopy(fit(estimator_class, None, *case))
     X, y = all_rows(case[0], case[2])
     y = y.reshape(len(y), -1)
     row_of, weight_of = model._model.numbering.row_of, model._model.numbering.weight_of
@@ -275,28 +256,24 @@ def test_of_equal_scores_the_first_row_comes_first():
 def test_fewer_are_the_first_of_all(estimator_class):
     model = fit(estimator_class)
     every, few = model.suspects(10**6), model.suspects(n_rows=np.int64(4))
-    assert len(every) == N - 2
+    assert len(every) == N - len(EQUAL) + 1
     assert len(model.suspects()) == 20
     assert_array_equal(few.indices, every.indices[:4])
     assert_array_equal(few.scores, every.scores[:4])
     assert_array_equal(few.interval, every.interval[:4])
 
 
-@pytest.mark.parametrize("n_rows", [0, -1, 2.5, "3", None])
-def test_numbers_of_rows_that_are_none(estimator_class, n_rows):
-    with pytest.raises(ValueError, match=rf"'n_rows' parameter of {estimator_class.__name__}.sus"):
-        fit(estimator_class).suspects(n_rows)
-
-
-@pytest.mark.parametrize("level", [0, 1, 1.5, None])
-def test_confidences_that_are_none(estimator_class, level):
-    with pytest.raises(ValueError, match="'confidence_level' parameter of"):
-        fit(estimator_class).suspects(confidence_level=level)
-
-
-def test_not_fitted(estimator_class):
-    with pytest.raises(NotFittedError):
-        estimator_class().suspects()
+@pytest.mark.parametrize(
+    "params",
+    [
+        *[{"n_rows": n} for n in (0, -1, 2.5, "3", None)],
+        *[{"confidence_level": level} for level in (0, 1, 1.5, None)],
+    ],
+)
+def test_refuses_parameters(params):
+    (name,) = params
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of NONARegressor.suspects"):
+        fit(NONARegressor).suspects(**params)
 
 
 def test_one_row_has_none_to_compare_with(estimator_class):
@@ -398,12 +375,3 @@ def test_an_index_that_finds_every_row_changes_nothing(algorithm):
     assert isinstance(found, Suspects)
     assert_array_equal(found.indices, expected.indices)
     assert_allclose(found.expected, expected.expected)
-
-
-def test_softstep_names_no_row_without_weight():
-    model = fit(SoftStepKNNRegressor, "no trend", n_neighbors=K)
-    X = make_data()[0]
-    suspects = model.suspects(9)
-    for sample, neighbors in zip(suspects.indices, suspects.neighbors, strict=True):
-        weights = without(model, sample).neighbor_weights(X[[sample]]).toarray()[0]
-        assert (weights[neighbors] > 0).all()

@@ -9,7 +9,6 @@ import textwrap
 import weakref
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors._columns import LabeledRows, Table
@@ -33,34 +31,8 @@ from skneighbors._utils.device import CPU
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
 
-TRENDS = {
-    "no trend": dict(trend=None, blend=None),
-    "linear": dict(trend="linear", blend=None),
-    "boosting": dict(trend="auto", blend="boosting"),
-    "regressor": dict(trend="auto", blend=LinearRegression()),
-}
-K, N_SPREAD = 9, 14  # neighbors of a prediction, and of a spread
-QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)
-N = 70
-EQUAL = [7, 40, 41, 42]  # rows that are equal
+N_SPREAD = 14  # neighbors of a spread
 LEVELS = [0.9, 0.0, 0.25, 1.0, 0.5]
-
-
-def make_data(n_targets=1, seed=0):
-    """Partly linear targets; some of the weights are 0."""
-    rng = np.random.RandomState(seed)
-    X = rng.normal(size=(N, 3))
-    y = 20 + 3 * X[:, [0]] + np.sin(3 * X[:, [1]]) + rng.normal(size=(N, n_targets))
-    y = y * [1, -100][:n_targets]
-    X[EQUAL], y[EQUAL] = X[7], y[7]
-    weight = rng.randint(1, 4, size=N).astype(float)
-    weight[[5, 41]] = 0
-    return X, y[:, 0] if n_targets == 1 else y, weight
-
-
-def make_queries():
-    X = np.random.RandomState(9).normal(size=(12, 3))
-    return np.concatenate([X, 20 * X[:2], make_data()[0][6:9]])
 
 
 @cache
@@ -248,21 +220,17 @@ def test_quantiles_never_cross(estimator_class, levels):
     assert_array_equal(model.predict_quantiles(queries, levels[0]), quantiles[:, 0])
 
 
-def test_shapes_of_quantiles(estimator_class):
+def test_shapes_and_levels_by_default(estimator_class):
     queries = make_queries()
     n = len(queries)
     one, two = fit(estimator_class), fit(estimator_class, n_targets=2)
-    assert one.predict_quantiles(queries).shape == (n, 3)
-    assert two.predict_quantiles(queries).shape == (n, 2, 3)
-    assert_array_equal(
-        two.predict_quantiles(queries), two.predict_quantiles(queries, [0.05, 0.5, 0.95])
-    )
-    for level in (0.3, [0.3], np.float32(0.3), np.array([0.3])):
-        assert one.predict_quantiles(queries, level).shape == (n,)
-        assert two.predict_quantiles(queries, level).shape == (n, 2)
-    assert_array_equal(
-        one.predict_quantiles(queries, (0, 1)), one.predict_quantiles(queries, [0.0, 1.0])
-    )
+    for model, shape in ((one, (n,)), (two, (n, 2))):
+        default, ends = model.predict_quantiles(queries), model.predict_interval(queries)
+        assert default.shape == (*shape, 3)
+        assert_array_equal(default, model.predict_quantiles(queries, [0.05, 0.5, 0.95]))
+        assert_array_equal(ends, model.predict_interval(queries, 0.9))
+        for level in (0.3, [0.3], np.float32(0.3), np.array([0.3])):
+            assert model.predict_quantiles(queries, level).shape == shape
     X, y, _ = make_data()
     column = clone(one).fit(X, y[:, None])
     assert column.predict_quantiles(queries).shape == (n, 1, 3)
@@ -294,15 +262,6 @@ def test_bad_confidence_levels(level):
         ValueError, match=r"'confidence_level' parameter of .*predict_interval must"
     ):
         fit(NONARegressor).predict_interval(make_queries(), level)
-
-
-def test_unfitted(estimator_class):
-    model, X = estimator_class(), make_queries()
-    for call in (model.predict_quantiles, model.predict_interval, model.novelty):
-        with pytest.raises(NotFittedError):
-            call(X)
-    with pytest.raises(NotFittedError):
-        model.predict(X, return_std=True)
 
 
 def told_of_targets(model, X):
@@ -340,17 +299,6 @@ def test_constant_targets_are_certain(estimator_class):
     assert_array_equal(std, np.zeros(N))
     assert_array_equal(model.predict_quantiles(X), np.tile(y[:, None], 3))
     assert_array_equal(model.predict_interval(X), np.tile(y[:, None], 2))
-
-
-@pytest.mark.parametrize("held_out", ["none", "drawn", "given"])
-def test_intervals_grow_with_the_confidence(estimator_class, held_out):
-    model, queries = fit(estimator_class, held_out=held_out), make_queries()
-    intervals = [model.predict_interval(queries, level) for level in (0.05, 0.5, 0.51, 0.8, 0.9)]
-    for inner, outer in pairwise(intervals):
-        assert (outer[:, 0] <= inner[:, 0]).all()
-        assert (outer[:, 1] >= inner[:, 1]).all()
-    assert (np.diff(intervals[-1] - intervals[0], axis=1) > 0).all()
-    assert_array_equal(model.predict_interval(queries), intervals[-1])
 
 
 @pytest.fixture(scope="module")
@@ -502,6 +450,14 @@ def answers(model, X):
         model.effective_n_neighbors(X),
         model.explain(X).adjusted_targets[:, 0],
     ]
+
+
+def all_answers(model, X):
+    """The same and all that names neighbors."""
+    why = model.explain(X, by_column=False)
+    found = [value for value in vars(why).values() if value is not None]
+    found += [*model.kneighbors(X), *model.kneighbors(), model.neighbor_weights(X).toarray()]
+    return answers(model, X) + found
 
 
 def assert_same_answers(model, other, rtol=1e-9):
@@ -659,35 +615,18 @@ def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
         assert np.isinf(model.predict_interval(X, highest + 1e-3)).all()
 
 
-@pytest.mark.parametrize("held_out", ["none", "given"])
-def test_rows_of_weight_two_are_two_rows(estimator_class, held_out):
+@pytest.mark.parametrize(
+    ("trend", "held_out"), [("linear", "none"), ("linear", "given"), ("boosting", "drawn")]
+)
+def test_rows_of_weight_two_are_two_rows(estimator_class, trend, held_out):
     X, y, _ = make_data(seed=2)
     X_val, y_val, _ = make_data(seed=1)
     given = dict(X_val=(X_val,), y_val=(y_val,)) if held_out == "given" else {}
     weight = np.repeat([1.0, 2.0], N // 2)
-    models = [
-        estimator_class(
-            n_estimators=2, early_stopping=held_out == "given", trend="linear", blend=None, **QUICK
-        )
-        for _ in range(2)
-    ]
-    models[0].fit(X, y, sample_weight=weight, **given)
-    models[1].fit(expand(X, weight), expand(y, weight), **given)
-    assert_same_answers(*models)
-
-
-def test_residuals_are_measured_once(estimator_class):
-    before, queries = copy.deepcopy(fit(estimator_class)), make_queries()
-    model = before._model
-    own = model.residuals(model.bank, K)
-    assert own.known is model.bank
-    before.predict_quantiles(queries)
-    assert model.residuals(model.bank, K) is own
-    assert model.residuals(model.bank, 3) is not own
-    after = before.append(queries, np.arange(len(queries)))._model
-    assert len(after.residuals(after.bank, K).residuals) == len(after.bank)
-    assert after.left_out is not None
-    assert before.forget(0)._model.left_out is None
+    params = dict(n_estimators=2, early_stopping=held_out != "none") | TRENDS[trend] | QUICK
+    heavy = estimator_class(**params).fit(X, y, sample_weight=weight, **given)
+    twice = estimator_class(**params).fit(expand(X, weight), expand(y, weight), **given)
+    assert_same_answers(heavy, twice)
 
 
 def test_a_model_is_freed_with_its_last_reference(estimator_class):
@@ -706,10 +645,10 @@ def test_a_model_is_freed_with_its_last_reference(estimator_class):
 def test_copies_answer_alike(estimator_class, any_case):
     model, queries = copy.deepcopy(fit(estimator_class, *any_case)), make_queries()
     fresh = pickle.loads(pickle.dumps(model))
-    expected = answers(model, queries)
+    expected = all_answers(model, queries)
     refitted = fit.__wrapped__(estimator_class, *any_case)
     for other in (fresh, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), refitted):
-        for answer, value in zip(answers(other, queries), expected, strict=True):
+        for answer, value in zip(all_answers(other, queries), expected, strict=True):
             assert_array_equal(answer, value)
 
 
@@ -788,27 +727,6 @@ def test_without_a_reader_rows_are_equal_if_their_embeddings_are():
     assert len(model._model.bank) == n_rows
     model.append(X[:9], y[:9] + 1).append(X[:9] + 1, y[:9])
     assert len(model._model.bank) == n_rows + 2 * len(np.unique(X[:9], axis=0))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_mapie_makes_intervals_of_predictions(noisy_where_positive):
-    regression = pytest.importorskip("mapie.regression")
-    X, y = noisy_where_positive
-    model = NONARegressor(trend="linear", blend=None, n_estimators=2, **QUICK).fit(X[:200], y[:200])
-    conformal = regression.SplitConformalRegressor(
-        estimator=model, confidence_level=0.9, prefit=True
-    )
-    conformal.conformalize(X[200:400], y[200:400])
-    y_hat, interval = conformal.predict_interval(X[400:])
-    assert_array_equal(y_hat, model.predict(X[400:]))
-    assert interval.shape == (200, 2, 1)
-    # The absolute residuals' quantile, of rows that are as many as those the model might get.
-    place = math.ceil(0.9 * 201)
-    half_width = np.sort(np.abs(y[200:400] - model.predict(X[200:400])))[place - 1]
-    assert_allclose(interval[:, 1, 0] - y_hat, half_width)
-    assert_allclose(y_hat - interval[:, 0, 0], half_width)
-    low, high = interval[..., 0].T
-    assert 0.8 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.97
 
 
 def shown_code(page, word):

@@ -1,13 +1,9 @@
 """The bank of neighbors: what the nearest rows predict, against the formula in NumPy."""
 
-import copy
-import pickle
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn import config_context
 
 from skneighbors._columns import LabeledRows
@@ -194,76 +190,6 @@ def test_leaves_the_network_it_was_given_alone():
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
 
-def assert_same(bank, other):
-    assert len(bank) == len(other)
-    own, theirs = bank.rows.tensors(), other.rows.tensors()
-    assert list(own) == list(theirs)
-    for name in own:
-        assert_allclose(own[name], theirs[name], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("k", [8, None])
-def test_a_longer_bank_is_one_that_held_the_rows_from_the_start(bank_and_queries, k):
-    bank, X = bank_and_queries
-    before, queries = copy.deepcopy(bank), embed(bank, X)
-    asked = bank.predict(queries, nothing(queries), k)
-    more, y, weight = features(40, seed=2), 3 * labels()[:40], torch.rand(40).double()
-    rows = LabeledRows(features(), labels(), bank.rows.sample_weight, bank.rows.group)
-    rows = rows.concat(LabeledRows(more, y, weight, 100 + torch.arange(40)))
-    weights, blended = rows.weight, torch.cat([bank.rows.blended, y])
-    expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
-    longer = bank.extend(embed(bank, more), y, y, weights)
-    assert_same(longer, expected)
-    assert_allclose(
-        longer.predict(queries, nothing(queries), k), expected.predict(queries, nothing(queries), k)
-    )
-    assert_same(bank, before)
-    assert_array_equal(bank.predict(queries, nothing(queries), k), asked)
-
-
-@pytest.mark.parametrize("k", [8, None])
-def test_a_shorter_bank_is_one_that_never_held_the_rows(bank_and_queries, k):
-    bank, X = bank_and_queries
-    before = copy.deepcopy(bank)
-    keep, weight = torch.arange(300) % 3 > 0, torch.rand(200).double()
-    rows = LabeledRows(features()[keep], labels()[keep], weight, bank.rows.group[keep])
-    blended = bank.rows.blended[keep]
-    expected = NeighborBank.build(bank.network, rows, TASK, SHARES, blended, blend_weight=0.25)
-    shorter, queries = bank.keep(keep, weight), embed(bank, X)
-    assert_same(shorter, expected)
-    assert_allclose(
-        shorter.predict(queries, nothing(queries), k),
-        expected.predict(queries, nothing(queries), k),
-    )
-    assert_same(bank, before)
-
-
-def test_weights_of_one_are_none():
-    network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4, 2)])
-    rows = LabeledRows(features(), labels())
-    bank = NeighborBank.build(network, rows, TASK, torch.ones(1).double())
-    more = features(2, seed=2), labels()[:2]
-    more, weight = (embed(bank, more[0]), more[1], nothing(more[0])), torch.ones(302).double()
-    assert bank.extend(*more, weight).rows.sample_weight is None
-    weight[-1] = 2.0
-    weighted = bank.extend(*more, weight)
-    assert_allclose(weighted.rows.sample_weight, [*np.ones(301), 2])
-    keep = torch.arange(302) < 301
-    assert weighted.keep(keep, torch.ones(301).double()).rows.sample_weight is None
-    twos = 2 * torch.ones(301).double()
-    assert_allclose(weighted.keep(keep, twos).rows.sample_weight, twos)
-
-
-def test_engines_are_of_their_bank_alone(bank_and_queries):
-    bank, _ = bank_and_queries
-    weight = torch.cat([bank.rows.sample_weight, torch.ones(1)])
-    longer = bank.extend(embed(bank, features(1)), labels()[:1], labels()[:1], weight)
-    shorter = bank.keep(torch.arange(300) > 0, bank.rows.sample_weight[1:])
-    banks = bank, longer, shorter, copy.deepcopy(bank)
-    assert len({id(own.cache) for own in banks}) == 4
-    assert bank.to(torch.device("meta")).cache is bank.cache  # which knows the devices
-
-
 def test_engines_are_kept(bank_and_queries, monkeypatch):
     (bank, X), made, make = bank_and_queries, [], search.make_engine
     monkeypatch.setattr(search, "make_engine", lambda *a: made.append(a) or make(*a))
@@ -271,20 +197,6 @@ def test_engines_are_kept(bank_and_queries, monkeypatch):
     for _ in range(2):
         bank.predict(queries, nothing(queries), 5)
     assert [algorithm for *_, algorithm in made] == ["auto"]
-
-
-def test_a_pickle_predicts_the_same_bits(bank_and_queries):
-    bank, X = bank_and_queries
-    queries = embed(bank, X)
-    expected = bank.predict(queries, nothing(queries), 5)
-    again = pickle.loads(pickle.dumps(bank))
-    assert_array_equal(again.predict(queries, nothing(queries), 5), expected)
-
-
-def test_immutable(bank_and_queries):
-    bank, _ = bank_and_queries
-    with pytest.raises(FrozenInstanceError):
-        bank.blend_weight = 0.0
 
 
 def test_all_of_a_bank_moves(bank_and_queries):
@@ -297,20 +209,6 @@ def test_all_of_a_bank_moves(bank_and_queries):
     tensors = *moved.rows.tensors().values(), moved.member_weight, *moved.network.parameters()
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert bank.rows.z.device.type == "cpu"
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("k", [8, None])
-def test_predicts_the_same_on_a_gpu(bank_and_queries, k):
-    bank, X = bank_and_queries
-    there, queries = bank.to(torch.device("cuda")), embed(bank, X)
-    assert bank.rows.z.device.type == "cpu"
-    assert_allclose(
-        there.predict(queries.to(torch.device("cuda")), nothing(queries).cuda(), k).cpu(),
-        bank.predict(queries, nothing(queries), k),
-        rtol=1e-9,
-    )
 
 
 @pytest.fixture

@@ -41,13 +41,6 @@ def test_share_of_rows_that_are_nearer_to_others(
     assert_allclose(shares, novelty_by_sorting(metric, Z, weight, queries), atol=1e-12)
 
 
-def test_it_does_not_depend_on_what_all_rows_weigh(make_bank, points, as_queries):
-    Z, queries = points(), as_queries(points(30, seed=1))
-    expected = novelty(make_bank(Z), queries)
-    for weight in (0.25, 6, 50):
-        assert_allclose(novelty(make_bank(Z, weight=np.full(N, weight)), queries), expected)
-
-
 def test_half_where_all_are_as_near(make_bank, as_queries):
     bank = make_bank(np.ones((20, 6)))
     assert_array_equal(novelty(bank, as_queries(np.ones((3, 6)))), np.full(3, 0.5))

@@ -1,7 +1,5 @@
 """Which row of the bank each sample is part of, beside a list of the rows' samples."""
 
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -151,17 +149,6 @@ def test_samples_share_the_weights_of_their_rows(data, fitted, appended):
     assert shares.nnz == sum(map(len, model.rows))
 
 
-@given(st.data(), fitted())
-def test_a_mask_is_the_numbers_where_it_is_true(data, fitted):
-    numbering = SampleNumbering(*fitted)
-    n_samples = len(numbering)
-    mask = data.draw(st.lists(st.booleans(), min_size=n_samples, max_size=n_samples))
-    for given_mask in (mask, np.array(mask)):
-        indices = numbering.check_indices(given_mask)
-        assert_array_equal(indices, np.flatnonzero(mask))
-        assert indices.dtype == np.int64
-
-
 @pytest.fixture
 def numbering():
     """Of six samples: 1 and 3 in one row, 4 of weight 0 and 5 forgotten."""
@@ -231,15 +218,3 @@ def test_a_sample_of_weight_zero_may_be_forgotten_once(numbering):
     assert_array_equal(forgetful.row_weights(), [2, 2, 1])
     with pytest.raises(ValueError, match="holds 4, which is forgotten already"):
         forgetful.check_indices([4])
-
-
-def test_all_may_be_asked_to_go(numbering):
-    left, keep = numbering.forget(np.arange(5), 3)
-    assert_array_equal(keep, [False] * 3)
-    assert left.row_weights().shape == (0,)
-    assert left.first_samples(0).shape == (0,)
-
-
-def test_immutable(numbering):
-    with pytest.raises(FrozenInstanceError):
-        numbering.row_of = np.arange(6)

@@ -118,25 +118,6 @@ def test_residuals_are_means_over_the_members_that_held_a_row_out(rows):
         assert_allclose(own, residuals[rows == row].mean(0))
 
 
-@pytest.mark.parametrize("kept", [[0, 3, 4, 7], [1, 2, 3], [5], [4, 8]])
-def test_those_stay_whose_rows_do(bank, kept):
-    rows, keep = torch.tensor([1, 3, 4, 8]), torch.zeros(60, dtype=bool)
-    keep[kept] = True
-    held_out = ValidationRows(torch.randn(4, 2).double(), rows, K)
-    left, stays = held_out.keep(keep), np.isin(rows, kept)
-    assert bool(left) == stays.any()
-    assert_array_equal(np.array(kept)[left.rows], rows[stays])
-    assert_array_equal(left.residuals, held_out.residuals[stays])
-    if left:  # of what a row stands for a part may go
-        shorter = bank.keep(keep, torch.arange(1, 1 + len(kept)).double())
-        assert_array_equal(left.judge(shorter, K).weight, shorter.rows.weights()[left.rows])
-    assert_array_equal(held_out.rows, [1, 3, 4, 8])
-    assert held_out.join(None, rows) is held_out
-    other = hold_out(bank)  # none of whose rows is the bank's
-    assert_array_equal(other.keep(keep).y, other.y)
-    assert (other.keep(keep).rows == -1).all()
-
-
 def test_what_is_held_out_is_left_out_once_it_joins(bank):
     X, y, weight = make_rows(20, seed=2)
     queries = embed(bank, X)
@@ -251,44 +232,6 @@ def test_rows_of_new_groups_are_held_as_often_as_they_should(n_groups, alike):
     assert confidence - 0.01 < np.mean(held) < confidence + max(0.02, 0.5 / n_groups)
 
 
-def without(bank, row):
-    """The bank without a row, whatever it weighs."""
-    keep = torch.arange(len(bank)) != row
-    rest = bank.keep(keep, bank.rows.weights()[keep])
-    vars(rest)["limits"] = bank.limits
-    return rest
-
-
-@pytest.mark.parametrize("k", [K, None])
-def test_rows_left_out_are_no_neighbors_of_their_own(bank, k):
-    y = make_rows()[1]
-    own = measure(bank, None, k)
-    for row in (0, 17, 59):
-        query = bank.rows.select([row])
-        expected = y[row] - without(bank, row).predict(query, nothing(query), k)[0]
-        assert_allclose(own.residuals[row], expected, atol=1e-9)
-    assert_array_equal(own.scale, [1, 1])
-
-
-@pytest.mark.parametrize("k", [K, 20, None])
-def test_scores_of_rows_of_the_bank_are_relative_to_what_the_others_expect(bank, k):
-    own, weight = measure(bank, None, k), bank.rows.weights()
-    size, sizes = own.residuals.abs(), []
-    for row in range(len(bank)):
-        rest, others = without(bank, row), torch.arange(60) != row
-        (near,) = rest.attend(bank.rows.select([row]), lambda near: near, n_spread(k))
-        rows = torch.arange(59) if near.rows is None else near.rows[0]
-        mean = near.total_weights[0]
-        n_local = 1 / (mean**2).sum()
-        any_row = (weight[:, None] * size).sum(0) / weight.sum()
-        expected = n_local * (mean @ size[others][rows])
-        sizes.append((expected + 10 * any_row) / (n_local + 10))
-    scores, order = (size / torch.stack(sizes)).sort(0)
-    assert_allclose(own.scores, scores, rtol=1e-9)
-    assert_array_equal(own.weight, weight[order])
-    assert_array_equal(own.group, bank.rows.group[order])
-
-
 @pytest.mark.parametrize("k", [K, None])
 def test_residuals_do_not_depend_on_what_all_rows_weigh(network, k):
     """Of NONA; SoftStep k-NN counts ranks by weights."""
@@ -298,19 +241,6 @@ def test_residuals_do_not_depend_on_what_all_rows_weigh(network, k):
     banks = [build(network, X, y, weight) for weight in (None, torch.full((60,), 7.0).double())]
     own, heavy = (measure(bank, None, k) for bank in banks)
     assert_allclose(own.residuals, heavy.residuals, atol=1e-9)
-
-
-def test_scale_of_what_is_held_out(bank):
-    before, after = measure(bank, None, K), measure(bank, hold_out(bank), K)
-    assert_array_equal(after.residuals, before.residuals)
-    _, residuals, weight = make_rows(40, seed=1)
-    expected = _median(residuals.abs(), weight)
-    expected /= _median(before.residuals.abs(), bank.rows.weights())
-    assert_allclose(after.scale, expected)
-    queries = make_rows(30, seed=3)[0]
-    wide, narrow = (all_of(bank, queries, hold_out(bank, scale=scale)) for scale in (4.0, 1.0))
-    for answer, value in zip(wide, narrow, strict=True):
-        assert_allclose(answer, 4 * value, atol=1e-12)
 
 
 def test_size_of_the_batches_changes_nothing(bank):
@@ -323,19 +253,6 @@ def test_size_of_the_batches_changes_nothing(bank):
     each = (distribution(bank, own, row[None]) for row in X)
     alone = [torch.cat(parts) for parts in zip(*each, strict=True)]
     assert_alike(zip(alone, expected, strict=True))
-
-
-def test_shapes_and_bounds(bank):
-    X, y, _ = make_rows(30, seed=3)
-    quantiles, std, half_widths = all_of(bank, X)
-    assert quantiles.shape == (30, 5, 2)
-    assert std.shape == half_widths.shape == y.shape
-    residuals = measure(bank, None, K).residuals
-    assert_array_equal(quantiles[:, 1], residuals.amin(0).expand(30, 2))
-    assert_array_equal(quantiles[:, 2], residuals.amax(0).expand(30, 2))
-    assert (quantiles[:, LEVELS.argsort()].diff(dim=1) >= 0).all()
-    assert (std > 0).all()
-    assert (std <= residuals.abs().amax(0)).all()
 
 
 @pytest.mark.parametrize("k", [K, 20, None])
@@ -421,15 +338,6 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
         assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)
 
 
-def test_targets_that_are_all_alike(network):
-    X, y, weight = make_rows()
-    network.head.turn_off_trend()
-    bank = build(network, X, torch.zeros_like(y), weight)
-    for answer in (*all_of(bank, X), *all_of(bank, X, hold_out(bank, scale=0.0))[:2]):
-        assert_array_equal(answer, torch.zeros_like(answer))
-    assert all_of(bank, X, hold_out(bank))[2].isfinite().all()
-
-
 def test_in_inference_mode(bank):
     X = make_rows(10, seed=3)[0]
     own, expected = measure(bank, None, K), all_of(bank, X)
@@ -437,14 +345,3 @@ def test_in_inference_mode(bank):
         inside = measure(bank, None, K)
         assert_alike(zip(distribution(bank, own, X), expected, strict=True))
     assert_alike(zip(distribution(bank, inside, X), expected, strict=True))
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_the_same_on_a_gpu(bank):
-    validation, X = hold_out(bank), make_rows(30, seed=3)[0]
-    expected = all_of(bank, X, validation)
-    answers = [
-        answer.cpu() for answer in all_of(bank.to(torch.device("cuda")), X.cuda(), validation)
-    ]
-    assert_alike(zip(answers, expected, strict=True))
