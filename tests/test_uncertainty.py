@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from scipy import stats
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
@@ -378,37 +377,6 @@ def test_so_many_rows_must_be_held_out(estimator_class):
         model.fit(X[:40], y[:40], X_val=X_val, y_val=y_val, sample_weight_val=weight)
         with pytest.warns(UserWarning, match=r"there are 8\."):
             model.predict_interval(X)
-
-
-def novelty_of(Z, weight, row_of, queries):
-    """Fraction of rows, as often as they weigh, that are nearer to five others than queries.
-
-    Rows that are equal count as one among the five.
-    """
-    rows, first, place = np.unique(row_of, return_index=True, return_inverse=True)
-    total = np.bincount(place, weights=np.nan_to_num(weight))
-    Z, total = Z[first[rows >= 0]], total[rows >= 0]
-    own = cdist(Z, Z)
-    np.fill_diagonal(own, np.inf)
-    own, others = (np.sort(d, axis=1)[:, :5].mean(1) for d in (own, cdist(queries, Z)))
-    return np.average(own < others[:, None] - 1e-12, axis=1, weights=total)
-
-
-def test_rows_far_from_their_neighbors_are_new(estimator_class):
-    model = copy.deepcopy(fit(estimator_class, weighted=True))
-    (X, _, weight), queries = make_data(), make_queries()[:14]
-    X_more, y_more, weight_more = make_data(seed=1)
-    for _ in range(2):
-        row_of = model._model.numbering.row_of
-        expected = novelty_of(model.transform(X), weight, row_of, model.transform(queries))
-        novelty = model.novelty(queries)
-        assert novelty.shape == (len(queries),)
-        assert novelty.dtype == np.float64
-        assert_allclose(novelty, expected, atol=1e-9)
-        if len(X) == N:
-            model.append(X_more, y_more, weight_more).forget([7, 3, N + 40])
-            X, weight = np.concatenate([X, X_more]), np.concatenate([weight, weight_more])
-            weight[[7, 3, N + 40]] = 0
 
 
 def test_novelty_of_rows_like_those_of_fit_is_uniform(estimator_class):

@@ -284,12 +284,10 @@ class Model:
             np.concatenate([bank.rows.targets[known], y]),
             np.concatenate([np.ones(len(known)), weight]),
         )
-        is_new = first >= len(known)
-        rows = np.empty_like(first)
-        rows[~is_new] = known[first[~is_new]]
-        rows[is_new] = len(bank) + first[is_new].argsort().argsort()
-        merged = merged[len(known) :]
-        return np.sort(first[is_new]) - len(known), np.where(merged < 0, -1, rows[merged])
+        new, merged = np.sort(first[first >= len(known)]), merged[len(known) :]
+        row_at = np.concatenate([known, np.full(len(y), -1)])
+        row_at[new] = len(bank) + np.arange(len(new))
+        return new - len(known), np.where(merged < 0, -1, row_at[first][merged])
 
     def without_rows(self, samples):
         """Model without some samples, by their numbers."""

@@ -99,16 +99,12 @@ class SampleNumbering:
         """
         order = np.argsort(self.row_of, kind="stable")
         order = order[np.count_nonzero(self.row_of < 0) :]  # samples, row by row
-        sizes = np.bincount(self.row_of[order])
-        starts = np.cumsum(sizes) - sizes
-        n, c = rows.shape
-        n_named = np.minimum(sizes[rows], n_samples)
-        column = np.repeat(np.tile(np.arange(c), n), n_named.ravel())
-        ends = np.cumsum(n_named)  # of the flattened
-        within = np.arange(len(column)) - np.repeat(ends - n_named.ravel(), n_named.ravel())
-        samples = order[np.repeat(starts[rows].ravel(), n_named.ravel()) + within]
-        first = np.concatenate([[0], ends.reshape(n, c)[:-1, -1]])
-        place = first[:, None] + np.arange(n_samples)
+        sizes, (n, c) = self.counts(), rows.shape
+        starts, n_named = np.cumsum(sizes) - sizes, np.minimum(sizes[rows], n_samples).ravel()
+        column, begins = np.repeat(np.tile(np.arange(c), n), n_named), np.cumsum(n_named) - n_named
+        within = np.arange(len(column)) - np.repeat(begins, n_named)
+        samples = order[np.repeat(starts[rows].ravel(), n_named) + within]
+        place = begins[::c, None] + np.arange(n_samples)
         return samples[place], column[place]
 
     def fractions(self):
