@@ -38,14 +38,11 @@ class Neighbors:
         The nearest first; None for all rows of the bank.
     weights : Tensor of shape (m, b, K)
         Weights by each member times the member's: they sum to 1 over members and rows.
-    reach : Tensor of shape (b,)
-        Learned distance of the furthest row considered: those beyond do not count. inf if all do.
     """
 
     queries: slice
     rows: torch.Tensor | None
     weights: torch.Tensor
-    reach: torch.Tensor
 
     @property
     def total_weights(self):
@@ -217,7 +214,7 @@ class NeighborBank:
         means = self.average(queries, n_neighbors, algorithm)
         return self.complete(queries.z, means, blended).clamp(*self.limits)
 
-    def average(self, queries, n_neighbors, algorithm):
+    def average(self, queries, n_neighbors, algorithm="auto"):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
         values = self.rows.values
         means = self.attend(queries, lambda near: near.average(values), n_neighbors, algorithm)
@@ -263,28 +260,27 @@ class NeighborBank:
         """Results of a function of some queries' neighbors, which `weigh` finds of batches."""
 
         def attend(batch):
-            rows, weights, reach = weigh(batch)
+            rows, weights = weigh(batch)
             weights = weights * self.member_weight[:, None, None]
             found = slice(queries.start + batch.start, queries.start + batch.stop)
-            return function(Neighbors(found, rows, weights, reach))
+            return function(Neighbors(found, rows, weights))
 
         return map_batches(attend, cut(queries.stop - queries.start, length))
 
     def _weigh_all(self, queries):
-        """Make a function of batches: all rows (None), their weights (m, b, N) and the reach."""
+        """Make a function of batches: all rows (None), and their weights (m, b, N)."""
         z_n = self.rows.z.transpose(0, 1)
 
         def weigh(batch):
             q, weight = queries.z[batch].transpose(0, 1), self.rows.sample_weight
             if queries.self_index is not None:
                 weight = self.rows.weights() * ~self.index.excludes(queries.self_index[batch])
-            weights = self.network.head.weights(q, z_n, sample_weight=weight)
-            return None, weights, q.new_full((q.shape[1],), torch.inf)
+            return None, self.network.head.weights(q, z_n, sample_weight=weight)
 
         return weigh
 
     def _weigh_nearest(self, queries, n_neighbors, algorithm):
-        """Make a function of batches: the nearest rows (b, K), their weights and the reach."""
+        """Make a function of batches: the nearest rows (b, K), and their weights (m, b, K)."""
         z, self_index = queries.z, queries.self_index
         nearest = self.index.find(queries, n_neighbors, algorithm)
         total, weight = self.rows.total_weight, None
@@ -301,6 +297,6 @@ class NeighborBank:
                 sample_weight=None if weight is None else weight[batch],
                 total=total if len(total) == 1 else total[batch],
             )
-            return nearest.rows[batch], weights, nearest.reach[batch]
+            return nearest.rows[batch], weights
 
         return weigh

@@ -22,9 +22,5 @@ class Cache:
                     kept = self._kept[name] = key, compute()
         return kept[1]
 
-    def peek(self, name):
-        """Find what is kept by a name, whatever its key; None if nothing is."""
-        return self._kept.get(name, (None, None))[1]
-
     def __reduce__(self):
         return Cache, ()

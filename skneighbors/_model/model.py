@@ -26,7 +26,7 @@ from .bank import NeighborBank
 from .cache import Cache
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
-from .residuals import LeftOut, ResidualDistribution, effective_number, joined_since, measure
+from .residuals import ResidualDistribution, effective_number, measure
 from .rows import EmbeddedRows
 from .validation import ValidationRows, ValidationSet
 
@@ -68,8 +68,6 @@ class Model:
         The model that is averaged with the networks.
     x_shape : tuple
         Of a row as read.
-    left_out : LeftOut or None
-        Of the bank as it was before samples joined it.
     cache : Cache
         Of residuals and nearness; empty in what is made by `replace`.
     """
@@ -83,7 +81,6 @@ class Model:
     likeness_encoder: LikenessEncoder | None
     blended_model: object
     x_shape: tuple
-    left_out: LeftOut | None = field(default=None, metadata={"in_files": False})
     cache: Cache = field(default_factory=Cache, init=False)
 
     @property
@@ -165,8 +162,9 @@ class Model:
 
     def residuals(self, bank, n_neighbors):
         """Distribution of residuals, by the bank on any device; that of the last call is kept."""
-        arguments = bank, self.validation, n_neighbors, self.left_out
-        return self.cache.get("residuals", n_neighbors, lambda: measure(*arguments))
+        return self.cache.get(
+            "residuals", n_neighbors, lambda: measure(bank, self.validation, n_neighbors)
+        )
 
     def n_validation(self, search):
         """Effective number of validation rows, or groups, for intervals."""
@@ -248,7 +246,8 @@ class Model:
         row_weights = torch.from_numpy(numbering.row_weights()).to(search.device)
         y = y[new].to(search.device)
         bank = bank.extend(embedded.select(new), y, blended[new], row_weights)
-        joined = joined_since(before, row_weights)
+        none = row_weights.new_zeros(len(row_weights) - len(before))
+        joined = torch.nonzero(row_weights != torch.cat([before, none])).squeeze(1)
         if validation is not None and len(joined):
             validation = validation.join(bank.rows.z[joined], joined)
         matrix = self.matrix
@@ -260,7 +259,6 @@ class Model:
             validation=validation,
             numbering=numbering,
             matrix=matrix,
-            left_out=(self.cache.peek("residuals") or self).left_out,
         )
 
     def _merge(self, matrix, z, y, weight):
@@ -301,7 +299,6 @@ class Model:
             validation=None if self.validation is None else self.validation.keep(mask),
             numbering=numbering,
             matrix=self.matrix if self.reader is None else self.matrix[keep],
-            left_out=None,
         )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from .._utils.blocks import DIFFERENCES_BYTES, bounded_length, cut
 from .._utils.device import CPU
 from .bank import NeighborBank
 from .validation import Judged
@@ -17,8 +16,6 @@ _N_ANY = 10
 _N_SPREAD = 80
 # Largest number of rows whose residuals are computed; more would change little and take long.
 _MAX_ROWS = 10_000
-# Largest number of rows that join for which it pays to find the residuals that they change.
-_MAX_JOINED = 100
 # Smallest spread, as a fraction of the targets' standard deviation.
 _MIN_SPREAD = 1e-12
 
@@ -29,30 +26,6 @@ def sample_rows(n_rows, n_most):
         return torch.arange(n_rows, device=CPU)
     numbers = np.random.Generator(np.random.Philox(0)).random(n_rows)
     return torch.from_numpy(np.sort(np.argpartition(numbers, n_most)[:n_most]))
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Predictions of rows of a bank, each without itself as a neighbor.
-
-    Attributes
-    ----------
-    weight : Tensor of shape (n,)
-        Weights of the bank's rows.
-    n_neighbors : int or None
-    rows : int Tensor of shape (c,)
-        Those predicted, ascending.
-    y_hat : Tensor of shape (c, k)
-        Scaled, and not clipped to the limits.
-    reach : Tensor of shape (c,)
-        Learned distance of the furthest row considered for each.
-    """
-
-    weight: torch.Tensor
-    n_neighbors: int | None
-    rows: torch.Tensor
-    y_hat: torch.Tensor
-    reach: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +44,10 @@ class ResidualDistribution:
     residuals : Tensor of shape (c, k)
         Their leave-one-out residuals, scaled targets less predictions.
     scale : Tensor of shape (k,)
-    left_out : LeftOut
-        Where the residuals come from.
+    rows : int Tensor of shape (c,)
+        These rows' numbers, ascending.
+    y_hat : Tensor of shape (c, k)
+        Their predictions, scaled, and not clipped to the limits.
     scores : Tensor of shape (n, k), sorted along n
         Absolute residuals of validation rows, relative to the spread where they are; those of
         `known` where there are none.
@@ -84,7 +59,8 @@ class ResidualDistribution:
     n_neighbors: int | None
     residuals: torch.Tensor
     scale: torch.Tensor
-    left_out: LeftOut
+    rows: torch.Tensor
+    y_hat: torch.Tensor
     scores: torch.Tensor | None = None
     weight: torch.Tensor | None = None
     group: torch.Tensor | None = None
@@ -197,58 +173,8 @@ def effective_number(weights):
     return weights.square().sum(1, keepdim=True).reciprocal_().nan_to_num_(posinf=0.0)
 
 
-def _leave_out(bank, n_neighbors, before):
-    """Predict the rows whose residuals are known; of those known `before`, what changes."""
-    rows, device = sample_rows(len(bank), _MAX_ROWS), bank.rows.z.device
-    y_hat = torch.empty(len(rows), bank.rows.targets.shape[1], dtype=torch.float64, device=CPU)
-    reach = torch.empty(len(rows), dtype=torch.float64, device=CPU)
-    is_open, weight = torch.ones(len(rows), dtype=torch.bool, device=CPU), bank.rows.weights().cpu()
-    # A rank is a fraction of all rows, whose number has changed; many rows change nearly all.
-    if (
-        before
-        and before.n_neighbors == n_neighbors
-        and len(joined := joined_since(before.weight, weight)) <= _MAX_JOINED
-        and not bank.network.head.ranked
-    ):
-        place = _places(rows, before.rows)
-        kept = torch.nonzero(place >= 0).squeeze(1)
-        y_hat[kept], reach[kept] = before.y_hat[place[kept]], before.reach[place[kept]]
-        is_open[kept] = _is_reached(bank, rows[kept], reach[kept], joined)
-    index = rows[is_open].to(device)
-    if len(index):
-        queries, values = bank.rows.leave_out(index), bank.rows.values
-        parts = bank.attend(queries, lambda near: (near.average(values), near.reach), n_neighbors)
-        means, reached = map(torch.cat, zip(*parts, strict=True))
-        completed = bank.complete(queries.z, means, queries.blended)
-        y_hat[is_open], reach[is_open] = completed.cpu(), reached.cpu()
-    return LeftOut(weight, n_neighbors, rows, y_hat, reach)
-
-
-def joined_since(before, weight):
-    """Rows that samples have joined since the first ones had the weights `before`."""
-    missing = weight.new_zeros(len(weight) - len(before))
-    return torch.nonzero(weight != torch.cat([before, missing])).squeeze(1)
-
-
-def _is_reached(bank, rows, reach, joined):
-    """Whether any row of `joined` is among the neighbors of `rows` (c,)."""
-    if not len(joined):
-        return torch.zeros_like(reach, dtype=torch.bool)
-    space, z_n = bank.index.space, bank.rows.z
-    new = z_n[joined.to(z_n.device)]
-    every = torch.arange(len(new), device=new.device)
-    length = bounded_length(3 * 8 * new.numel(), DIFFERENCES_BYTES)
-    reached = []
-    for batch in cut(len(rows), length):
-        z = z_n[rows[batch].to(z_n.device)]
-        distances = space.compare(z, new, every.expand(len(z), -1))[1].amin(1)
-        unit = space.tolerance(space.norms(z), bank.index.radius)
-        reached.append((distances <= reach[batch].to(z_n.device) + 2 * unit).cpu())
-    return torch.cat(reached)
-
-
 @torch.no_grad()
-def measure(bank, validation, n_neighbors, before=None):
+def measure(bank, validation, n_neighbors):
     """Residuals of a bank's rows left out, and scores of validation rows.
 
     Parameters
@@ -256,17 +182,15 @@ def measure(bank, validation, n_neighbors, before=None):
     bank : NeighborBank
     validation : ValidationRows, ValidationSet or None
     n_neighbors : int or None
-    before : LeftOut, default=None
-        Of the bank as it was before samples joined it.
 
     Returns
     -------
     residuals : ResidualDistribution
     """
-    left_out = _leave_out(bank, n_neighbors, before)
-    rows = left_out.rows.to(bank.rows.z.device)
-    y_hat = left_out.y_hat.to(rows.device).clamp(*bank.limits)
-    residuals, known = bank.rows.targets[rows] - y_hat, bank
+    rows = sample_rows(len(bank), _MAX_ROWS).to(bank.rows.z.device)
+    left_out = bank.rows.leave_out(rows)
+    y_hat = bank.complete(left_out.z, bank.average(left_out, n_neighbors), left_out.blended)
+    residuals, known = bank.rows.targets[rows] - y_hat.clamp(*bank.limits), bank
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True
@@ -285,16 +209,11 @@ def measure(bank, validation, n_neighbors, before=None):
         n_neighbors=None if n_neighbors is None else max(n_neighbors, _N_SPREAD),
         residuals=residuals.cpu(),
         scale=torch.where((usual > 0) & (missed > 0), missed / usual, 1.0).cpu(),
-        left_out=left_out,
+        rows=rows.cpu(),
+        y_hat=y_hat.cpu(),
     )
     scores, order = (size / own.spread(judged)).cpu().sort(0)
     return replace(own, scores=scores, weight=weight.cpu()[order], group=judged.group.cpu()[order])
-
-
-def _places(index, rows):
-    """Where each of `index` (n,) stands in the sorted `rows` (c,), -1 where it does not."""
-    place = torch.searchsorted(rows, index).clamp_(max=len(rows) - 1)
-    return torch.where(rows[place] == index, place, -1)
 
 
 def stand_ins(group, self_index, rows):

@@ -29,14 +29,11 @@ class Nearest(NamedTuple):
         Likeness included; inf for rows that are none, where fewer than k are found.
     s : Tensor of shape (m, b, k)
         Similarities by each member, likeness included.
-    reach : Tensor of shape (b,)
-        Learned distance of the furthest row that was considered.
     """
 
     rows: torch.Tensor
     distances: torch.Tensor
     s: torch.Tensor
-    reach: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +98,7 @@ class NeighborIndex:
         cached = CACHED_BYTES if queries.z.is_cpu else None
         length = bounded_length(8 * n_candidates * self.rows.columns.shape[1], cached)
         rows, distances, s = zip(*map_batches(choose, cut(len(queries), length)), strict=True)
-        return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), near.reach)
+        return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
 
     def _find_learned(self, queries, k, algorithm):
         """Find the k nearest rows of queries by the learned distance.
@@ -114,7 +111,7 @@ class NeighborIndex:
         while not is_settled.all():
             left, n_found = torch.nonzero(~is_settled).squeeze(1), 4 * n_found
             again, is_settled[left] = self._search(queries.select(left), k, n_found, algorithm)
-            found.rows[left], found.distances[left], found.s[:, left], found.reach[left] = again
+            found.rows[left], found.distances[left], found.s[:, left] = again
         return found
 
     def _search(self, queries, k, n_found, algorithm):
@@ -134,8 +131,8 @@ class NeighborIndex:
         length = bounded_length(_row_bytes(z, candidates), DIFFERENCES_BYTES)
         parts = map_batches(settle, cut(len(z), length))
         found, is_settled = zip(*parts, strict=True)
-        rows, distances, s, reach = zip(*found, strict=True)
-        found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1), torch.cat(reach))
+        rows, distances, s = zip(*found, strict=True)
+        found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
         return found, torch.cat(is_settled) | complete
 
     def _make_engine(self, algorithm):
@@ -166,7 +163,7 @@ class NeighborIndex:
         reach = self.space.reach(distances[:, -1], norms, self.radius, z[0].numel())
         is_settled = reach + 2 * unit < furthest
         s = s.gather(2, order.expand(len(s), -1, -1))
-        return Nearest(rows, distances, s, distances[:, -1]), is_settled
+        return Nearest(rows, distances, s), is_settled
 
 
 def tie_order(rows):

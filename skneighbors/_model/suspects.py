@@ -174,7 +174,7 @@ def find_suspects(model, search, n_rows, confidence_level):
     """
     bank, residuals, y_hat = predict_left_out(model, search)
     group, targets = bank.rows.group, bank.rows.targets
-    every, known = torch.arange(len(bank), device=group.device), residuals.left_out.rows
+    every, known = torch.arange(len(bank), device=group.device), residuals.rows
     known = stand_ins(group, every, known.to(group.device))
     spread = residuals.spread(replace(bank.rows, self_index=known))
     scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
@@ -211,9 +211,8 @@ def predict_left_out(model, search):
             "suspects compares rows with others; a single one, or a single group, is left."
         )
     residuals = model.residuals(bank, search.n_neighbors)
-    known = residuals.left_out
-    if search.algorithm == "auto" and len(known.rows) == len(bank):  # by exact search, as known
-        y_hat = known.y_hat.to(rows.z.device)
+    if search.algorithm == "auto" and len(residuals.rows) == len(bank):  # by exact search
+        y_hat = residuals.y_hat.to(rows.z.device)
     else:
         every = rows.leave_out(torch.arange(len(bank), device=rows.z.device))
         means = bank.average(every, search.n_neighbors, search.algorithm)

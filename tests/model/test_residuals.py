@@ -281,31 +281,6 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
         assert_allclose(quantiles[:, 4, target], values[order, target][found])
 
 
-@pytest.mark.parametrize("k", [K, None])
-@pytest.mark.parametrize("n_most", [25, 10_000])
-def test_rows_that_join_change_what_they_are_near_to(bank, monkeypatch, k, n_most):
-    monkeypatch.setattr(residuals, "_MAX_ROWS", n_most)
-    before = measure(bank, None, k).left_out
-    X, y, weight = make_rows(4, seed=5)
-    longer = extend(bank, X, y, weight)
-    longer = extend(longer, X + 0.1, y, weight)
-    asked, attend = [], type(bank).attend
-
-    def count(self, queries, *arguments, **keywords):
-        if self is longer and queries.self_index is not None:
-            asked.append(len(queries))
-        return attend(self, queries, *arguments, **keywords)
-
-    monkeypatch.setattr(type(bank), "attend", count)
-    own, fresh = measure(longer, None, k, before), measure(longer, None, k)
-    assert_allclose(own.residuals, fresh.residuals, atol=1e-9)
-    assert_allclose(own.scores, fresh.scores, rtol=1e-7)
-    n_known = min(68, n_most)
-    assert asked[0] <= n_known
-    if k == K and not bank.network.head.ranked:
-        assert asked[0] < n_known
-
-
 @pytest.mark.parametrize("k", [3, K, None])
 def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     """As predictions of these rows, left out, do."""
