@@ -39,42 +39,26 @@ BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_blend
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $${DATA:+--data="$$DATA"} $${TARGET:+--target="$$TARGET"}
 
-# BENCHMARK: options of benchmarks/tabular.py, such as --datasets yacht wine --budget 3600.
+# BENCHMARK: options of benchmarks/tabular.py, such as --datasets yacht wine.
 benchmark: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK)
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK) --jobs 1 --splits 0 --methods NONA RealMLP-TD \
 		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
-# On tables that nothing was ever chosen on.
-UNSEEN = benchmarks/results/unseen/unseen.jsonl
+# The same on other groups of sets, which benchmarks/tabular.py describes.
 benchmark-unseen: $(VENV)/installed-benchmarks
-	$(BIN)/python benchmarks/unseen.py --results $(UNSEEN) $(BENCHMARK)
-	$(BIN)/python benchmarks/report.py --results $(UNSEEN) --output docs/benchmark/unseen
-	$(BIN)/python benchmarks/narrow.py $(BENCHMARK)
-	$(BIN)/python benchmarks/report.py --results benchmarks/results/narrow/narrow.jsonl --output docs/benchmark/narrow
+	$(BIN)/python benchmarks/tabular.py --group unseen $(BENCHMARK)
+	$(BIN)/python benchmarks/tabular.py --group narrow $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py
 
-# The same on sets that two defaults alone were chosen on: how far predictions may go and,
-# where rows are few, networks without a trend.
-FURTHER = benchmarks/results/further/tabular.jsonl
-benchmark-further: $(VENV)/installed-benchmarks
-	rm -rf further_sets
-	$(BIN)/python benchmarks/further_sets.py further_sets
-	SKNEIGHBORS_DATA=further_sets $(BIN)/python benchmarks/tabular.py --splits 0 --results $(FURTHER) \
-		--methods "tuned k-NN" MLPRegressor "random forest" "hist. boosting" LightGBM XGBoost CatBoost \
-		RealMLP-TD NONA "SoftStep k-NN" $(BENCHMARK)
-	$(BIN)/python benchmarks/report.py --results $(FURTHER) --output docs/benchmark/further
-
-# Real tables with categories, gaps and dates, of the folder that SKNEIGHBORS_DATA names.
-TABLES = benchmarks/results/tables/tables.jsonl
-benchmark-tables: $(VENV)/installed-benchmarks
-	$(BIN)/python benchmarks/tables.py --results $(TABLES) $(BENCHMARK)
-	$(BIN)/python benchmarks/report.py --results $(TABLES) --output docs/benchmark/tables
+benchmark-further benchmark-tables: benchmark-%: $(VENV)/installed-benchmarks
+	$(BIN)/python benchmarks/tabular.py --group $* $(BENCHMARK)
+	$(BIN)/python benchmarks/report.py
 
 # Error against the number of rows that a prediction may use; goes on after an interrupt.
 benchmark-rows: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/rows.py $(BENCHMARK)
-	$(BIN)/python benchmarks/rows.py --report
 
 # From nothing; `make paper AGAIN=` continues after an interrupt.
 paper: $(VENV)/installed-paper
@@ -153,7 +137,7 @@ wheel-check: $(VENV)/installed-build
 	cd .venv-wheel && $(PROGRAMS)/python ../benchmarks/wheel_check.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-next .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output further_sets paper_output
+	rm -rf .venv .venv-oldest .venv-newest .venv-next .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output paper_output
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)

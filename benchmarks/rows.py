@@ -1,6 +1,6 @@
 """Error against rows: how accurate predictions are that may use few training samples.
 
-Usage: python benchmarks/rows.py [options of tabular.py] [--report]
+Usage: python benchmarks/rows.py [options of _benchmark.py]
 
 Runs on the UCI sets and the real tables of the folder that `SKNEIGHBORS_DATA` names, at most
 2,000 training rows each; of sets whose name is among both, the table is left out. The test error
@@ -15,38 +15,30 @@ of each method where a prediction may use 1, 3, 10, 20, 50, 100 or all rows:
 - our estimators, fitted once at their defaults, and without a trend and a blended model; then
   `n_neighbors` is set;
 - histogram boosting and CatBoost, which name no rows.
-
-`--report` writes docs/benchmark/rows.inc and rows.svg, and runs nothing.
 """
 
-import time
-from importlib.util import find_spec
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
-import tabular
+from _benchmark import DOCS, Benchmark, geometric_mean, main, seconds, versions
 from _data import DATASETS
-from _methods import FAST_PEERS, make_regressor
-from _tables import TABLE_PEERS, _ordinal
+from _methods import make_regressor
+from _rst import list_versions_and_cores, rst_table, write
+from _style import INK, PEER, WIDTH, color, label_ends, picture, plain_log, word
+from _tables import TABLE_PEERS, _ordinal, as_dense_numbers, load_set_or_table, sets_and_tables
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import gen_batches
-from uncertainty import datasets, load
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "rows.jsonl"
-OUTPUT = HERE.parent / "docs" / "benchmark" / "rows.inc"
+OUTPUT = DOCS / "rows.inc"
 MAX_ROWS = 2000
 # Rows that a prediction may use; None for all.
 COUNTS = (1, 3, 10, 20, 50, 100, None)
@@ -56,20 +48,8 @@ VALUES = {"rmse" if n is None else f"rmse_{n}": "all" if n is None else str(n) f
 X_ALL = 400
 GRID = {"p": [1, 2], "weights": ["uniform", "distance"]}
 N_FOLDS = 5
-# Categories of a column that become indicators.
-MAX_ONE_HOT = 30
 # Of neighborhood components analysis: classes of targets, and rows, as it compares all pairs.
 N_CLASSES, MAX_NCA = 10, 2000
-
-
-def prepare(X):
-    """Make a transformer of features for k-NN."""
-    if not hasattr(X, "columns"):
-        return StandardScaler()
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    columns = one_hot, make_column_selector(dtype_include="category")
-    return make_pipeline(_ordinal(MAX_ONE_HOT), make_column_transformer(columns, remainder=numbers))
 
 
 class TargetNCA(TransformerMixin, BaseEstimator):
@@ -96,7 +76,7 @@ class KNN:
 
     def fit(self, X, y):
         """Fit."""
-        self.prepare = make_pipeline(prepare(X), *self.embedding)
+        self.prepare = make_pipeline(as_dense_numbers(), *self.embedding)
         Z = self.prepare.fit_transform(X, y)
         self.models = {n: tuned_knn(Z, y, n) for n in COUNTS}
 
@@ -128,13 +108,12 @@ class Forest:
 
     def fit(self, X, y):
         """Fit."""
-        self.X, self.y = self.prepare.fit_transform(X) if hasattr(X, "columns") else X, y
+        self.X, self.y = self.prepare.fit_transform(X), y
         self.model.fit(self.X, y)
 
     def predict(self, X):
         """Predict, by number of rows."""
-        X = self.prepare.transform(X) if hasattr(X, "columns") else X
-        return limit_rows(forest_weights(self.model, self.X, X), self.y)
+        return limit_rows(forest_weights(self.model, self.X, self.prepare.transform(X)), self.y)
 
 
 def forest_weights(forest, X_train, X):
@@ -190,12 +169,11 @@ class Nameless:
     """A peer that names no rows."""
 
     def __init__(self, name, seed):
-        self.name, self.seed = name, seed
+        self.model = TABLE_PEERS[name](seed)
 
     def fit(self, X, y):
         """Fit."""
-        peers = TABLE_PEERS if hasattr(X, "columns") else FAST_PEERS
-        self.model = peers[self.name](self.seed).fit(X, y)
+        self.model.fit(X, y)
 
     def predict(self, X):
         """Predict."""
@@ -215,26 +193,20 @@ METHODS = {
     "NONA, no trend": _ours(NONARegressor, trend=None, blend=None),
     "SoftStep k-NN": _ours(SoftStepKNNRegressor),
     "SoftStep k-NN, no trend": _ours(SoftStepKNNRegressor, trend=None),
-} | {name: lambda seed, name=name: Nameless(name, seed) for name in NAMELESS}
-NAMES = list(METHODS)
-if find_spec("catboost") is None:
-    METHODS.pop("CatBoost")
+} | {name: partial(Nameless, name) for name in NAMELESS}
 
 
-def measure(benchmark, dataset, split, method):
-    """Fit once, predict with every number of rows; the figures of one JSON line."""
-    X, X_test, y, y_test = benchmark.load_split(dataset, split)
-    model = benchmark.methods[method](split)
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    y_hat = model.predict(X_test)
+def measure(dataset, split, method):
+    """Fit once, predict with every number of rows."""
+    X, X_test, y, y_test = load_set_or_table(dataset, split)
+    X, y, model = X[:MAX_ROWS], y[:MAX_ROWS], METHODS[method](split)
+    fit_s, found = seconds(model.fit, X, y), model.predict(X_test)
     errors = {
-        value: float(root_mean_squared_error(y_test, y_hat[n]))
+        value: root_mean_squared_error(y_test, found[n])
         for n, value in zip(COUNTS, VALUES, strict=True)
-        if n in y_hat
+        if n in found
     }
-    return {"rows": len(X), **errors, "fit_s": seconds, "versions": tabular.versions()}
+    return {"rows": len(X), **errors, "fit_s": fit_s, "versions": versions()}
 
 
 def relative(frame, reference):
@@ -242,14 +214,12 @@ def relative(frame, reference):
 
     Geometric means over the splits of a set, then over the sets.
     """
-    from report import geometric_mean
-
     columns, key = {}, {"index": ["dataset", "split"], "columns": "method"}
     of_reference = frame.pivot_table(values="rmse", **key)[reference]
     for value, label in VALUES.items():
         ratio = frame.pivot_table(values=value, **key).div(of_reference, axis=0)
         columns[label] = np.exp(np.log(ratio).groupby("dataset").mean()).apply(geometric_mean)
-    return pd.DataFrame(columns).reindex([name for name in NAMES if name in columns["all"]])
+    return pd.DataFrame(columns).reindex([name for name in METHODS if name in columns["all"]])
 
 
 def compared(frame):
@@ -265,8 +235,6 @@ def compared(frame):
 
 def style(method):
     """How a method's line is drawn."""
-    from _style import INK, PEER, color
-
     hue = color(method)
     markers = {"tuned k-NN": "s", "NCA + k-NN": "^", "random forest": "v"}
     line = {"ls": "--" if method.endswith("no trend") else "-", "lw": 1.3}
@@ -279,8 +247,6 @@ def style(method):
 
 def draw(tables, reference, path):
     """Errors against the number of rows, a panel for each group of sets."""
-    from _style import INK, WIDTH, label_ends, picture, plain_log, word
-
     places = [n or X_ALL for n in COUNTS]
     size = WIDTH, 0.5 + 3.6 * len(tables)
     with picture(path, len(tables), figsize=size, sharex=True, squeeze=False) as (_, axes):
@@ -300,16 +266,12 @@ def draw(tables, reference, path):
         axes[-1, 0].set_xlabel("rows that a prediction may use")
 
 
-def report(results, output=OUTPUT):
+def report(frame, output=OUTPUT):
     """Write the tables, and the picture beside them."""
-    from report import load, rst_table, versions
-
-    frame, _ = load(results)
-    frame = frame[frame.method.isin(NAMES)]
     reference = next(name for name in reversed(NAMELESS) if name in set(frame.method))
     groups = compared(frame)
     tables = {name: relative(group, reference) for name, group in groups.items()}
-    parts = [".. Written by benchmarks/rows.py.", ""]
+    parts = []
     for name, table in tables.items():
         n_rows = groups[name].rows.max()
         title = (
@@ -317,23 +279,11 @@ def report(results, output=OUTPUT):
             f"may use: geometric mean over {name}, up to {int(n_rows):,} training rows each"
         )
         parts.append(rst_table(title, table, 3))
-    output.write_text("\n".join([*parts, versions(frame) + "\n"]), encoding="utf-8")
+    write(output, *parts, list_versions_and_cores(frame), "", script="rows.py")
     draw(tables, reference, output.with_suffix(".svg"))
 
 
-BENCHMARK = tabular.Benchmark(
-    __file__,
-    datasets,
-    load,
-    METHODS,
-    {},
-    [0],
-    RESULTS,
-    measure,
-    "rmse",
-    MAX_ROWS,
-    report,
-)
+BENCHMARK = Benchmark(__file__, sets_and_tables, METHODS, measure, report)
 
 if __name__ == "__main__":
-    tabular.main(BENCHMARK)
+    main(BENCHMARK)

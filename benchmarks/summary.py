@@ -2,40 +2,30 @@
 
 Usage: python benchmarks/summary.py
 
-Reads the recorded results of benchmarks/unseen.py, narrow.py, tabular.py and tables.py.
+Reads the recorded results of benchmarks/tabular.py.
 """
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from report import critical_difference, load, pivot, rank_test, ratios, rst_text_table
+from _benchmark import DOCS, HERE, RESULTS, load
+from _rst import rst_text_table, write
+from report import critical_difference, pivot, rank_test, ratios
 from scipy.stats import binomtest
 
-HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
-OUTPUT = HERE.parent / "docs" / "benchmark" / "summary.inc"
+OUTPUT = DOCS / "summary.inc"
 # What stands before and after the table in README.
 START, STOP = "<!-- benchmarks/summary.py -->\n", "<!-- end -->\n"
 OURS, LEVEL = "NONA", 0.05
 GROUPS = {
-    "unseen": HERE / "results" / "unseen" / "unseen.jsonl",
-    "unseen, narrow": HERE / "results" / "narrow" / "narrow.jsonl",
-    "UCI": HERE / "results" / "tabular.jsonl",
-    "R packages": HERE / "results" / "further" / "tabular.jsonl",
-    "real tables": HERE / "results" / "tables" / "tables.jsonl",
+    "unseen": RESULTS / "unseen.jsonl",
+    "unseen, narrow": RESULTS / "narrow.jsonl",
+    "UCI": RESULTS / "uci.jsonl",
+    "R packages": RESULTS / "further.jsonl",
+    "real tables": RESULTS / "tables.jsonl",
 }
-PEERS = [
-    "ridge",
-    "tuned k-NN",
-    "random forest",
-    "hist. boosting",
-    "LightGBM",
-    "XGBoost",
-    "CatBoost",
-    "RealMLP-TD",
-    "best peer",
-]
+PEERS = ["ridge", "tuned k-NN", "random forest", "hist. boosting", "LightGBM", "XGBoost"]
+PEERS += ["CatBoost", "RealMLP-TD", "best peer"]
 IN_README = ["random forest", "CatBoost", "RealMLP-TD", "best peer"]
 
 
@@ -131,7 +121,7 @@ def page(errors, tables):
 
 def main():
     errors, tables = read()
-    OUTPUT.write_text(page(errors, tables), encoding="utf-8")
+    write(OUTPUT, page(errors, tables))
     text = README.read_text(encoding="utf-8")
     README.write_text(with_table(text, tables), encoding="utf-8")
 

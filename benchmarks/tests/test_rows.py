@@ -115,13 +115,14 @@ def test_knn_uses_as_many_rows_as_it_may(method):
 
 
 def test_runs_are_not_repeated_and_make_a_report(folder, tmp_path, monkeypatch, capsys):
+    import _benchmark
     import rows
-    import tabular
 
+    benchmark = rows.BENCHMARK._replace(report=None)
     results, output = tmp_path / "rows.jsonl", tmp_path / "rows.inc"
-    command = ["rows.py", "--jobs", "1", "--max-rows", "40", "--results", str(results)]
+    command = ["rows.py", "--jobs", "1", "--results", str(results)]
     monkeypatch.setattr(sys, "argv", [*command, "--methods", "random forest", "hist. boosting"])
-    tabular.main(rows.BENCHMARK)
+    _benchmark.main(benchmark)
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert {(line["dataset"], line["method"]) for line in lines} == {
         (name, method)
@@ -129,21 +130,21 @@ def test_runs_are_not_repeated_and_make_a_report(folder, tmp_path, monkeypatch, 
         for method in ("random forest", "hist. boosting")
     }
     for line in lines:
-        assert line["rows"] == 40
+        assert line["rows"] == 50
         n_errors = len(rows.VALUES) if line["method"] == "random forest" else 1
         assert sum(name.startswith("rmse") for name in line) == n_errors
     capsys.readouterr()
-    tabular.main(rows.BENCHMARK)
+    _benchmark.main(benchmark)
     assert capsys.readouterr().out == ""
 
-    rows.report(results, output)
+    rows.report(_benchmark.load(results)[0], output)
     text = output.read_text(encoding="utf-8")
     by_key = {(line["dataset"], line["method"]): line for line in lines}
     for name, title in (("yacht", "1 UCI sets"), ("shop", "1 real tables")):
         forest, boosting = (by_key[name, m] for m in ("random forest", "hist. boosting"))
         ratios = [forest[value] / boosting["rmse"] for value in rows.VALUES]
         assert f'"random forest", {", ".join(f"{ratio:.3g}" for ratio in ratios)}' in text
-        assert f"over {title}, up to 40 training rows" in text
+        assert f"over {title}, up to 50 training rows" in text
     assert text.count('"hist. boosting", , , , , , , 1\n') == 2
     picture = output.with_suffix(".svg").read_text(encoding="utf-8")
     assert picture.count(">random forest<") == picture.count(">all<") + 1 == 2

@@ -52,14 +52,23 @@ def test_tables_come_as_pandas_reads_them(folder):
 
 
 def test_methods_without_further_packages_take_them(folder, monkeypatch, tmp_path):
-    import tables
     import tabular
 
     results = tmp_path / "results.jsonl"
     methods = ["hist. boosting", "NONA, no boosting"]
-    command = ["tables.py", "--jobs", "1", "--results", str(results), "--methods", *methods]
+    command = [
+        "tabular.py",
+        "--group",
+        "tables",
+        "--jobs",
+        "1",
+        "--results",
+        str(results),
+        "--methods",
+        *methods,
+    ]
     monkeypatch.setattr(sys, "argv", command)
-    tabular.main(tables.TABLES)
+    tabular.main()
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert [line["method"] for line in lines] == methods
     assert all(line["rows"] == 50 for line in lines)

