@@ -15,9 +15,10 @@ import platform
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -85,6 +86,12 @@ def score(model, X, X_test, y, y_test):
         "fit_s": fit_s,
         "predict_s": time.perf_counter() - start,
     }
+
+
+def alone(function, *arguments):
+    """Call a function in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def load(path):

@@ -10,17 +10,14 @@ docs/benchmark/answers.inc.
 """
 
 import argparse
-import platform
-from pathlib import Path
 
 import pandas as pd
-import torch
-from _rst import rst_text_table
-from scale import make_rows, seconds, timed
+from _benchmark import DOCS, machine, seconds
+from _rst import rst_text_table, write
+from scale import make_rows, timed
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-OUTPUT = Path(__file__).parent.parent / "docs" / "benchmark" / "answers.inc"
 N_FITTED = 2000
 # Rows whose residuals and distances are known.
 N_KNOWN = 10_000
@@ -69,11 +66,9 @@ def main():
     table = pd.DataFrame(
         {kind.__name__: measure(kind, n_rows) for kind in (NONARegressor, SoftStepKNNRegressor)}
     )
-    n_threads = torch.get_num_threads()
-    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
-    title = f"Time relative to predict, {n_rows:,} training samples ({machine})"
+    title = f"Time relative to predict, {n_rows:,} training samples ({machine()})"
     text = rst_text_table(title, table.map(lambda ratio: f"{ratio:.2g}"))
-    OUTPUT.write_text(text + "\n", encoding="utf-8")
+    write(DOCS / "answers.inc", text, "")
 
 
 if __name__ == "__main__":

@@ -9,23 +9,19 @@ measured. Writes docs/benchmark/large_fits.inc.
 """
 
 import argparse
-import json
 import resource
-import subprocess
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import pandas as pd
-from _rst import rst_text_table
+from _benchmark import DOCS, alone
+from _rst import rst_text_table, write
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import root_mean_squared_error
 
 from skneighbors import NONARegressor
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "benchmark" / "large_fits.inc"
 LIMITS = {10_000: None, 100_000: 600.0, 1_000_000: 3600.0}
 
 
@@ -63,22 +59,15 @@ def write_table(results):
             "boosting: RMSE": f"{found['boosting'][2]:.3f} in {found['boosting'][0]:.1f} s",
         }
     table = rst_text_table("Fits on one core, seconds of CPU time", pd.DataFrame(rows).T)
-    OUTPUT.write_text(f".. Written by benchmarks/large_fits.py.\n\n{table}", encoding="utf-8")
+    write(DOCS / "large_fits.inc", table, script="large_fits.py")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="+", type=int, default=[10_000, 100_000])
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.one:
-        print(json.dumps(measure(args.one)))
-        return
     results = {}
-    for n_rows in args.rows:
-        command = [sys.executable, __file__, "--one", str(n_rows)]
-        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        results[n_rows] = json.loads(out.splitlines()[-1])
+    for n_rows in parser.parse_args().rows:
+        results[n_rows] = alone(measure, n_rows)
         print(n_rows, results[n_rows], flush=True)
     write_table(results)
 

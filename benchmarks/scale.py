@@ -15,26 +15,20 @@ docs/benchmark/scale.inc.
 import argparse
 import ctypes
 import json
-import platform
-import subprocess
-import sys
 import tempfile
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
 import numpy as np
-import torch
+from _benchmark import DOCS, RESULTS, alone, machine, seconds
 from _data import enlarge
+from _rst import rst_list_table, write
 from sklearn.datasets import make_friedman1
 from sklearn.neighbors import KNeighborsRegressor
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "scale.json"
-TABLE = HERE.parent / "docs" / "benchmark" / "scale.inc"
 N_FITTED = 10_000
 # Rows and queries.
 SCENARIOS = {"100,000 rows": (100_000, 10_000), "1,000,000 rows": (1_000_000, 1_000)}
@@ -77,13 +71,6 @@ def peak():
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def seconds(function, *arguments):
-    """Time of one call."""
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
-
-
 def timed(function, *arguments, repeats=3):
     """Shortest time of some calls."""
     return min(seconds(function, *arguments) for _ in range(repeats))
@@ -122,61 +109,25 @@ def measure_ivf(model, X, embedding, repeats):
     return {"build_s": build, "s": whole - embedding, "recall": float(recall)}
 
 
-def write_table(results, machine):
+def write_table(runs, on):
     """Ratios of our time to the others', as an RST table."""
-    header = ["estimator", "rows", "queries", "k", "seconds", "/ k-NN", "MiB"]
-    header += ["ivf: / k-NN", "rows found", "built in, s"]
-    width = "/".join(sorted({f"{line['width']}" for line in results}))
-    lines = [
-        f".. Written by benchmarks/scale.py on {machine}.",
-        "",
-        f".. list-table:: Exact prediction on {machine}, embeddings of {width} columns: seconds",
-        "    beyond embedding the queries, their ratio to scikit-learn's brute-force k-NN, peak",
-        "    memory above what is held; the same with FAISS's inverted file, and the fraction of",
-        "    the nearest rows that it finds",
-        "    :header-rows: 1",
-        "",
-    ]
-    rows = [header]
-    for line in results:
-        rows.append(
-            [
-                line["estimator"],
-                f"{line['rows']:,}",
-                f"{line['queries']:,}",
-                f"{line['n_neighbors']}",
-                f"{line['s']:.2g}",
-                f"{line['s'] / line['knn_s']:.2f}",
-                f"{line['mib']:.0f}",
-            ]
-        )
-        ivf, cells = line.get("ivf"), [""] * 3
-        if ivf:
-            cells = [f"{ivf['s'] / line['knn_s']:.2g}", f"{ivf['recall']:.1%}"]
+    rows = [["estimator", "rows", "queries", "k", "seconds", "/ k-NN", "MiB"]]
+    rows[0] += ["ivf: / k-NN", "rows found", "built in, s"]
+    for run in runs:
+        cells = [run["estimator"], f"{run['rows']:,}", f"{run['queries']:,}", run["n_neighbors"]]
+        cells += [f"{run['s']:.2g}", f"{run['s'] / run['knn_s']:.2f}", f"{run['mib']:.0f}"]
+        if ivf := run.get("ivf"):
+            cells += [f"{ivf['s'] / run['knn_s']:.2g}", f"{ivf['recall']:.1%}"]
             cells.append(f"{ivf['build_s']:.1f}")
-        rows[-1] += cells
-    for row in rows:
-        lines += [f"    {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
-    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def call(*arguments):
-    """Run this script for one step, in a separate process, and return what it prints last."""
-    command = [sys.executable, __file__, "--step", *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.splitlines()[-1] if done.stdout else ""
-
-
-def take_step(what, *arguments):
-    """Do one step, in the process made for it."""
-    if what == "fit":
-        fit(*arguments)
-    elif what == "prepare":
-        n_rows, path, grown = arguments
-        prepare(int(n_rows), path, grown)
-    else:
-        path, *numbers = arguments
-        print(json.dumps(measure(path, *map(int, numbers))))
+        rows.append([*cells, *[""] * (len(rows[0]) - len(cells))])
+    width = "/".join(sorted({f"{run['width']}" for run in runs}))
+    title = (
+        f"Exact prediction on {on}, embeddings of {width} columns: seconds\n"
+        "    beyond embedding the queries, their ratio to scikit-learn's brute-force k-NN, peak\n"
+        "    memory above what is held; the same with FAISS's inverted file, and the fraction of\n"
+        "    the nearest rows that it finds"
+    )
+    write(DOCS / "scale.inc", rst_list_table(title, rows), script=f"scale.py on {on}")
 
 
 def main():
@@ -184,27 +135,21 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
-    parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.step:
-        take_step(*args.step)
-        return
-    n_threads = torch.get_num_threads()
-    machine = f"{n_threads} {platform.machine()} cores, torch {torch.__version__}"
-    results = []
+    runs = []
     for kind in args.estimators:
         with tempfile.TemporaryDirectory() as folder:
             path, grown = Path(folder) / "fitted", Path(folder) / "grown"
-            call("fit", kind, path)
+            alone(fit, kind, path)
             for name in args.scenarios:
                 n_rows, n_queries = SCENARIOS[name]
-                call("prepare", n_rows, path, grown)
-                line = json.loads(call("measure", grown, n_rows, n_queries, args.repeats))
-                key = {"estimator": kind, "rows": n_rows, "queries": n_queries}
-                results.append(key | line)
-                print(json.dumps(results[-1]), flush=True)
-    RESULTS.write_text(json.dumps({"machine": machine, "runs": results}, indent=1) + "\n")
-    write_table(results, machine)
+                alone(prepare, n_rows, path, grown)
+                run = alone(measure, grown, n_rows, n_queries, args.repeats)
+                runs.append({"estimator": kind, "rows": n_rows, "queries": n_queries} | run)
+                print(json.dumps(runs[-1]), flush=True)
+    found = {"machine": machine(), "runs": runs}
+    (RESULTS / "scale.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_table(runs, machine())
 
 
 if __name__ == "__main__":

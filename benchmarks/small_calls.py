@@ -14,13 +14,14 @@ categories, one ``predict`` of a single one. MLPRegressor gets categories one-ho
 import json
 import platform
 import statistics
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from _benchmark import DOCS, RESULTS, seconds
+from _rst import rst_list_table, write
 from catboost import CatBoostRegressor
-from scale import make_rows, seconds
+from scale import make_rows
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.inspection import partial_dependence
@@ -30,9 +31,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "small_calls.json"
-TABLE = HERE.parent / "docs" / "benchmark" / "small_calls.inc"
 N_ROWS, N_TRAINING = 200, 10_000
 # Points of a partial dependence on each of two features: by default, and those measured.
 GRID, MEASURED_GRID = 100, 10
@@ -106,33 +104,26 @@ def measure(model):
     return line
 
 
-def write_table(results, machine):
+def write_table(runs, on):
     """Write the times as an RST table."""
-    lines = [
-        f".. Written by benchmarks/small_calls.py on {machine}.",
-        "",
-        f".. list-table:: Small predictions on {machine}",
-        "    :header-rows: 1",
-        "",
-    ]
     rows = [["estimator", *COLUMNS.values()]]
-    for name, line in results.items():
-        rows.append([name, *(f"{line[key]:.2g}" if key in line else "" for key in COLUMNS)])
-    for cells in rows:
-        lines += [f"    {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
-    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, run in runs.items():
+        rows.append([name, *(f"{run[key]:.2g}" if key in run else "" for key in COLUMNS)])
+    table = rst_list_table(f"Small predictions on {on}", rows)
+    write(DOCS / "small_calls.inc", table, script=f"small_calls.py on {on}")
 
 
 def main():
     n_threads = torch.get_num_threads()
     threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
-    machine = f"{threads} of {platform.machine()}, torch {torch.__version__}"
-    results = {}
+    on = f"{threads} of {platform.machine()}, torch {torch.__version__}"
+    runs = {}
     for name, model in ESTIMATORS.items():
-        results[name] = measure(model)
-        print(name, json.dumps(results[name]), flush=True)
-    RESULTS.write_text(json.dumps({"machine": machine, "runs": results}, indent=1) + "\n")
-    write_table(results, machine)
+        runs[name] = measure(model)
+        print(name, json.dumps(runs[name]), flush=True)
+    found = json.dumps({"machine": on, "runs": runs}, indent=1) + "\n"
+    (RESULTS / "small_calls.json").write_text(found, encoding="utf-8")
+    write_table(runs, on)
 
 
 if __name__ == "__main__":
