@@ -9,34 +9,24 @@ from sklearn.datasets import fetch_california_housing, fetch_openml
 
 N_TRAIN, N_TEST = 10_000, 5_000
 
-# Rows, as in the folder; the names are Trefor Evans' `uci_datasets`.
-DATASETS = {
-    "yacht": 308,
-    "autompg": 392,
-    "energy": 768,
-    "concrete": 1030,
-    "airfoil": 1503,
-    "wine": 1599,
-    "sml": 4137,
-    "parkinsons": 5875,
-    "pol": 15000,
-    "elevators": 16599,
-    "kin40k": 40000,
-    "protein": 45730,
+# Rows, as in the folder, and identifiers of OpenML, where it has the set; the names are Trefor
+# Evans' `uci_datasets`.
+_UCI = {
+    "yacht": (308, 42370),
+    "autompg": (392, 196),
+    "energy": (768, 44960),
+    "concrete": (1030, 44959),
+    "airfoil": (1503, 44957),
+    "wine": (1599, 44972),
+    "sml": (4137, None),
+    "parkinsons": (5875, 4531),
+    "pol": (15000, 201),
+    "elevators": (16599, 216),
+    "kin40k": (40000, None),
+    "protein": (45730, 44963),
 }
-# Identifiers of OpenML; sml and kin40k are not there.
-_OPENML = {
-    "yacht": 42370,
-    "autompg": 196,
-    "energy": 44960,
-    "concrete": 44959,
-    "airfoil": 44957,
-    "wine": 44972,
-    "parkinsons": 4531,
-    "pol": 201,
-    "elevators": 216,
-    "protein": 44963,
-}
+DATASETS = {name: n_rows for name, (n_rows, _) in _UCI.items()}
+_OPENML = {name: number for name, (_, number) in _UCI.items() if number is not None}
 ONLINE = (*_OPENML, "california")
 
 

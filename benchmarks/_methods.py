@@ -63,33 +63,16 @@ def _catboost(seed):
     return CatBoostRegressor(random_seed=seed, verbose=0, allow_writing_files=False)
 
 
-def _on_cpu():
-    """Arguments of pytabkit's: one fold, and the threads that the process may use."""
-    return {"device": "cpu", "n_cv": 1, "n_threads": get_num_threads()}
+def pytabkit(name):
+    """Maker of a method of pytabkit: one fold, and the threads that the process may use."""
 
+    def make(seed):
+        import pytabkit
 
-def _realmlp(seed):
-    from pytabkit import RealMLP_TD_Regressor
+        options = {"device": "cpu", "n_cv": 1, "n_threads": get_num_threads()}
+        return getattr(pytabkit, name)(random_state=seed, **options)
 
-    return RealMLP_TD_Regressor(random_state=seed, **_on_cpu())
-
-
-def _tabm(seed):
-    from pytabkit import TabM_D_Regressor
-
-    return TabM_D_Regressor(random_state=seed, **_on_cpu())
-
-
-def _xrfm(seed):
-    from pytabkit import XRFM_D_Regressor
-
-    return XRFM_D_Regressor(random_state=seed, **_on_cpu())
-
-
-def _tabr(seed):
-    from pytabkit import TabR_S_D_Regressor
-
-    return TabR_S_D_Regressor(random_state=seed, **_on_cpu())
+    return make
 
 
 def _ours(estimator=NONARegressor, **params):
@@ -111,7 +94,12 @@ FAST_PEERS = {
     "XGBoost": _xgboost,
     "CatBoost": _catboost,
 }
-DEEP_PEERS = {"RealMLP-TD": _realmlp, "TabM-D": _tabm, "xRFM-D": _xrfm, "TabR-S-D": _tabr}
+DEEP_PEERS = {
+    "RealMLP-TD": pytabkit("RealMLP_TD_Regressor"),
+    "TabM-D": pytabkit("TabM_D_Regressor"),
+    "xRFM-D": pytabkit("XRFM_D_Regressor"),
+    "TabR-S-D": pytabkit("TabR_S_D_Regressor"),
+}
 PEERS = FAST_PEERS | DEEP_PEERS
 OURS = {
     "NONA": _ours(),

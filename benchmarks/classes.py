@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from _benchmark import DOCS, Benchmark, main, seconds
 from _data import load_r_table, r_sets
-from _methods import _on_cpu
+from _methods import pytabkit
 from _rst import rst_text_table, write
 from _tables import Filled, _as_text, _CatBoost, _ordinal, as_numbers, text_as_categories
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -62,12 +62,6 @@ def _knn(seed):
     return GridSearchCV(model, grid, scoring="neg_log_loss", cv=3)
 
 
-def _realmlp(seed):
-    from pytabkit import RealMLP_TD_Classifier
-
-    return Filled(RealMLP_TD_Classifier(random_state=seed, **_on_cpu()))
-
-
 METHODS = {
     "logistic regression": lambda _: make_pipeline(as_numbers(), LogisticRegression(max_iter=1000)),
     "tuned k-NN": _knn,
@@ -78,7 +72,7 @@ METHODS = {
         _ordinal(255), HistGradientBoostingClassifier(random_state=seed)
     ),
     "CatBoost": _CatBoostClasses,
-    "RealMLP-TD": _realmlp,
+    "RealMLP-TD": lambda seed: Filled(pytabkit("RealMLP_TD_Classifier")(seed)),
     OURS: lambda seed: NONAClassifier(random_state=seed),
     "SoftStep k-NN": lambda seed: SoftStepKNNClassifier(random_state=seed),
 }

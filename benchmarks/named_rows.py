@@ -81,7 +81,7 @@ class NearestRows(Ours):
         return nearest[1]
 
 
-class ForestLeaves:
+class ForestLeaves(Ours):
     """A random forest: rows that share a query's leaves in most trees."""
 
     def __init__(self, seed):
@@ -90,13 +90,9 @@ class ForestLeaves:
 
     def fit(self, X, y):
         """Fit."""
-        self.model.fit(X, y)
+        super().fit(X, y)
         self.leaves = self._find_leaves(X)
         return self
-
-    def predict(self, X):
-        """Predict."""
-        return self.model.predict(X)
 
     def _find_leaves(self, X):
         return self.model[-1].apply(self.model[:-1].transform(X))

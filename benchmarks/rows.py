@@ -165,15 +165,11 @@ class Ours:
         return {n: self.model.set_params(n_neighbors=n).predict(X) for n in COUNTS}
 
 
-class Nameless:
+class Nameless(Ours):
     """A peer that names no rows."""
 
     def __init__(self, name, seed):
-        self.model = TABLE_PEERS[name](seed)
-
-    def fit(self, X, y):
-        """Fit."""
-        self.model.fit(X, y)
+        super().__init__(TABLE_PEERS[name](seed))
 
     def predict(self, X):
         """Predict."""

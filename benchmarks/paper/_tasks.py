@@ -1,13 +1,15 @@
 """Regression tasks for the papers' protocol, each with its feature extractor."""
 
 import numpy as np
+from _benchmark import score
 from _data import DATASETS, available, data_folder, load_rows
+from _methods import PAPER, make_regressor
 from scipy.ndimage import rotate
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
 
-from ._runs import QUICK
+from ._runs import QUICK, shortened
 
 
 class _Convolutions(nn.Sequential):
@@ -99,3 +101,21 @@ def split_task(task, split, quick=False, further=None):
     if quick:
         X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
     return train_test_split(X, y, test_size=0.2, random_state=split), feature_extractor
+
+
+def fit(estimator, params, task, split, quick=False, further=None):
+    """Fit an estimator with parameters beside the papers' setting on one split of a task.
+
+    Returns
+    -------
+    model : estimator
+    parts : list of ndarray
+        ``X_train, X_test, y_train, y_test``.
+    figures : dict
+        Test error, and seconds of the fit.
+    """
+    parts, feature_extractor = split_task(task, split, quick, further)
+    given = {"feature_extractor": feature_extractor, "random_state": split} | shortened(quick)
+    model = make_regressor(estimator, **PAPER | params | given)
+    found = score(model, *parts)
+    return model, parts, {"rmse": found["rmse"], "s": found["fit_s"]}

@@ -11,13 +11,11 @@ results/paper_ablations.jsonl, and ablations.inc and dense_ablation.inc to docs/
 """
 
 import json
-import time
 from itertools import product
 
 import pandas as pd
-from _methods import PAPER, make_regressor
+from _methods import PAPER
 from _surfaces import LinearHeadRegressor
-from sklearn.metrics import root_mean_squared_error
 
 from skneighbors import NONARegressor
 
@@ -26,11 +24,10 @@ from ._runs import (
     parse,
     run_missing,
     script_parser,
-    shortened,
     spread_table,
     write_table,
 )
-from ._tasks import split_task, tasks
+from ._tasks import fit, tasks
 
 # What the papers' setting leaves to NONA's defaults.
 DEFAULTS = {"similarity": "l2", "softstep": "s2", "softstep_parameters": "pointwise"}
@@ -68,18 +65,10 @@ def run(task, split, head, choices, quick=False):
     -------
     lines : list of dict
     """
-    parts, feature_extractor = split_task(task, split, quick)
-    X_train, X_test, y_train, y_test = parts
-    params = PAPER | json.loads(choices) | shortened(quick)
-    start = time.perf_counter()
-    params |= {"feature_extractor": feature_extractor, "random_state": split}
-    model = make_regressor(HEADS[head], **params)
-    model.fit(X_train, y_train)
-    line = dict(zip(KEY, (task, split, head, choices), strict=True))
-    line["rmse"] = float(root_mean_squared_error(y_test, model.predict(X_test)))
+    model, _, figures = fit(HEADS[head], json.loads(choices), task, split, quick)
     # Every epoch is validated: there is a patience.
-    line["validation"] = model.validation_scores_[model.best_iter_ - 1]
-    return [line | {"s": time.perf_counter() - start}]
+    figures["validation"] = model.validation_scores_[model.best_iter_ - 1]
+    return [{"task": task, "split": split, "head": head, "choices": choices} | figures]
 
 
 class _Runs:

@@ -15,15 +15,13 @@ results/paper_finetuning.jsonl, docs/papers/finetuning.inc and
 docs/papers/finetuning.svg.
 """
 
-import time
 from pathlib import Path
 
 import pandas as pd
-from _methods import PAPER, make_regressor
+from _benchmark import score
 from _surfaces import LinearHeadRegressor
 from report import draw_ranks
 from scipy.stats import friedmanchisquare, wilcoxon
-from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -35,11 +33,10 @@ from ._runs import (
     parse,
     run_missing,
     script_parser,
-    shortened,
     spread,
     write_table,
 )
-from ._tasks import split_task, tasks
+from ._tasks import fit, tasks
 
 KEY = ("task", "split", "head")
 NETWORKS = {
@@ -67,29 +64,19 @@ def run(task, split, quick=False, further=None):
     -------
     lines : list of dict
     """
-    parts, feature_extractor = split_task(task, split, quick, further)
-    X_train, X_test, y_train, y_test = parts
-    settings = PAPER | shortened(quick)
     lines = []
-
-    def add(head, predict, start):
-        rmse = root_mean_squared_error(y_test, predict(X_test))
-        seconds = time.perf_counter() - start
-        lines.append({"task": task, "split": split, "head": head, "rmse": rmse, "s": seconds})
-
-    for head, (estimator, params) in NETWORKS.items():
-        start = time.perf_counter()
-        given = {"feature_extractor": feature_extractor, "random_state": split}
-        model = make_regressor(estimator, **settings | params | given)
-        model.fit(X_train, y_train)
-        add(head, model.predict, start)
+    for head, network in NETWORKS.items():
+        model, (X_train, X_test, y_train, y_test), figures = fit(
+            *network, task, split, quick, further
+        )
+        lines.append({"head": head} | figures)
         if f"k-NN on {head}" in HEADS:
-            start = time.perf_counter()
             knn = GridSearchCV(KNeighborsRegressor(), GRID, scoring="neg_mean_squared_error")
-            knn.fit(model.transform(X_train), y_train)
-            # The model and k-NN as they are now, not those of the next network.
-            add(f"k-NN on {head}", lambda X, m=model, k=knn: k.predict(m.transform(X)), start)
-    return lines
+            embedded = model.transform(X_train), model.transform(X_test)
+            found = score(knn, *embedded, y_train, y_test)
+            found = {"rmse": found["rmse"], "s": found["fit_s"]}
+            lines.append({"head": f"k-NN on {head}"} | found)
+    return [{"task": task, "split": split} | line for line in lines]
 
 
 def measure(names, n_splits, quick, path, further=None):

@@ -12,15 +12,14 @@ smoothness of the embeddings of three tasks.
 import numpy as np
 import pandas as pd
 import torch
-from _methods import PAPER, make_regressor
 from _style import BLEND, WIDTH, picture
 from _surfaces import draw_surfaces, learn_surfaces
 from sklearn.neighbors import NearestNeighbors
 
 from skneighbors.nn import log_softstep_s1, log_softstep_s2
 
-from ._runs import parse, require, script_parser, shortened, spread_table, write_table
-from ._tasks import split_task, tasks
+from ._runs import parse, require, script_parser, spread_table, write_table
+from ._tasks import fit
 from .finetuning import NETWORKS
 
 TASKS = ["rotated digits", "pitch", "diabetes"]
@@ -32,15 +31,6 @@ REJECTION, ACCEPTANCE = 0.2, 0.8
 S1_TRANSITIONS = [0.02, 0.1, 0.3, 0.6, 1.0]
 S2_TRANSITIONS = [0.02, 0.2, 0.5, 0.8, 0.98]
 N_NEIGHBORS = 10
-
-
-def trained(head, task, split, X, y, quick=False):
-    """Network of the fine-tuning, fitted in the papers' setting."""
-    estimator, params = NETWORKS[head]
-    settings = PAPER | params | shortened(quick)
-    _, feature_extractor = tasks()[task]
-    given = {"feature_extractor": feature_extractor, "random_state": split}
-    return make_regressor(estimator, **settings | given).fit(X, y)
 
 
 def local_smoothness(Z_train, y_train, Z, y, n_neighbors=N_NEIGHBORS):
@@ -75,10 +65,9 @@ def embed(task, split, quick=False):
         For each head, the embeddings and their :func:`local_smoothness`.
     y_test : ndarray
     """
-    (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
     found = {}
-    for head in NETWORKS:
-        model = trained(head, task, split, X_train, y_train, quick)
+    for head, network in NETWORKS.items():
+        model, (X_train, X_test, y_train, y_test), _ = fit(*network, task, split, quick)
         Z = model.transform(X_test)
         found[head] = Z, local_smoothness(model.transform(X_train), y_train, Z, y_test)
     return found, y_test

@@ -19,8 +19,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from ._runs import parse, script_parser, spread, write_table
-from ._tasks import split_task
-from .pictures import trained
+from ._tasks import fit
+from .finetuning import NETWORKS
 
 TASKS = ["diabetes", "rotated digits"]
 NEAR = 0.25  # standard deviations
@@ -51,9 +51,8 @@ def best_power(weights, y):
 
 def weigh(task, split, quick=False):
     """Weights of the training rows for validation rows, four ways, and both rows' targets."""
-    (X_train, X_test, y_train, y_test), _ = split_task(task, split, quick)
-    rows = task, split, X_train, y_train, quick
-    dense, nona = trained("dense", *rows), trained("NONA", *rows)
+    dense, (X_train, X_test, y_train, y_test), _ = fit(*NETWORKS["dense"], task, split, quick)
+    nona, _, _ = fit(*NETWORKS["NONA"], task, split, quick)
     by_dense = by_distance(dense, X_test, X_train)
     power = best_power(by_distance(dense, X_train, X_train), y_train)
     weights = {

@@ -11,11 +11,8 @@ embedding, but for the mask's parameters) and of the similarities. Resumable.
 Writes results/paper_weightings.jsonl, and weightings.inc and weights.inc to docs/papers.
 """
 
-import time
-
 import numpy as np
 import pandas as pd
-from sklearn.metrics import root_mean_squared_error
 
 from ._runs import (
     load_results,
@@ -23,12 +20,11 @@ from ._runs import (
     require,
     run_missing,
     script_parser,
-    shortened,
     spread_table,
     write_table,
 )
-from ._tasks import split_task, tasks
-from ._weightings import WEIGHTINGS, make_model
+from ._tasks import fit, tasks
+from ._weightings import WEIGHTINGS
 
 KEY = ("task", "split", "weighting")
 TASKS = ["rotated digits", "pitch", "diabetes", "energy", "airfoil"]
@@ -61,17 +57,11 @@ def run(task, split, weighting, quick=False):
     -------
     lines : list of dict
     """
-    parts, feature_extractor = split_task(task, split, quick)
-    X_train, X_test, y_train, y_test = parts
-    params = {"feature_extractor": feature_extractor, "random_state": split} | shortened(quick)
-    start = time.perf_counter()
-    model = make_model(weighting, **params).fit(X_train, y_train)
-    seconds = time.perf_counter() - start
+    model, (X_train, X_test, y_train, _), figures = fit(*WEIGHTINGS[weighting], task, split, quick)
     rows = np.column_stack([X_train.reshape(len(X_train), -1), y_train])
     effective, zeros = count_neighbors(model, X_test[:200], len(np.unique(rows, axis=0)))
-    line = dict(zip(KEY, (task, split, weighting), strict=True))
-    line["rmse"] = float(root_mean_squared_error(y_test, model.predict(X_test)))
-    return [line | {"neighbors": effective, "zeros": zeros, "s": seconds}]
+    key = {"task": task, "split": split, "weighting": weighting}
+    return [key | figures | {"neighbors": effective, "zeros": zeros}]
 
 
 def ordered(table):

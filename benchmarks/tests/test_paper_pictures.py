@@ -105,7 +105,7 @@ def test_pictures_without_umap_say_what_to_install(tmp_path, monkeypatch):
 
 def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
     from paper import pictures
-    from paper._tasks import split_task
+    from paper._tasks import fit
 
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=FirstTwo))
     run_script(pictures, monkeypatch, tmp_path)
@@ -114,9 +114,9 @@ def test_pictures_and_the_smoothness_of_their_embeddings(tmp_path, monkeypatch):
     table = read_table(tmp_path / "embeddings.inc")
     assert list(table) == pictures.TASKS
     assert all(list(row) == list(pictures.NETWORKS) for row in table.values())
-    (X_train, X_test, y_train, y_test), _ = split_task("diabetes", 0, quick=True)
+    nona = pictures.NETWORKS["NONA"]
+    model, (X_train, X_test, y_train, y_test), _ = fit(*nona, "diabetes", 0, quick=True)
     assert len(X_train) == 240
-    model = pictures.trained("NONA", "diabetes", 0, X_train, y_train, quick=True)
     nearest = cdist(model.transform(X_test), model.transform(X_train)).argsort(axis=1)[:, :10]
     expected = np.mean((y_test[:, None] - y_train[nearest]) ** 2) / y_train.var()
     assert table["diabetes"]["NONA"] == f"{expected:.3g}"
@@ -177,8 +177,7 @@ def test_weights_are_sharpened_to_suit_the_other_rows():
 
 def test_triplets_tell_of_the_weights_of_the_models(tmp_path, monkeypatch):
     from paper import triplets
-    from paper._tasks import split_task
-    from paper.pictures import trained
+    from paper._tasks import fit
 
     run_script(triplets, monkeypatch, tmp_path)
     assert is_picture(tmp_path / "triplets.svg")
@@ -187,12 +186,12 @@ def test_triplets_tell_of_the_weights_of_the_models(tmp_path, monkeypatch):
     assert list(table) == [f"{task}: {way}" for task in triplets.TASKS for way in ways]
     assert all(-1 <= float(row["correlation"]) <= 1 for row in table.values())
 
-    (X_train, X_test, y_train, y_test), _ = split_task("diabetes", 0, quick=True)
     weights, *ys = triplets.weigh("diabetes", 0, quick=True)
-    assert_allclose(ys[0], y_train)
-    assert_allclose(ys[1], y_test)
     for head in ("dense", "NONA"):
-        model = trained(head, "diabetes", 0, X_train, y_train, quick=True)
+        network = triplets.NETWORKS[head]
+        model, (X_train, X_test, y_train, y_test), _ = fit(*network, "diabetes", 0, quick=True)
+        assert_allclose(ys[0], y_train)
+        assert_allclose(ys[1], y_test)
         distance = cdist(model.transform(X_test), model.transform(X_train))
         assert_allclose(weights[head], softmax(-distance, axis=1))
     # The imbalance is the error of the last one, NONA.
