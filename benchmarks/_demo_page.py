@@ -102,18 +102,8 @@ def make_page(title, errors, model, X_test, y_test):
     how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."
     table = errors.map("{:.4g}".format)
     columns = model.columns_
-    lines = [
-        title,
-        "",
-        str(columns),
-        "",
-        table.to_string(),
-        verdict(errors),
-        "",
-        str(why),
-        "",
-        how_sure,
-    ]
+    sections = [title], [str(columns)], [table.to_string(), verdict(errors)], [str(why)]
+    lines = [line for section in sections for line in (*section, "")] + [how_sure]
     rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
     intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
     parts = [

@@ -1,15 +1,13 @@
 """Time of explanations, quantiles and the like, with many training samples, beside `predict`.
 
-Usage: python benchmarks/answers.py [--rows N]
+Usage: python benchmarks/answers.py
 
 Fits both estimators at their defaults to 2,000 made rows (Friedman's first problem with noise),
-appends more up to N, and measures every method beside `predict` of the same queries, the shortest
-of some runs each. What a first call computes, of 10,000 rows at most (leave-one-out residuals,
-distances to neighbors), is timed beside the prediction of as many rows. Writes
+appends more up to 100,000, and measures every method beside `predict` of the same queries, the
+shortest of some runs each. What a first call computes, of 10,000 rows at most (leave-one-out
+residuals, distances to neighbors), is timed beside the prediction of as many rows. Writes
 docs/benchmark/answers.inc.
 """
-
-import argparse
 
 import pandas as pd
 from _benchmark import DOCS, machine, seconds
@@ -18,7 +16,7 @@ from scale import make_rows, timed
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
-N_FITTED = 2000
+N_FITTED, N_ROWS = 2000, 100_000
 # Rows whose residuals and distances are known.
 N_KNOWN = 10_000
 # Rows appended before some calls.
@@ -60,13 +58,10 @@ def measure(estimator_class, n_rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000)
-    n_rows = parser.parse_args().rows
     table = pd.DataFrame(
-        {kind.__name__: measure(kind, n_rows) for kind in (NONARegressor, SoftStepKNNRegressor)}
+        {kind.__name__: measure(kind, N_ROWS) for kind in (NONARegressor, SoftStepKNNRegressor)}
     )
-    title = f"Time relative to predict, {n_rows:,} training samples ({machine()})"
+    title = f"Time relative to predict, {N_ROWS:,} training samples ({machine()})"
     text = rst_text_table(title, table.map(lambda ratio: f"{ratio:.2g}"))
     write(DOCS / "answers.inc", text, "")
 

@@ -1,6 +1,6 @@
 """Exact prediction from many rows: time and memory beside scikit-learn's brute-force k-NN.
 
-Usage: python benchmarks/scale.py [--scenarios NAME ...] [--estimators NAME ...]
+Usage: python benchmarks/scale.py
 
 Fits both estimators, without boosted trees, to 10,000 made rows (Friedman's first problem with
 noise), and appends noisy copies of these. Then measures, in one process for each number of rows
@@ -12,7 +12,6 @@ included, less what was held before, and needs Linux and glibc. Writes results/s
 docs/benchmark/scale.inc.
 """
 
-import argparse
 import ctypes
 import json
 import tempfile
@@ -30,8 +29,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 
 N_FITTED = 10_000
-# Rows and queries.
-SCENARIOS = {"100,000 rows": (100_000, 10_000), "1,000,000 rows": (1_000_000, 1_000)}
+# Rows and queries, and runs of which the shortest counts.
+SCENARIOS, REPEATS = [(100_000, 10_000), (1_000_000, 1_000)], 3
 ESTIMATORS = {"NONA": NONARegressor, "SoftStep k-NN": SoftStepKNNRegressor}
 
 
@@ -131,20 +130,14 @@ def write_table(runs, on):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=list(ESTIMATORS))
-    args = parser.parse_args()
     runs = []
-    for kind in args.estimators:
+    for kind in ESTIMATORS:
         with tempfile.TemporaryDirectory() as folder:
             path, grown = Path(folder) / "fitted", Path(folder) / "grown"
             alone(fit, kind, path)
-            for name in args.scenarios:
-                n_rows, n_queries = SCENARIOS[name]
+            for n_rows, n_queries in SCENARIOS:
                 alone(prepare, n_rows, path, grown)
-                run = alone(measure, grown, n_rows, n_queries, args.repeats)
+                run = alone(measure, grown, n_rows, n_queries, REPEATS)
                 runs.append({"estimator": kind, "rows": n_rows, "queries": n_queries} | run)
                 print(json.dumps(runs[-1]), flush=True)
     found = {"machine": machine(), "runs": runs}

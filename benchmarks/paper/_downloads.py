@@ -9,7 +9,6 @@ Pretrained weights come from the network, when a feature extractor is first made
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from importlib import import_module
 from math import isqrt
 from typing import NamedTuple
 
@@ -17,6 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+
+from ._runs import require
 
 ROOMS = ("frontal", "bathroom", "bedroom", "kitchen")
 LANGUAGE_MODEL = "distilbert-base-uncased"
@@ -35,7 +36,7 @@ class Download(NamedTuple):
     find: Callable
     read: Callable
     feature_extractor: Callable
-    packages: tuple
+    packages: dict
 
 
 def downloaded_task(name, folder):
@@ -60,8 +61,8 @@ def downloaded_task(name, folder):
         the message names it.
     """
     DOWNLOADS[name].find(folder)
-    for module in DOWNLOADS[name].packages:
-        _import(module)
+    for module, package in DOWNLOADS[name].packages.items():
+        require(module, package)
     return partial(load, name, folder), DOWNLOADS[name].feature_extractor
 
 
@@ -133,7 +134,7 @@ def read_images(paths, size=112, mode="RGB"):
 
 def _read_image(path, size, mode):
     try:
-        with _import("PIL.Image").open(path) as image:
+        with require("PIL.Image", "pillow").open(path) as image:
             pixels = np.asarray(image.convert(mode).resize((size, size)).convert("RGB"))
     except OSError as error:
         raise SystemExit(f"{path} cannot be read as an image: {error}") from None
@@ -142,7 +143,9 @@ def _read_image(path, size, mode):
 
 def read_texts(texts, n_tokens=128):
     """Token ids (n, n_tokens) of the language model; texts are cut or padded."""
-    tokenizer = _import("transformers").AutoTokenizer.from_pretrained(LANGUAGE_MODEL)
+    tokenizer = require("transformers", "transformers").AutoTokenizer.from_pretrained(
+        LANGUAGE_MODEL
+    )
     tokens = tokenizer(texts, padding="max_length", truncation=True, max_length=n_tokens)
     return np.asarray(tokens["input_ids"])
 
@@ -177,23 +180,15 @@ class MeanOfTokens(nn.Module):
 
 def image_extractor():
     """ResNet-18, trained on ImageNet, without its last layer."""
-    network = _import("torchvision").models.resnet18(weights="IMAGENET1K_V1")
+    network = require("torchvision", "torchvision").models.resnet18(weights="IMAGENET1K_V1")
     network.fc = nn.Identity()
     return Chunked(network)
 
 
 def text_extractor():
     """DistilBERT, averaged over the tokens."""
-    model = _import("transformers").AutoModel.from_pretrained(LANGUAGE_MODEL)
+    model = require("transformers", "transformers").AutoModel.from_pretrained(LANGUAGE_MODEL)
     return Chunked(MeanOfTokens(model))
-
-
-def _import(module):
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = "pillow" if module == "PIL.Image" else module
-        raise SystemExit(f"This data set needs: pip install {package} ({error})") from None
 
 
 def _file(folder, name):
@@ -231,9 +226,10 @@ def _existing(paths):
     return paths
 
 
-_PACKAGES = ("PIL.Image", "torchvision")
+_OF_IMAGES = {"PIL.Image": "pillow", "torchvision": "torchvision"}
+_OF_TEXTS = {"transformers": "transformers"}
 DOWNLOADS = {
-    "rsna": Download(find_rsna, partial(read_images, mode="L"), image_extractor, _PACKAGES),
-    "houses": Download(find_houses, read_images, image_extractor, _PACKAGES),
-    "text": Download(find_texts, read_texts, text_extractor, ("transformers",)),
+    "rsna": Download(find_rsna, partial(read_images, mode="L"), image_extractor, _OF_IMAGES),
+    "houses": Download(find_houses, read_images, image_extractor, _OF_IMAGES),
+    "text": Download(find_texts, read_texts, text_extractor, _OF_TEXTS),
 }

@@ -13,10 +13,10 @@ results/paper_growth.json, and growth.inc, growth.svg and cost.inc to docs/paper
 """
 
 import json
-import time
 
 import numpy as np
 import pandas as pd
+from _benchmark import seconds
 from _methods import PAPER, make_regressor
 from _style import INK, NONA, PEER, SOFTSTEP, WIDTH, label_ends, picture, plain_log
 from _surfaces import LinearHeadRegressor
@@ -24,24 +24,12 @@ from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
 
 from ._runs import QUICK, parse, positive, require, script_parser, write_table
-from ._weightings import make_model
+from ._weightings import WEIGHTINGS, make_model
 from .weightings import count_neighbors
 
 NOISE = 1.0
 N_TRAIN, N_TEST = 1000, 500
-GROWN = [
-    "softmax",
-    "softmax + S1",
-    "softmax + S2",
-    "softmax of squares (NCA)",
-    "log-N softmax",
-    "softmax of the top 5",
-    "sparsemax",
-    "1.5-entmax",
-    "S1 of soft ranks",
-    "S1 of soft ranks, linear",
-    "S1 of similarities",
-]
+GROWN = [name for name in WEIGHTINGS if "hard" not in name and not name.startswith("S2 of")]
 # The weightings of our two estimators, by color.
 COLORS = dict.fromkeys(["softmax", "softmax + S1", "softmax + S2"], NONA)
 COLORS |= dict.fromkeys(
@@ -97,14 +85,11 @@ def cost(n_rows, epochs=3, n_queries=1000):
     models |= {name: make_model(name, **params) for name in TIMED}
     lines = []
     for name, model in models.items():
-        start = time.perf_counter()
-        model.fit(X[:n_rows], y[:n_rows])
-        fitted = time.perf_counter()
+        fit_s = seconds(model.fit, X[:n_rows], y[:n_rows]) / epochs
         # With a linear head no neighbor need be looked at.
-        (model.transform if name == "linear" else model.predict)(X[n_rows:])
-        predicted = time.perf_counter()
-        line = {"head": name, "rows": n_rows, "fit_s": (fitted - start) / epochs}
-        lines.append(line | {"predict_s": predicted - fitted})
+        predict = model.transform if name == "linear" else model.predict
+        line = {"head": name, "rows": n_rows, "fit_s": fit_s}
+        lines.append(line | {"predict_s": seconds(predict, X[n_rows:])})
     return lines
 
 

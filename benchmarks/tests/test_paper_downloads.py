@@ -284,7 +284,7 @@ def test_broken_image_is_named(tmp_path, downloads):
 def test_missing_package_is_named(tmp_path, monkeypatch, downloads, dataset, module, package):
     WRITERS[dataset](tmp_path, [1, 2])
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(SystemExit, match=f"pip install {package} "):
+    with pytest.raises(SystemExit, match=f"pip install {package}`"):
         downloads.downloaded_task(dataset, tmp_path)
 
 
