@@ -5,7 +5,8 @@ Options of every script: [--datasets NAME ...] [--splits S ...] [--methods NAME 
 
 Every run is a process, bound to its share of the cores (on Linux), and appends JSON lines to the
 results; a run that has a line there already is not repeated, unless it failed. In the end, or at
-once with `--report`, the script's tables and pictures are written from all results.
+once with `--report`, the script's tables and pictures are written from all results; not after
+runs whose results go to another file.
 """
 
 import argparse
@@ -175,5 +176,5 @@ def main(benchmark, words=None):
         return
     if not args.report:
         run_missing(benchmark, args)
-    if benchmark.report is not None:
+    if benchmark.report is not None and (args.report or args.results == results):
         benchmark.report(load(args.results)[0])

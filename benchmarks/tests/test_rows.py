@@ -118,11 +118,10 @@ def test_runs_are_not_repeated_and_make_a_report(folder, tmp_path, monkeypatch, 
     import _benchmark
     import rows
 
-    benchmark = rows.BENCHMARK._replace(report=None)
     results, output = tmp_path / "rows.jsonl", tmp_path / "rows.inc"
     command = ["rows.py", "--jobs", "1", "--results", str(results)]
     monkeypatch.setattr(sys, "argv", [*command, "--methods", "random forest", "hist. boosting"])
-    _benchmark.main(benchmark)
+    _benchmark.main(rows.BENCHMARK)
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert {(line["dataset"], line["method"]) for line in lines} == {
         (name, method)
@@ -134,7 +133,7 @@ def test_runs_are_not_repeated_and_make_a_report(folder, tmp_path, monkeypatch, 
         n_errors = len(rows.VALUES) if line["method"] == "random forest" else 1
         assert sum(name.startswith("rmse") for name in line) == n_errors
     capsys.readouterr()
-    _benchmark.main(benchmark)
+    _benchmark.main(rows.BENCHMARK)
     assert capsys.readouterr().out == ""
 
     rows.report(_benchmark.load(results)[0], output)
