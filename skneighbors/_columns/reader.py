@@ -310,7 +310,8 @@ class TableReader:
             categories = zip(codes[j], new, strict=True)
             numbered = ((category, int(code)) for category, code in categories if code >= 0)
             codes[j] = dict(sorted(numbered, key=itemgetter(1)))
-        reader = replace(self, kinds=kinds, codes=codes, order=order)
+        changed = {"kinds": kinds, "codes": codes, "order": order}
+        reader = replace(self, **changed)
         parts = find_parts(X[counted], reader._find_all(TIMES))
         return replace(reader, parts=parts)._settle_texts(X, sample_weight)
 

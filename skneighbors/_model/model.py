@@ -170,7 +170,7 @@ class Model:
         """Effective number of validation rows, or groups, for intervals."""
         return self.residuals(self.bank, search.n_neighbors).n_validation
 
-    # What these return has files of its own.
+    # Defined beside what they return.
     explain = decomposition.explain
     suspects = suspects.find_suspects
     explain_classes = classes.explain_classes

@@ -35,7 +35,7 @@ class Judged(EmbeddedRows):
 
     @classmethod
     def of_bank(cls, rows, residuals):
-        """Take rows of a bank, NeighborRows, that are left out of their own neighbors."""
+        """Take rows of a bank, NeighborRows, each without itself and its group as neighbors."""
         parts = dict(residuals=residuals, weight=rows.weights(), group=rows.group)
         return cls(rows.z, rows.columns, rows.self_index, **parts)
 

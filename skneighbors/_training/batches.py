@@ -9,7 +9,7 @@ from .._utils.device import CPU
 
 
 def draw_batches(n_rows, n_members, batch_size, context_size, generator, device):
-    """Draw the batches of one epoch, in each of which every member has rows of its own.
+    """Draw the batches of one epoch; each has rows for every member, drawn apart.
 
     Parameters
     ----------
