@@ -14,6 +14,8 @@ from .._utils.arrays import array_field, check_arrays
 _LONGEST = 2_000
 # Of unique texts so many are learned from, and so many n-grams are kept: those of most texts.
 _MAX_TEXTS, _MAX_NGRAMS = 4_000, 5_000
+# Texts that are encoded at a time.
+_AT_ONCE = 10_000
 # Singular values that agree up to this fraction belong to one subspace.
 _EQUAL = 1e-4
 
@@ -105,10 +107,14 @@ class TextEncoder:
 
     def transform(self, texts):
         """Encode texts, to an ndarray of shape (n_texts, n_components), 0 without known n-grams."""
-        counts = _count_ngrams(texts, lambda words: _vectorizer(self.ngrams))
-        tfidf = TfidfTransformer()
+        texts, tfidf = list(texts), TfidfTransformer()
         tfidf.idf_ = self.idf
-        return normalize(tfidf.transform(counts) @ self.components)
+        encoded = np.zeros((len(texts), self.n_components))
+        for start in range(0, len(texts), _AT_ONCE):
+            batch = slice(start, start + _AT_ONCE)
+            counts = _count_ngrams(texts[batch], lambda words: _vectorizer(self.ngrams))
+            encoded[batch] = normalize(tfidf.transform(counts) @ self.components)
+        return encoded
 
 
 def _vectorizer(ngrams=None):
