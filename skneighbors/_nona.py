@@ -232,14 +232,14 @@ class NONARegressor(BaseNeighborRegressor):
 
     With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
     steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping check at the end
-    of the last but one of the learning rate's seven cycles (63/127 of the epochs), and at those of
-    the second to fifth (3/127 to 31/127) if R2 is below 0.85. If the validation error exceeds its
+    of the last but one of the learning rate's cycles, after about half of the epochs, and at those
+    of earlier ones, from the second on, if R2 is below 0.85. If the validation error exceeds its
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) If R2 is below 0.95 after the fifth
-    cycle, or if there are fewer than twice `min_steps`, the seventh cycle is left out: then the
-    check after the fifth is the last one.
+    (``Recipe(refit=False)`` never trains on validation rows.) Cycles after the
+    sixth, each twice as long as the one before, are trained only if R2 is at least 0.95: a
+    seventh, and an eighth from 2,000 rows on.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

@@ -46,9 +46,9 @@ class Plan:
         last cycle but one after overfitting, if the validation error exceeds its best by
         `overfitting_in_standard_errors`; and at those of the second and later cycles, by half
         of them, if R2 is below `early_check_below_r2`.
-    last_cycle_from_r2 : float
-        The R2 of validation rows, two cycles before the end, below which the last cycle is left
-        out: noisy targets are learned by then.
+    optional_from_r2 : float
+        The R2 of validation rows, one cycle before, below which optional cycles are left out:
+        noisy targets are learned by then.
     join_last_cycle : bool
         Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
@@ -60,8 +60,10 @@ class Plan:
         Whether, on a CPU, each network is trained in a separate thread.
     n_cycles : int
         How many cycles the learning rate has, each twice as long as the one before: of many the
-        first are short, so that early overfitting, as on noisy targets, is found early. One more
-        than the table's where there are early-stopping checks, and twice `min_steps`.
+        first are short, so that early overfitting, as on noisy targets, is found early.
+    n_optional_cycles : int
+        How many of these may be left out at the end. One for each doubling of `min_steps`, up to
+        the table's number, where there are early-stopping checks.
     """
 
     params: dict
@@ -83,12 +85,13 @@ class Plan:
     check_overfitting: bool
     early_check_below_r2: float
     overfitting_in_standard_errors: float
-    last_cycle_from_r2: float
+    optional_from_r2: float
     join_last_cycle: bool
     refits: bool
     always_refits: bool
     parallel: bool
     n_cycles: int
+    n_optional_cycles: int
 
     @property
     def calibrates(self):
@@ -135,7 +138,6 @@ TABLE = [
         eps=1e-6,
         overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
-        last_cycle_from_r2=0.95,
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
         likeness="calibrated",  # if there are validation rows
@@ -146,7 +148,9 @@ TABLE = [
         n_cycles=6,
         n_estimators=2,
         n_iter_no_change=None,
+        n_optional_cycles=1,
         numerical_embedding="periodic",
+        optional_from_r2=0.95,
         parallel=False,
         refit=True,
         calibrate_when_validated=False,
@@ -160,6 +164,7 @@ TABLE = [
     _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
     _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
     _from(1000, min_steps=650, parallel=True),
+    _from(2000, min_epochs=34, min_steps=325, n_optional_cycles=2),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # Lines that override these for SoftStep k-NN.
@@ -326,20 +331,20 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         and known["learning_rate_schedule"] == "cycles"
         and known["n_iter_no_change"] is None
     )
-    n_cycles = auto["n_cycles"]
+    n_cycles, n_optional = auto["n_cycles"], auto["n_optional_cycles"] if checks else 0
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
         max_iter = max(auto["min_epochs"], n_epochs)
-        if checks:
-            max_iter = math.ceil(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
+        max_iter = math.ceil(max_iter * (2 ** (n_cycles + n_optional) - 1) / (2**n_cycles - 1))
     n_steps = max_iter * n_batches
     check_overfitting = checks and n_steps >= auto["min_steps"]
-    n_cycles += checks and n_steps >= 2 * auto["min_steps"]
+    n_optional = min(n_optional, max(0, int(math.log2(n_steps / auto["min_steps"]))))
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
         max_iter=max_iter,
         check_overfitting=check_overfitting,
-        n_cycles=n_cycles,
+        n_cycles=n_cycles + n_optional,
+        n_optional_cycles=n_optional,
         join_last_cycle=ends_on_all and known["refit"] and not in_time,
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,

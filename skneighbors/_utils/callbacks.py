@@ -10,8 +10,8 @@ class FitCallbacks:
 
     Parameters
     ----------
-    estimator : BaseEstimator
-    X, y, sample_weight : array-like
+    estimator : BaseEstimator or None, default=None
+    X, y, sample_weight : array-like, default=None
         As given to its ``fit``.
 
     Attributes
@@ -20,7 +20,7 @@ class FitCallbacks:
         Makes of a network and a history all attributes that the fit would leave.
     """
 
-    def __init__(self, estimator, X, y, sample_weight):
+    def __init__(self, estimator=None, X=None, y=None, sample_weight=None):
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._given = dict(estimator=estimator, X=X, y=y, metadata=metadata)
         self._estimator = estimator
