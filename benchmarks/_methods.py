@@ -113,6 +113,7 @@ ABLATIONS = {
     "NONA, not calibrated": _networks(temperature="learned"),
     "NONA, one member": _networks(n_estimators=1),
     "NONA, two hidden layers": _networks(hidden_layer_sizes=(256, 256)),
+    "NONA, uniform context": _networks(context_neighbors=None),
     "NONA, in-batch context": _networks(context_size=None),
     "NONA, no weight average": _networks(ema_decay=None),
     "NONA, validation rows kept out": _networks(refit=False),

@@ -72,7 +72,7 @@ class NeighborNetwork(nn.Module):
         none = z.new_zeros(z.shape[1], z.shape[0], n_targets)
         return self.head.add_trend(z.transpose(0, 1), none).transpose(0, 1)
 
-    def forward(self, X, y, n_queries, sample_weight=None, group=None):
+    def forward(self, X, y, n_queries, sample_weight=None, context_weight=None, group=None):
         """Predict the first rows from all others.
 
         Parameters
@@ -83,6 +83,8 @@ class NeighborNetwork(nn.Module):
             Number b of rows to predict; none is a neighbor of itself,
             whatever its weight.
         sample_weight : Tensor of shape (m, N), default=None
+        context_weight : Tensor of shape (m, b, N) or (b, N), default=None
+            How many rows of the training set each row stands for.
         group : int Tensor of shape (m, N), default=None
             Rows of one group are no neighbors of each other.
 
@@ -92,6 +94,8 @@ class NeighborNetwork(nn.Module):
         """
         z = self.embed(X, sample_weight)
         weight = None if sample_weight is None else sample_weight.unsqueeze(-2)
+        if context_weight is not None:
+            weight = context_weight if weight is None else weight * context_weight
         if group is not None:
             others = group[:, :n_queries, None] != group[:, None]
             weight = others.to(z.dtype) if weight is None else weight * others

@@ -129,6 +129,7 @@ TABLE = [
         batch_norm=True,
         blend=None,
         boosting_iter=100,
+        context_neighbors=None,
         context_size=256,
         dropout=0.0,
         early_check_below_r2=0.85,
@@ -164,11 +165,12 @@ TABLE = [
     _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
     _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
     _from(1000, min_steps=650, parallel=True),
-    _from(2000, min_epochs=34, min_steps=325, n_optional_cycles=2),
+    _from(2000, context_neighbors=4),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
 ]
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
+    _from(0, context_neighbors=None),
     _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2),
 ]
@@ -324,7 +326,13 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
 
 def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     """Plan how long to train, when to stop, and on which samples in the end."""
+    near, context_size = known["context_neighbors"], known["context_size"]
+    if context_size is None or n_train <= known["batch_size"] + context_size:
+        near = None
     n_batches = count_batches(n_train, known["batch_size"])
+    n_predictions = 1.0  # of a row in an epoch, on average
+    if near is not None:
+        n_predictions += min(1.0, context_size * n_batches / n_train)
     max_iter = given["max_iter"]
     checks = (
         n_validation > 0
@@ -334,13 +342,14 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     n_cycles, n_optional = auto["n_cycles"], auto["n_optional_cycles"] if checks else 0
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
-        max_iter = max(auto["min_epochs"], n_epochs)
+        max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
         max_iter = math.ceil(max_iter * (2 ** (n_cycles + n_optional) - 1) / (2**n_cycles - 1))
-    n_steps = max_iter * n_batches
+    n_steps = max_iter * n_batches * n_predictions
     check_overfitting = checks and n_steps >= auto["min_steps"]
     n_optional = min(n_optional, max(0, int(math.log2(n_steps / auto["min_steps"]))))
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
+        context_neighbors=near,
         max_iter=max_iter,
         check_overfitting=check_overfitting,
         n_cycles=n_cycles + n_optional,

@@ -78,6 +78,13 @@ class Recipe(BaseEstimator):
         batch itself; all rows if there are no more than that. None: the batch
         alone, as in the papers.
 
+    context_neighbors : int, None or "auto", default="auto"
+        Each row drawn for a batch, or the first `context_size` of them, is joined by one of
+        this many nearest training rows (by Euclidean distance of embeddings; at most
+        1,000), which takes a place of the context and is predicted too. Weights
+        correct for the sampling. None: uniform draws. Not with ``context_size=None``, and
+        only where more rows are trained on than `batch_size` and `context_size` together.
+
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
         ``"cycles"``: six cosine cycles over the training, each twice as long as the one before.
         With early-stopping checks a seventh, and an eighth from 2,000 rows on, if R2 is at least
@@ -132,6 +139,7 @@ class Recipe(BaseEstimator):
     likeness: float | str = _setting(reals(0, None, "left"), words=["calibrated"])
     eps: float | str = _setting(reals(0, 0.5, "neither"))
     context_size: int | str | None = _setting(counts_from(1), None)
+    context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
     learning_rate_schedule: str = _setting(words=LEARNING_RATE_SCHEDULES)
     ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
     n_iter_no_change: int | str | None = _setting(counts_from(1), None)

@@ -97,6 +97,7 @@ BAD_PARAMETERS = {
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
     "context_size": [0, -1, 3.5, "all", True, 10**30],
+    "context_neighbors": [0, 1001, -1, 3.5, "all"],
     "n_estimators": [0, 2.5, None, True, 10**30],
     "n_neighbors": [0, -1, 2.5, "all", True, 10**30],
     "algorithm": ["kd_tree", "brute", None, True],

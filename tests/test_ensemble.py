@@ -1,4 +1,4 @@
-"""Members of an ensemble."""
+"""Members of an ensemble, and near rows as their context."""
 
 import dataclasses
 import itertools
@@ -18,6 +18,7 @@ from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
 from skneighbors._task import Regression
 from skneighbors._training import TrainingData
+from skneighbors._training.batches import Batch
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
 from skneighbors._training.schedule import Pace
@@ -146,6 +147,41 @@ def test_members_have_validation_rows_of_their_own(estimator_class, friedman, mo
     assert len({tuple(rows.tolist()) for rows in split.validation}) == 3
 
 
+def with_near_rows(context_neighbors=4, **params):
+    recipe = Recipe(context_size=32, context_neighbors=context_neighbors)
+    return NONARegressor(recipe=recipe, batch_size=32, random_state=0, **params)
+
+
+@pytest.mark.slow
+def test_near_rows_as_context(friedman):
+    X, X_test, y, y_test = friedman
+    near = with_near_rows(max_iter=15).fit(X, y)
+    assert near.score(X_test, y_test) > 0.5
+    uniform = with_near_rows(None, max_iter=15).fit(X, y)
+    assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
+    again = with_near_rows(max_iter=15).fit(X, y)
+    assert_array_equal(near.predict(X_test), again.predict(X_test))
+
+
+@pytest.mark.slow
+def test_near_rows_with_sample_weight(friedman):
+    X, X_test, y, y_test = friedman
+    weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
+    y = np.where(np.arange(len(y)) % 3, y, 100.0)
+    weight[::3] = 0
+    model = with_near_rows(max_iter=15).fit(X, y, sample_weight=weight)
+    assert model.score(X_test, y_test) > 0.5
+
+
+@pytest.mark.slow
+def test_large_data_look_for_near_rows():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(2500, 2))
+    y = np.sin(6 * X[:, 0])
+    model = NONARegressor(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
+    assert model.fit(X, y).score(X, y) > 0.5
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_errors_of_queries_count_by_their_weight(weighted):
     torch.manual_seed(0)
@@ -158,17 +194,31 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = TrainingData(LabeledRows(X, y, sample_weight), split, task)
     trainer = Trainer(network, data, plan, torch.Generator(), None)
-    rows = torch.tensor([[3, 7, 1, 5, 9]])
-    loss = trainer._losses(rows, 4)
-    weight = None
+    rows = torch.tensor([[3, 7, 3, 5, 9]])
+    query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
+    context_weight = torch.rand(1, 4, 5)
+    context_weight[..., :4].diagonal(dim1=1, dim2=2).fill_(1)
+    loss = trainer._losses(Batch(rows, 4, context_weight, query_weight))
+    weight = context_weight if sample_weight is None else context_weight * sample_weight[rows]
     if weighted:
-        weight = sample_weight[rows].expand(1, 4, 5).clone()
         weight[..., :4].diagonal(dim1=1, dim2=2).fill_(1)
     z = network.embed(X[rows], None if sample_weight is None else sample_weight[rows])
     y_hat = network.head(z[:, :4], z, y[rows], torch.arange(4), weight)
     errors = (y_hat - y[rows[:, :4]]).square().squeeze(2)
-    share = torch.ones(1, 4) if sample_weight is None else sample_weight[rows[:, :4]]
+    share = query_weight if sample_weight is None else query_weight * sample_weight[rows[:, :4]]
     torch.testing.assert_close(loss, (share * errors).sum(1) / share.sum(1))
+
+
+def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman):
+    X, X_test, y, _ = friedman
+    model = with_near_rows(max_iter=2)
+    expected = model.fit(X, y).predict(X_test)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert_array_equal(model.fit(X, y).predict(X_test), expected)
+    finally:
+        torch.set_default_dtype(before)
 
 
 @pytest.fixture

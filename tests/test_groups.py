@@ -247,13 +247,14 @@ def test_groups_that_are_none(groups, message):
     assert len(str(error.value)) < 300
 
 
-def test_groups_work_with_a_blend_and_overfitting(episodes, auto):
+def test_groups_work_with_near_rows_and_a_blend_and_harm(episodes, auto):
     auto(overfitting_in_standard_errors=-1e9, min_steps=3)
     X, y, groups = episodes
-    recipe = Recipe(context_size=32)
+    recipe = Recipe(context_size=32, context_neighbors=2)
     for blend in ("boosting", Ridge()):
         model = NONARegressor(blend=blend, batch_size=64, recipe=recipe, random_state=0)
         model.set_params(max_iter=10, hidden_layer_sizes=(16,)).fit(X, y, groups=groups)
+        assert model.plan_.recipe.context_neighbors == 2
         assert np.isfinite(model.predict(X)).all()
 
 

@@ -345,6 +345,7 @@ COUNTS = {
     "random_state": 7,
     "verbose": 0,
     "recipe__context_size": 90,
+    "recipe__context_neighbors": 5,
     "recipe__n_iter_no_change": 4,
     "recipe__boosting_iter": 100,
 }

@@ -98,12 +98,14 @@ EXPECTED_OF = {
     NONARegressor: EXPECTED
     | {
         "context_size": {0: 256, 10**6: 256},
+        "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
         "calibrate_when_validated": {0: False, 10**6: False},
     },
     SoftStepKNNRegressor: EXPECTED
     | {
         "context_size": {4999: 256, 5000: 512},
+        "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
         "calibrate_when_validated": {999: False, 1000: True},
     },
@@ -166,6 +168,20 @@ def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
     assert plan.check_overfitting
     assert plan.recipe.refit == refit
     assert plan.refits == plan.join_last_cycle == refit
+
+
+def test_epochs_that_predict_rows_more_than_once_are_fewer():
+    for given, n_epochs, near in [
+        ({}, 69, 4),
+        ({"context_size": 128}, 91, 4),
+        ({"context_neighbors": None}, 138, None),
+        ({"context_size": None}, 138, None),
+    ]:
+        plan = plan_for(NONARegressor(recipe=Recipe(**given)), 4000)
+        assert (plan.max_iter, plan.recipe.context_neighbors) == (n_epochs, near)
+    # All rows are in the batch already.
+    big = plan_for(NONARegressor(batch_size=3200), 4000)
+    assert big.recipe.context_neighbors is None
 
 
 def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):

@@ -27,7 +27,7 @@ pd = pytest.importorskip("pandas")
 SMALL = dict(max_iter=3, hidden_layer_sizes=8, random_state=0)
 VARIANTS = {
     "defaults": {},
-    "batches": dict(batch_size=16, recipe=Recipe(context_size=24)),
+    "batches": dict(batch_size=16, recipe=Recipe(context_size=24, context_neighbors=2)),
     "dropout, unlike networks": dict(recipe=Recipe(dropout=0.1), early_stopping=True),
     "nothing held out": dict(early_stopping=False, blend=None, n_estimators=1, trend=None),
 }

@@ -2,14 +2,18 @@
 
 import math
 
-from .._utils.blocks import count_batches
-from .batches import draw_batches
+import torch
+
+from .._network import embed_in_batches
+from .batches import ContextSampler
 from .calibration import calibrate
 from .optim import AdamW, FlatWeights, MovingAverage
-from .validation import EpochResult, mean_over_rows, set_mode, validate
+from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
 # How many calibrations a validation tries: the present one, and one on either side.
 _N_CALIBRATIONS = 3
+# At least how often in a training near rows are looked for again.
+_N_REFRESHES = 32
 
 
 class Trainer:
@@ -25,7 +29,9 @@ class Trainer:
         self.plan = plan
         self.generator = generator
         self.pace = pace
+        self.refresh = max(1, plan.max_iter // _N_REFRESHES)
         self.n_epochs, self.loss = 0, math.nan
+        self._make_sampler()
         self.stopped = False
         self.calibrated = None
         self.weights = FlatWeights(network)
@@ -35,6 +41,18 @@ class Trainer:
             self.average = MovingAverage(network, self.weights, plan.recipe.ema_decay)
             self.result, self.result_weights = self.average.network, self.average.weights
         self.optimizer = AdamW(self.weights, plan.weight_decay)
+
+    def _make_sampler(self):
+        n_members, n_rows = self.data.split.train.shape
+        self.sampler = ContextSampler(
+            n_rows,
+            n_members,
+            self.plan.batch_size,
+            self.plan.recipe.context_size,
+            self.plan.recipe.context_neighbors,
+            self.generator,
+            self.data.rows.X.device,
+        )
 
     def _share_calibration(self):
         """Give the trained network the result's calibration, lest the average mixes another in."""
@@ -57,6 +75,9 @@ class Trainer:
         """Train on all rows from now on."""
         self.calibrate(self.result)
         self.data = self.data.on_all()
+        self._make_sampler()
+        if self.sampler.n_near and self.n_epochs % self.refresh:
+            self._find_near()
 
     def judge(self, validated):
         """Return the result of the last epoch, by validation rows if it is to be validated."""
@@ -80,19 +101,12 @@ class Trainer:
 
     def epoch(self):
         """Train on every row once, or as long as there is time; yields after every step."""
+        if self.sampler.n_near and self.n_epochs % self.refresh == 0:
+            self._find_near()
         set_mode(self.network, training=True)
-        plan, (n_members, n_rows) = self.plan, self.data.split.train.shape
-        total, n_batches = 0.0, count_batches(n_rows, plan.batch_size)
-        batches = draw_batches(
-            n_rows,
-            n_members,
-            plan.batch_size,
-            plan.recipe.context_size,
-            self.generator,
-            self.data.rows.X.device,
-        )
-        for step, (rows, n_queries) in enumerate(batches):
-            losses = self._losses(rows, n_queries)
+        total, n_batches = 0.0, self.sampler.n_batches
+        for step, batch in enumerate(self.sampler.epoch()):
+            losses = self._losses(batch)
             losses.sum().backward()
             self.weights.take_gradients()
             self.optimizer.step(self.pace.learning_rate(self.n_epochs, step, n_batches))
@@ -106,9 +120,19 @@ class Trainer:
         self.n_epochs += 1
         self.loss = float(total) / (step + 1)
 
-    def _losses(self, rows, n_queries):
-        """Mean error of each member's queries, the first of its rows."""
+    def _losses(self, batch):
+        """Mean error of each member's queries."""
+        rows, n_queries, context_weight, query_weight = batch
         data = self.data.rows.select(self.data.split.train.gather(1, rows))
-        y_hat = self.network(data.X, data.y, n_queries, data.weight, data.group)
-        weight = None if data.weight is None else data.weight[:, :n_queries]
+        y_hat = self.network(data.X, data.y, n_queries, data.weight, context_weight, data.group)
+        weight = query_weight
+        if data.weight is not None:
+            weight = data.weight[:, :n_queries]
+            weight = weight if query_weight is None else weight * query_weight
         return mean_over_rows(self.data.task.losses(y_hat, data.y[:, :n_queries]), weight)
+
+    @torch.no_grad()
+    def _find_near(self):
+        set_mode(self.result, training=False)
+        z = embed_in_batches(self.result, self.data.rows.X)
+        self.sampler.find_near(take_rows(z, self.data.split.train))

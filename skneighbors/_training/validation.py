@@ -116,8 +116,11 @@ def _take(data, z, rows):
     """Take rows (m, n) of embeddings (m, N, d), columns, targets and weights."""
     y, weight = data.rows.take_labels(rows)
     columns = data.rows.columns
-    z = z.take_along_dim(rows.unsqueeze(-1), 1)
-    return MemberRows(z, None if columns is None else columns[rows], y, weight)
+    return MemberRows(take_rows(z, rows), None if columns is None else columns[rows], y, weight)
+
+
+def take_rows(z, rows):
+    return z.take_along_dim(rows.unsqueeze(-1), 1)
 
 
 def _score(error, y, weight, task):

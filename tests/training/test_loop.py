@@ -55,6 +55,7 @@ def train(max_iter=10, validate=True, report=None, n_members=1, **fields):
         max_iter=max_iter,
         batch_size=32,
         context_size=64,
+        context_neighbors=None,
         learning_rate_schedule="constant",
         learning_rate_init=1e-2,
         weight_decay=0.0,
@@ -330,14 +331,13 @@ def test_shares_of_kinds_without_errors():
 @pytest.fixture
 def counts_of_rows(monkeypatch):
     """How many rows were trained on, one entry for each time that changed."""
-    seen, draw = [], trainer.draw_batches
+    seen, make = [], trainer.ContextSampler
 
     def recording(n_rows, *args):
-        if seen[-1:] != [n_rows]:
-            seen.append(n_rows)
-        return draw(n_rows, *args)
+        seen.append(n_rows)
+        return make(n_rows, *args)
 
-    monkeypatch.setattr(trainer, "draw_batches", recording)
+    monkeypatch.setattr(trainer, "ContextSampler", recording)
     return seen
 
 
