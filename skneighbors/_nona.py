@@ -237,9 +237,8 @@ class NONARegressor(BaseNeighborRegressor):
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) Cycles after the
-    sixth, each twice as long as the one before, are trained only if R2 is at least 0.95: a
-    seventh, and an eighth from 2,000 rows on.
+    (``Recipe(refit=False)`` never trains on validation rows.) A seventh
+    cycle, twice as long as the sixth, is trained only if R2 is at least 0.95 after the fifth.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

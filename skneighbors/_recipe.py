@@ -87,8 +87,8 @@ class Recipe(BaseEstimator):
 
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
         ``"cycles"``: six cosine cycles over the training, each twice as long as the one before.
-        With early-stopping checks a seventh, and an eighth from 2,000 rows on, if R2 is at least
-        0.95 and the steps are as many times `min_steps`.
+        With early-stopping checks and twice `min_steps` a seventh, if R2 is at least 0.95 after
+        the fifth.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"
