@@ -136,6 +136,7 @@ def run_one(benchmark, dataset, split, method):
 
 def run_missing(benchmark, args):
     """Run what has no line in the results."""
+    args.results.parent.mkdir(parents=True, exist_ok=True)
     known = load(args.results)[0] if args.results.exists() else pd.DataFrame(columns=KEY)
     known = set(known[[*KEY]].itertuples(index=False, name=None))
     share = max(1, os.cpu_count() // args.jobs)
@@ -145,8 +146,10 @@ def run_missing(benchmark, args):
 
     def work(key):
         cores = shares.get()
-        lines = run(benchmark, key, cores, args.limit)
-        shares.put(cores)
+        try:
+            lines = run(benchmark, key, cores, args.limit)
+        finally:
+            shares.put(cores)
         with args.results.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
         print(*map(json.dumps, lines), sep="\n", flush=True)

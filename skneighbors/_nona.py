@@ -186,8 +186,8 @@ class NONARegressor(BaseNeighborRegressor):
         on their validation rows, at the best epoch before these are trained on.
 
     blend_weight_ : float
-        The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
-        validation rows best.
+        The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
+        that predicts the validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See
@@ -237,8 +237,9 @@ class NONARegressor(BaseNeighborRegressor):
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) A seventh
-    cycle, twice as long as the sixth, is trained only if R2 is at least 0.95 after the fifth.
+    (``Recipe(refit=False)`` never trains on validation rows.) A seventh cycle, twice as long as
+    the sixth, is trained only if there are twice `min_steps`, and R2 is at least 0.95 after the
+    fifth.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 
@@ -463,8 +464,8 @@ class NONAClassifier(BaseNeighborClassifier):
         Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
-        The weight of the blended model in a probability, from 0 to 1: the one that predicts the
-        validation rows best.
+        The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one
+        that predicts the validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

@@ -46,9 +46,9 @@ class Plan:
         last cycle but one after overfitting, if the validation error exceeds its best by
         `overfitting_in_standard_errors`; and at those of the second and later cycles, by half
         of them, if R2 is below `early_check_below_r2`.
-    optional_from_r2 : float
-        The R2 of validation rows, one cycle before, below which optional cycles are left out:
-        noisy targets are learned by then.
+    last_cycle_from_r2 : float
+        The R2 of validation rows, two cycles before the end, below which an optional last cycle
+        is left out: noisy targets are learned by then.
     join_last_cycle : bool
         Whether, without overfitting, validation rows are trained on in the last cycle.
     refits : bool
@@ -61,9 +61,9 @@ class Plan:
     n_cycles : int
         How many cycles the learning rate has, each twice as long as the one before: of many the
         first are short, so that early overfitting, as on noisy targets, is found early.
-    n_optional_cycles : int
-        How many of these may be left out at the end. One for each doubling of `min_steps`, up to
-        the table's number, where there are early-stopping checks.
+    last_cycle_is_optional : bool
+        Whether the last may be left out: one more than the table has, where there are
+        early-stopping checks and twice `min_steps`.
     """
 
     params: dict
@@ -85,13 +85,13 @@ class Plan:
     check_overfitting: bool
     early_check_below_r2: float
     overfitting_in_standard_errors: float
-    optional_from_r2: float
+    last_cycle_from_r2: float
     join_last_cycle: bool
     refits: bool
     always_refits: bool
     parallel: bool
     n_cycles: int
-    n_optional_cycles: int
+    last_cycle_is_optional: bool
 
     @property
     def calibrates(self):
@@ -139,6 +139,7 @@ TABLE = [
         eps=1e-6,
         overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
+        last_cycle_from_r2=0.95,
         last_fraction=0.2,  # where time is given
         learning_rate_schedule="cycles",
         likeness="calibrated",  # if there are validation rows
@@ -149,9 +150,7 @@ TABLE = [
         n_cycles=6,
         n_estimators=2,
         n_iter_no_change=None,
-        n_optional_cycles=1,
         numerical_embedding="periodic",
-        optional_from_r2=0.95,
         parallel=False,
         refit=True,
         calibrate_when_validated=False,
@@ -339,21 +338,22 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
         and known["learning_rate_schedule"] == "cycles"
         and known["n_iter_no_change"] is None
     )
-    n_cycles, n_optional = auto["n_cycles"], auto["n_optional_cycles"] if checks else 0
+    n_cycles = auto["n_cycles"]
     if max_iter == "auto":
         n_epochs = math.ceil(auto["min_steps"] / math.ceil(n_train / known["batch_size"]))
         max_iter = math.ceil(max(auto["min_epochs"], n_epochs) / n_predictions)
-        max_iter = math.ceil(max_iter * (2 ** (n_cycles + n_optional) - 1) / (2**n_cycles - 1))
+        if checks:
+            max_iter = math.ceil(max_iter * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
     n_steps = max_iter * n_batches * n_predictions
     check_overfitting = checks and n_steps >= auto["min_steps"]
-    n_optional = min(n_optional, max(0, int(math.log2(n_steps / auto["min_steps"]))))
+    one_more = checks and n_steps >= 2 * auto["min_steps"]
     ends_on_all = check_overfitting and n_train < n_samples  # samples of X_val are for nothing else
     return dict(
         context_neighbors=near,
         max_iter=max_iter,
         check_overfitting=check_overfitting,
-        n_cycles=n_cycles + n_optional,
-        n_optional_cycles=n_optional,
+        n_cycles=n_cycles + one_more,
+        last_cycle_is_optional=one_more,
         join_last_cycle=ends_on_all and known["refit"] and not in_time,
         refits=known["refit"] and (ends_on_all or in_time),
         always_refits=known["refit"] and in_time,

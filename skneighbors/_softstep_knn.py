@@ -223,8 +223,8 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         on their validation rows, at the best epoch before these are trained on.
 
     blend_weight_ : float
-        The weight of the blended model in a prediction, from 0 to 1: the one that predicts the
-        validation rows best.
+        The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
+        that predicts the validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See
@@ -481,8 +481,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
-        The weight of the blended model in a probability, from 0 to 1: the one that predicts the
-        validation rows best.
+        The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one
+        that predicts the validation rows best.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

@@ -116,7 +116,9 @@ def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
     linear = estimator_class(trend="linear", blend=None, **QUICK).fit(X, y)
-    assert model.score(X_test, y_test) > linear.score(X_test, y_test) - 1e-3
+    if blend != "boosting" and not isinstance(blend, LinearRegression):
+        return  # on a scale on which the targets are not linear
+    assert model.score(X_test, y_test) > linear.score(X_test, y_test)
 
 
 @pytest.mark.slow

@@ -34,12 +34,12 @@ def interrupted_epochs(monkeypatch):
     return numbers
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
+@pytest.mark.parametrize(("verbose", "n_estimators"), [(0, 1), (1, 1), (0, 2)])
 def test_keyboard_interrupt_keeps_the_best_epoch(
-    estimator_class, friedman, interrupted_epochs, verbose
+    estimator_class, friedman, interrupted_epochs, verbose, n_estimators
 ):
     X, X_test, y, _ = friedman
-    settings = dict(max_iter=50, n_estimators=1, early_stopping=False, random_state=0)
+    settings = dict(max_iter=50, n_estimators=n_estimators, early_stopping=False, random_state=0)
     interrupted_epochs |= {4}
     with pytest.warns(UserWarning, match=INTERRUPTED) as warned:
         model = estimator_class(verbose=verbose, **settings).fit(X, y)

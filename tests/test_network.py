@@ -1,5 +1,7 @@
 """The fitted networks as a torch module: embeddings, predictions, export."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +43,7 @@ PARAMS = [
     *[{"similarity": metric} for metric in ("l1", "dot", "cosine")],
     {"trend": None, "n_estimators": 3},
     {"softstep": "s2", "softstep_parameters": "global"},
-    {"feature_extractor": lambda: torch.nn.Linear(3, 5)},
+    {"feature_extractor": partial(torch.nn.Linear, 3, 5)},
 ]
 
 

@@ -477,7 +477,6 @@ def rebuilt(model, X, y, weight, held_out):
         validation=held_out,
         matrix=matrix,
         numbering=SampleNumbering(row_of, weight.copy()),
-        left_out=None,
     )
     return twin
 

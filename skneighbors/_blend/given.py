@@ -113,7 +113,8 @@ def metadata_for_blend(estimator, samples, groups, time):
         "groups": samples.groups if isinstance(groups, str) else _as_given(groups),
     }
     others = {}
-    (others if isinstance(time, str) else by_sample)["time"] = _as_given(time)
+    to_name = others if isinstance(time, str) else by_sample
+    to_name["time"] = _as_given(time)
     if validation is not None:
         others = {
             "X_val": validation.X,

@@ -95,7 +95,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
 
 
 def _grow_one_by_one(X, y, weight, random_state, is_logistic, max_iter, **settings):
-    """Boost scikit-learn's single trees, of ranks, codes of categories as numbers; see `grow`."""
+    """Boost scikit-learn's single trees, of ranks (-1 for missing values); see :func:`grow`."""
     edges = [_find_edges(x) for x in X.T]
     ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
     ranks = np.where(np.isnan(X), -1, np.stack(ranks, axis=1))

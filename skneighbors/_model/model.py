@@ -246,8 +246,8 @@ class Model:
         row_weights = torch.from_numpy(numbering.row_weights()).to(search.device)
         y = y[new].to(search.device)
         bank = bank.extend(embedded.select(new), y, blended[new], row_weights)
-        none = row_weights.new_zeros(len(row_weights) - len(before))
-        joined = torch.nonzero(row_weights != torch.cat([before, none])).squeeze(1)
+        zeros = row_weights.new_zeros(len(row_weights) - len(before))
+        joined = torch.nonzero(row_weights != torch.cat([before, zeros])).squeeze(1)
         if validation is not None and len(joined):
             validation = validation.join(bank.rows.z[joined], joined)
         matrix = self.matrix

@@ -81,12 +81,11 @@ class ParallelTrainers:
         """Number of epochs of the whole schedule, as planned."""
         return self.trainers[0].pace.n_epochs
 
-    def leave_out_optional_cycles(self):
-        """Let the present cycle be the last one, if for all there are only optional ones left."""
-        most = self._plan.n_optional_cycles + 1
-        if all(1 < trainer.pace.n_cycles_left <= most for trainer in self.trainers):
+    def leave_out_last_cycle(self):
+        """Let the present cycle be the last one, if all are in the last but one."""
+        if all(trainer.pace.n_cycles_left == 2 for trainer in self.trainers):
             for trainer in self.trainers:
-                trainer.pace.end_with_cycle()
+                trainer.pace.leave_out_last_cycle()
 
     @property
     def is_over(self):

@@ -140,8 +140,9 @@ class Training:
             if patience.is_exhausted(result.error):
                 break
             is_due = check.is_due(before, now) and now < trainers.n_planned and not on_all
-            if is_due and result.score < plan.optional_from_r2:
-                trainers.leave_out_optional_cycles()  # so that the next may be the last
+            is_noisy = is_due and result.score < plan.last_cycle_from_r2
+            if is_noisy and plan.last_cycle_is_optional:
+                trainers.leave_out_last_cycle()  # so that the next may be the last
             is_last = trainers.is_last
             if is_due and check.finds_overfitting(result, checkpoint.best, is_last):
                 return plan.refits

@@ -130,7 +130,7 @@ class Pace:
         """Number of epochs of the whole schedule, as planned."""
         return round(self._ends[-1])
 
-    def end_with_cycle(self):
+    def leave_out_last_cycle(self):
         """End the schedule after the present cycle, and a whole number of epochs."""
         self._end = round(self._end)
         self._ends, self.is_last = (self._end,), True

@@ -75,8 +75,6 @@ POLARS = {
     "enum": (pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b"])), CATEGORIES, [0, NAN, 1]),
     "moments": (pl.Series(MOMENTS), TIMES, DAYS),
 }
-ZONES += [dateutil.tz.gettz("Asia/Kolkata"), dateutil.tz.tzoffset(None, 3600)]
-ZONES += [datetime.timezone(datetime.timedelta(hours=-3, minutes=-30))]
 ARROW = {
     "beyond 2^53": (pa.array([2**53 + 1, None], pa.int64()), NUMBERS, [2.0**53, NAN]),
     "half": (pa.array(np.array([1.5], np.float16)), NUMBERS, [1.5]),

@@ -54,6 +54,9 @@ def assert_agrees(head, weights_of, data):
     index = torch.arange(len(z_n))
     y_hat = head(z_n, z_n, y_n, self_index=index).detach()
     assert_allclose(y_hat, expected(head, weights_of, z_n, z_n, y_n, index.numpy()))
+    if head.trend is None:
+        one = head(z, z_n, y_n[:, 0]).detach()
+        assert_allclose(one, head(z, z_n, y_n)[:, 0].detach())
 
 
 @pytest.mark.parametrize("trend", ["linear", None])
