@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
 from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
 from skneighbors._blend.boosting import BoostingData
@@ -232,6 +232,23 @@ def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypat
     y_hat = grow()
     assert not np.array_equal(y_hat, expected)
     assert np.corrcoef(y_hat, expected)[0, 1] > 0.9
+
+
+def test_classes_boosted_one_by_one_are_scikit_learns(table):
+    X, y, weight = table
+    X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
+    settings = dict(max_iter=5, learning_rate=0.3, max_features=1.0)
+    trees = growing._grow_one_by_one(X, y, weight, 0, True, **settings)
+    boosting = GradientBoostingClassifier(
+        n_estimators=5,
+        learning_rate=0.3,
+        max_depth=None,
+        max_leaf_nodes=31,
+        min_samples_leaf=5,
+        random_state=0,
+    )
+    boosting.fit(X, y, sample_weight=weight)
+    assert_allclose(trees.predict(X), boosting.decision_function(X), rtol=1e-6)
 
 
 def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table):

@@ -204,6 +204,13 @@ def test_residuals_of_neighbors_left_out_are_the_distribution(estimator_class, c
         assert_allclose(half_widths, expected, rtol=1e-6)
 
 
+def test_residuals_are_measured_once(estimator_class):
+    model = copy.deepcopy(fit(estimator_class))._model
+    own = model.residuals(model.bank, K)
+    assert model.residuals(model.bank, K) is own
+    assert model.residuals(model.bank, 3) is not own
+
+
 CLASSES = st.sampled_from([NONARegressor, SoftStepKNNRegressor])
 
 
