@@ -366,7 +366,9 @@ def find_categorical(categorical_features, table):
                 f"categorical_features names {show(column)}, which is no column of X: give names, "
                 f"indices from 0 to {n_columns - 1}, or a mask."
             )
-    return [column in listed for column in columns]
+    # Names equal to what is listed, as times of two kinds, need not have its hash.
+    named = set(listed) if given.dtype.kind in "iu" else listed
+    return [column in named for column in columns]
 
 
 def _kind_of(column, given, categorical_features):
