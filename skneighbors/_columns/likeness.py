@@ -116,7 +116,11 @@ class Likeness:
         """Move the tensor to a device."""
         return replace(self, column_weight=self.column_weight.to(device))
 
-    def choose(self, near, largest, columns, row_columns, k):
+    def compare(self, columns, row_columns):
+        """Gower's distances (b, C) of queries (b, u) and candidates (b, C, u), encoded."""
+        return gower_distances(columns, row_columns, self.column_weight, self.n_components)
+
+    def choose(self, near, largest, g, k):
         """Choose the nearest candidates, the nearest first.
 
         Parameters
@@ -125,10 +129,8 @@ class Likeness:
             Learned distances, inf for rows to leave out, and similarities by each member.
         largest : float
             Similarity of rows that coincide.
-        columns : Tensor of shape (b, p)
-            Encoded columns of the queries.
-        row_columns : Tensor of shape (b, C, p)
-            Those of the candidates.
+        g : Tensor of shape (b, C)
+            What :meth:`compare` gives, whatever the strength.
         k : int
 
         Returns
@@ -139,7 +141,6 @@ class Likeness:
             Their distances and similarities, likeness included.
         """
         distances, s = near
-        g = gower_distances(columns, row_columns, self.column_weight, self.n_components)
         counts = distances < torch.inf
         relative = self.strength * g / _typical(g, counts)
         s = s - _typical(largest - s, counts) * relative

@@ -205,15 +205,22 @@ def measure(bank, validation, n_neighbors):
     usual = _median(residuals.abs(), weigh_by_group(known.rows.weights(), known.rows.group))
     missed = _median(size, weight)
     own = ResidualDistribution(
-        known=known.to(CPU),
+        known=known,
         n_neighbors=None if n_neighbors is None else max(n_neighbors, _N_SPREAD),
-        residuals=residuals.cpu(),
+        residuals=residuals,
         scale=torch.where((usual > 0) & (missed > 0), missed / usual, 1.0).cpu(),
         rows=rows.cpu(),
         y_hat=y_hat.cpu(),
     )
     scores, order = (size / own.spread(judged)).cpu().sort(0)
-    return replace(own, scores=scores, weight=weight.cpu()[order], group=judged.group.cpu()[order])
+    return replace(
+        own,
+        known=known.to(CPU),
+        residuals=residuals.cpu(),
+        scores=scores,
+        weight=weight.cpu()[order],
+        group=judged.group.cpu()[order],
+    )
 
 
 def stand_ins(group, self_index, rows):

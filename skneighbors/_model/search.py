@@ -86,12 +86,9 @@ class NeighborIndex:
 
         def choose(part):
             rows = near.rows[part]
+            g = self.likeness.compare(queries.columns[part], gather_rows(self.rows.columns, rows))
             order, distances, s = self.likeness.choose(
-                (near.distances[part], near.s[:, part]),
-                self.space.largest,
-                queries.columns[part],
-                gather_rows(self.rows.columns, rows),
-                k,
+                (near.distances[part], near.s[:, part]), self.space.largest, g, k
             )
             return rows.gather(1, order), distances, s
 

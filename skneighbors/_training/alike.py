@@ -40,10 +40,10 @@ def attend_alike(head, likenesses, queries, rows, n_neighbors):
     def choose(member, s, batch):
         s, near = s[member].topk(count_candidates(n_neighbors, n_rows))
         distances = space.largest - s, s.unsqueeze(0)
-        columns = queries.columns[member, batch], gather_rows(rows.columns[member], near)
-        chosen = []
+        near_columns = gather_rows(rows.columns[member], near)
+        g, chosen = likenesses[0].compare(queries.columns[member, batch], near_columns), []
         for likeness in likenesses:
-            order, _, alike = likeness.choose(distances, space.largest, *columns, n_neighbors)
+            order, _, alike = likeness.choose(distances, space.largest, g, n_neighbors)
             place = near.gather(1, order)
             chosen.append((alike[0], gather_rows(values[member], place), weight[member][place]))
         return chosen

@@ -109,12 +109,10 @@ def test_it_chooses_by_both_distances(n_rows, strength):
     r[1, :] = np.where(np.arange(n_rows) < 3, 1.0, 0.0)
     s, query = -rng.exponential(size=(2, 5, n_rows)), rng.uniform(size=(5, 3))
     weight = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-    order, distances, similarities = Likeness(strength, weight).choose(
-        (torch.from_numpy(r), torch.from_numpy(s)),
-        0.0,
-        torch.from_numpy(query),
-        torch.from_numpy(columns),
-        10,
+    likeness = Likeness(strength, weight)
+    compared = likeness.compare(torch.from_numpy(query), torch.from_numpy(columns))
+    order, distances, similarities = likeness.choose(
+        (torch.from_numpy(r), torch.from_numpy(s)), 0.0, compared, 10
     )
     g = np.abs(columns - query[:, None]) @ weight.numpy()
     for i in range(5):
@@ -133,5 +131,6 @@ def test_of_ties_the_first_candidate_is_chosen():
     r = torch.ones(1, 50, dtype=torch.float64)
     columns = torch.zeros(1, 50, 2, dtype=torch.float64)
     likeness = Likeness(1.0, torch.ones(2, dtype=torch.float64))
-    order, _, _ = likeness.choose((r, -r[None]), 0.0, columns[:, 0], columns, 20)
+    g = likeness.compare(columns[:, 0], columns)
+    order, _, _ = likeness.choose((r, -r[None]), 0.0, g, 20)
     assert_array_equal(order[0], np.arange(20))
