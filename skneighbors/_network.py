@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from ._utils.blocks import CACHED_BYTES, bounded_length, cut
+from ._utils.blocks import count_queries, cut
 from ._utils.threads import map_batches
 from .nn._similarity import SIMILARITIES
 from .nn._stack import stack_modules, take_member
@@ -233,7 +233,7 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n
         return head.add_trend(part, means)
 
     row_bytes = n_heads * z_n.element_size() * z_n.shape[:-1].numel()
-    length = bounded_length(row_bytes, CACHED_BYTES if z_n.is_cpu else None)
+    length = count_queries(row_bytes, z_n.is_cpu)
     return torch.cat(map_batches(attend, cut(z.shape[1], length)), -2)
 
 

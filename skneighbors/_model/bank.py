@@ -10,7 +10,7 @@ from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
 from .._utils.arrays import array_field
-from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows
+from .._utils.blocks import bounded_length, count_queries, cut, gather_rows
 from .._utils.process import keep_freed_memory
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
@@ -247,8 +247,8 @@ class NeighborBank:
         z = queries.z
         n_neighbors = len(self) if n_neighbors is None else min(n_neighbors, len(self))
         if n_neighbors == len(self) and self.likeness is None:
-            cached = CACHED_BYTES * _TEMPORARIES if z.is_cpu else None
-            length = bounded_length(8 * _TEMPORARIES * self.rows.z.shape[:2].numel(), cached)
+            row_bytes = 8 * self.rows.z.shape[:2].numel()
+            length = count_queries(row_bytes, z.is_cpu, _TEMPORARIES)
             return self._attend(slice(0, len(z)), self._weigh_all(queries), function, length)
         results, row_bytes = [], 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
         for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):

@@ -1,5 +1,6 @@
 """The nearest rows, in an order that depends on nothing but the rows."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -92,7 +93,7 @@ class NeighborIndex:
             )
             return rows.gather(1, order), distances, s
 
-        cached = CACHED_BYTES if queries.z.is_cpu else None
+        cached = CACHED_BYTES if queries.z.is_cpu else math.inf
         length = bounded_length(8 * n_candidates * self.rows.columns.shape[1], cached)
         rows, distances, s = zip(*map_batches(choose, cut(len(queries), length)), strict=True)
         return Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 
 from .._columns import count_candidates
-from .._utils.blocks import CACHED_BYTES, bounded_length, cut, gather_rows
+from .._utils.blocks import count_queries, cut, gather_rows
 from .._utils.threads import map_batches
 from ..nn._similarity import SIMILARITIES
 
@@ -58,5 +58,5 @@ def attend_alike(head, likenesses, queries, rows, n_neighbors):
         return torch.stack(means)
 
     row_bytes = rows.z.element_size() * n_rows * len(rows.z) * (1 + rows.columns.shape[2] // 4)
-    length = bounded_length(row_bytes, CACHED_BYTES if rows.z.is_cpu else None)
+    length = count_queries(row_bytes, rows.z.is_cpu)
     return torch.cat(map_batches(attend, cut(queries.z.shape[1], length)), -2)

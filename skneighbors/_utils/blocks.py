@@ -1,17 +1,30 @@
 """Blocks of rows that fit a cache and memory."""
 
+import math
+
 from sklearn import get_config
 
 # Size of a block that fits the cache of a CPU.
 CACHED_BYTES = 2**21
+# Fewest queries of a block on a CPU, cached or not: for each block a product reads all rows.
+_FEWEST_QUERIES = 32
 # Size of a block of differences between queries and rows.
 DIFFERENCES_BYTES = 2**24
 
 
-def bounded_length(row_bytes, n_bytes=None):
-    """Count the rows whose work fits scikit-learn's ``working_memory``, and `n_bytes` if given."""
+def bounded_length(row_bytes, n_bytes=math.inf):
+    """Count the rows whose work fits scikit-learn's ``working_memory``, and `n_bytes`."""
     allowed = get_config()["working_memory"] * 2**20 / 8
-    return int(max(1, (allowed if n_bytes is None else min(allowed, n_bytes)) // row_bytes))
+    return int(max(1, min(allowed, n_bytes) // row_bytes))
+
+
+def count_queries(row_bytes, is_cpu, n_temporaries=1):
+    """Count the queries of a block, whose similarities with all rows take so many bytes each.
+
+    `n_temporaries` such arrays are in memory at once.
+    """
+    n_bytes = max(CACHED_BYTES, _FEWEST_QUERIES * row_bytes) if is_cpu else math.inf
+    return bounded_length(n_temporaries * row_bytes, n_temporaries * n_bytes)
 
 
 def cut(n_rows, length):
