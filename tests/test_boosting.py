@@ -234,11 +234,21 @@ def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypat
     assert np.corrcoef(y_hat, expected)[0, 1] > 0.9
 
 
-def test_classes_boosted_one_by_one_are_scikit_learns(table):
+@pytest.fixture
+def unreadable(monkeypatch):
+    """Let histogram boosting's trees be unreadable."""
+
+    def read(boosting):
+        raise AttributeError
+
+    monkeypatch.setattr(growing, "read_boosting", read)
+
+
+def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable):
     X, y, weight = table
     X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
     settings = dict(max_iter=5, learning_rate=0.3, max_features=1.0)
-    trees = growing._grow_one_by_one(X, y, weight, 0, True, **settings)
+    trees = growing.grow(X, y, weight, 0, 0, "log_loss", **settings)
     boosting = GradientBoostingClassifier(
         n_estimators=5,
         learning_rate=0.3,
@@ -251,11 +261,11 @@ def test_classes_boosted_one_by_one_are_scikit_learns(table):
     assert_allclose(trees.predict(X), boosting.decision_function(X), rtol=1e-6)
 
 
-def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table):
+def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table, unreadable):
     """At the training rows: as the mean and the residuals that were left say."""
     X, y, _ = table
     settings = dict(max_iter=200, learning_rate=0.3, max_features=1.0)
-    trees = growing._grow_one_by_one(X, y, None, np.random.RandomState(0), False, **settings)
+    trees = growing.grow(X, y, None, 0, np.random.RandomState(0), **settings)
     assert np.mean((trees.predict(X) - y) ** 2) < 0.05 * y.var()
 
 

@@ -1,6 +1,5 @@
 """Boosted trees grown: by scikit-learn's histograms, or by its single trees."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from .._utils.sklearn_private import fit_unlogged, read_boosting
 from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
-_MAX_EDGES = 255
+_MAX_BINS = 255
 # Rows by which the trees read are compared with scikit-learn's.
 _N_CHECKED = 64
 
@@ -49,8 +48,10 @@ class TreeNodes(NamedTuple):
 def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     """Fit boosted trees: of numbers, or of the log-odds of 1 beside 0.
 
-    Histogram boosting's trees are private in scikit-learn. Where they cannot be read, or what is
-    read does not predict as it does, trees are boosted one by one: as accurate, but slower.
+    Numbers are ranked by thresholds between them, at most 254: with weights, scikit-learn's
+    thresholds take longer than the trees. Histogram boosting's trees are private in
+    scikit-learn: where they cannot be read, or what is read does not predict as it does, trees
+    are boosted one by one, as accurate, but slower.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     y : ndarray of shape (n_samples,)
     weight : ndarray of shape (n_samples,) or None
     n_codes : int
-        How many columns, the first, hold codes of categories.
+        How many columns, the first, hold codes of categories, whole numbers below 254.
     random_state : RandomState
     loss : {"squared_error", "log_loss"}, default="squared_error"
     **settings : dict
@@ -72,64 +73,81 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     is_logistic = loss == "log_loss"
     if is_logistic and (y == y[0]).all():  # of which boosting forgets the label
         y, is_logistic = np.full(len(y), logit((y.sum() + 0.5) / (len(y) + 1))), False
+    edges = [np.arange(_MAX_BINS - 1) + 0.5] * n_codes  # the rank of a code is the code
+    edges += [_find_edges(x, weight) for x in X.T[n_codes:]]
+    ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
+    ranks = np.where(np.isnan(X), np.nan, np.stack(ranks, axis=1))
     kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
         early_stopping=False,
+        max_bins=_MAX_BINS,
         random_state=random_state,
         **_SIZES,
         **settings,
     )
     with one_openmp_thread():
-        fit_unlogged(kind, boosting, X, y, weight)
+        fit_unlogged(kind, boosting, ranks, y, weight)
         predict = boosting.decision_function if is_logistic else boosting.predict
-        expected = predict(X[:_N_CHECKED])
+        expected = predict(ranks[:_N_CHECKED])
     try:
         baseline, trees = read_boosting(boosting)
-        trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
+        trees = [_by_values(TreeNodes(**nodes), edges) for nodes in trees]
+        trees = Trees.of(baseline, trees)
         if np.allclose(trees.predict(X[:_N_CHECKED]), expected):
             return trees
     except (AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
         pass
-    return _grow_one_by_one(X, y, weight, random_state, is_logistic, **settings)
+    ranks = np.nan_to_num(ranks, nan=-1)
+    return _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, **settings)
 
 
-def _grow_one_by_one(X, y, weight, random_state, is_logistic, max_iter, **settings):
-    """Boost scikit-learn's single trees, of ranks (-1 for missing values); see :func:`grow`."""
-    edges = [_find_edges(x) for x in X.T]
-    ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
-    ranks = np.where(np.isnan(X), -1, np.stack(ranks, axis=1))
+def _find_edges(x, weight):
+    """Find thresholds between the values of a column: quantiles, if these are too many for all.
+
+    (By "averaged_inverted_cdf" of :func:`numpy.quantile`, as scikit-learn's.)
+    """
+    order = np.argsort(x, kind="stable")[: np.count_nonzero(~np.isnan(x))]
+    x = x[order]
+    low, high = x[:-1], x[1:]
+    if np.count_nonzero(low < high) >= _MAX_BINS:
+        below = np.arange(1.0, len(x) + 1) if weight is None else weight[order].cumsum()
+        quantiles = np.arange(1, _MAX_BINS) * below[-1] / _MAX_BINS
+        low, high = (x[below.searchsorted(quantiles, side)] for side in ("left", "right"))
+        return np.unique(low / 2 + high / 2)
+    return (low / 2 + high / 2)[low < high]
+
+
+def _by_values(tree, edges):
+    """Let a tree of ranks compare the values that were ranked; missing ones have none, or -1."""
+    bounds = np.full((len(edges), _MAX_BINS + 1), np.inf)
+    for own, between in zip(bounds, edges, strict=True):
+        own[0], own[1 : 1 + len(between)] = -np.inf, between
+    rank = np.floor(tree.threshold).clip(-1, _MAX_BINS - 1).astype(int)
+    return tree._replace(threshold=bounds[tree.feature.clip(min=0), rank + 1])
+
+
+def _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, max_iter, **settings):
+    """Boost scikit-learn's single trees, of ranks, -1 for missing values; see :func:`grow`."""
     kind = GradientBoostingClassifier if is_logistic else GradientBoostingRegressor
     boosting = kind(
         n_estimators=max_iter, max_depth=None, random_state=random_state, **_SIZES, **settings
     )
     fit_unlogged(kind, boosting, ranks, y, weight)
-    rate = boosting.learning_rate
-    trees = Trees.of(0.0, [_read_tree(tree.tree_, edges, rate) for (tree,) in boosting.estimators_])
+    trees = [_read_tree(tree.tree_, boosting.learning_rate) for (tree,) in boosting.estimators_]
+    by_ranks = Trees.of(0.0, trees)
     predict = boosting.decision_function if is_logistic else boosting.predict
-    return replace(trees, baseline=float(predict(ranks[:1])[0] - trees.predict(X[:1])[0]))
+    baseline = float(predict(ranks[:1])[0] - by_ranks.predict(ranks[:1])[0])
+    return Trees.of(baseline, [_by_values(tree, edges) for tree in trees])
 
 
-def _find_edges(x):
-    """Find at most 255 thresholds between the values of a column."""
-    values = np.unique(x[~np.isnan(x)])
-    n_kept = min(len(values), _MAX_EDGES + 1)
-    values = values[np.linspace(0, len(values) - 1, n_kept).astype(int)]
-    return values[:-1] / 2 + values[1:] / 2
-
-
-def _read_tree(tree, edges, learning_rate):
-    """Read a tree of ranks, which lie beside its thresholds; missing values have the rank -1."""
-    bounds = [np.array([-np.inf, *own, np.inf]) for own in edges]
-    threshold = [
-        bounds[j][int(np.floor(rank)) + 1] if j >= 0 else 0.0
-        for j, rank in zip(tree.feature, tree.threshold, strict=True)
-    ]
+def _read_tree(tree, learning_rate):
+    """Read a tree; missing values have the lowest rank."""
     return TreeNodes(
         left=tree.children_left,
         right=tree.children_right,
         feature=tree.feature,
-        threshold=np.array(threshold),
+        threshold=tree.threshold,
         value=learning_rate * tree.value.ravel(),
         missing_left=np.ones(tree.node_count, dtype=bool),
         is_category=np.zeros(tree.node_count, dtype=bool),
