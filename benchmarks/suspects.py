@@ -1,11 +1,12 @@
-"""Does `suspects` find targets that have been swapped? Beside residuals of peers, and cleanlab.
+"""Does `suspects` find targets and classes that have been swapped? Beside peers, and cleanlab.
 
 Usage: python benchmarks/suspects.py [options of _benchmark.py]
 
-Real tables of the folder that `SKNEIGHBORS_DATA` names, at most 2,000 rows each. A fiftieth
-of the rows, drawn at random, hand their targets round; every method is fitted to what comes of
-that, and gives each row a score. It is judged by the average precision with which the score finds
-the rows whose targets have changed.
+Real tables of the folder that `SKNEIGHBORS_DATA` names, at most 2,000 rows each, and the sets of
+`classes.py` that nothing was chosen on. A fiftieth of the rows, a tenth where there are classes,
+drawn at random, hand their targets round; every method is fitted to what comes of that, and gives
+each row a score. It is judged by the average precision with which the score finds the rows whose
+targets have changed.
 """
 
 import numpy as np
@@ -13,21 +14,35 @@ import pandas as pd
 from _benchmark import DOCS, Benchmark, main, versions
 from _rst import list_versions, rst_table, write
 from _tables import MAX_CATEGORIES, _ordinal, as_dense_numbers, load_table
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from classes import DEVELOPMENT, SETS
+from classes import load as load_classes
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsRegressor
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import (
+    NONAClassifier,
+    NONARegressor,
+    SoftStepKNNClassifier,
+    SoftStepKNNRegressor,
+)
 
 OUTPUT = DOCS / "suspects.inc"
-TABLES = ("kc_house", "cardekho", "brazil_rent", "it_salary", "bike_hour")
-N_ROWS, SWAPPED = 2000, 0.02
+TABLES = ["kc_house", "cardekho", "brazil_rent", "it_salary", "bike_hour"]
+CLASS_SETS = [name for name in SETS if name not in DEVELOPMENT]
+N_ROWS, SWAPPED, SWAPPED_CLASSES = 2000, 0.02, 0.1
 
 
-def swap(y, seed):
+def swap(y, fraction, seed):
     """Targets of which some have changed places, and which rows' are others now."""
     rng = np.random.RandomState(seed)
-    rows, swapped = rng.permutation(len(y))[: round(SWAPPED * len(y))], y.copy()
+    rows, swapped = rng.permutation(len(y))[: round(fraction * len(y))], y.copy()
     swapped[rows] = y[np.roll(rows, 1)]
     return swapped, swapped != y
 
@@ -52,24 +67,25 @@ def forest(X, y, seed):
     return np.abs(y - model.fit(_ordinal().fit_transform(X), y).oob_prediction_)
 
 
-def knn(X, y, seed):
-    """Absolute residuals of k-NN, each row left out."""
+def forest_of_classes(X, y, seed):
+    """Probabilities of other classes by a random forest, out of the bag."""
+    model = RandomForestClassifier(500, oob_score=True, random_state=seed)
+    probabilities = model.fit(_ordinal().fit_transform(X), y).oob_decision_function_
+    return 1 - probabilities[np.arange(len(y)), y]
+
+
+def near_targets(X, y):
+    """Targets of the ten nearest rows of each, itself left out."""
     model = KNeighborsRegressor(n_neighbors=10).fit(as_dense_numbers().fit_transform(X), y)
-    return np.abs(y - y[model.kneighbors(return_distance=False)].mean(axis=1))
+    return y[model.kneighbors(return_distance=False)]
 
 
-def cleanlab_linear(X, y, seed):
-    """Score rows by cleanlab, with indicators of categories."""
-    return cleanlab(as_dense_numbers().fit_transform(X), y, seed)
-
-
-def cleanlab_boosting(X, y, seed):
-    """Score rows by cleanlab around histogram boosting with categories."""
-    codes = _ordinal().fit_transform(X)
+def boosting(kind, X, seed):
+    """Histogram boosting with categories, and what it takes."""
     few = [c for c in X.select_dtypes("category") if X[c].nunique() <= MAX_CATEGORIES]
-    categorical = codes.columns.isin(few)
-    model = HistGradientBoostingRegressor(categorical_features=categorical, random_state=seed)
-    return cleanlab(codes.to_numpy(), y, seed, model)
+    codes = _ordinal().fit_transform(X)
+    model = kind(categorical_features=codes.columns.isin(few), random_state=seed)
+    return codes.to_numpy(), model
 
 
 def cleanlab(X, y, seed, model=None):
@@ -80,35 +96,71 @@ def cleanlab(X, y, seed, model=None):
     return -found["label_quality"].to_numpy()
 
 
+def cleanlab_of_classes(X, y, seed, model):
+    """Do the same for classes."""
+    from cleanlab.classification import CleanLearning
+
+    return -CleanLearning(model, seed=seed).find_label_issues(X, y)["label_quality"].to_numpy()
+
+
+def cleanlab_boosting(X, y, seed):
+    """Score rows by cleanlab around histogram boosting."""
+    codes, model = boosting(HistGradientBoostingRegressor, X, seed)
+    return cleanlab(codes, y, seed, model)
+
+
+def cleanlab_boosting_of_classes(X, y, seed):
+    """Do the same for classes."""
+    codes, model = boosting(HistGradientBoostingClassifier, X, seed)
+    return cleanlab_of_classes(codes, y, seed, model)
+
+
 METHODS = {
     "NONA": suspects(NONARegressor),
     "SoftStep k-NN": suspects(SoftStepKNNRegressor),
     "random forest": forest,
-    "k-NN": knn,
-    "cleanlab, linear": cleanlab_linear,
+    "k-NN": lambda X, y, _: np.abs(y - near_targets(X, y).mean(axis=1)),
+    "cleanlab, linear": lambda X, y, seed: cleanlab(as_dense_numbers().fit_transform(X), y, seed),
     "cleanlab, hist. boosting": cleanlab_boosting,
+}
+METHODS_OF_CLASSES = {
+    "NONA": suspects(NONAClassifier),
+    "SoftStep k-NN": suspects(SoftStepKNNClassifier),
+    "random forest": forest_of_classes,
+    "k-NN": lambda X, y, _: (near_targets(X, y) != y[:, None]).mean(axis=1),
+    "cleanlab, linear": lambda X, y, seed: cleanlab_of_classes(
+        as_dense_numbers().fit_transform(X), y, seed, LogisticRegression(max_iter=1000)
+    ),
+    "cleanlab, hist. boosting": cleanlab_boosting_of_classes,
 }
 
 
-def measure(table, seed, method):
+def measure(name, seed, method):
     """Average precision of one method."""
-    X, _, y, _ = load_table(table, seed)
-    X, (y, is_swapped) = X[:N_ROWS].reset_index(drop=True), swap(y[:N_ROWS], seed)
-    precision = average_precision_score(is_swapped, METHODS[method](X, y, seed))
+    if name in TABLES:
+        methods, fraction, (X, _, y, _) = METHODS, SWAPPED, load_table(name, seed)
+    else:
+        methods, fraction = METHODS_OF_CLASSES, SWAPPED_CLASSES
+        X, _, y, _ = load_classes(name, seed)
+        y = np.unique(y, return_inverse=True)[1]
+    X, (y, is_swapped) = X[:N_ROWS].reset_index(drop=True), swap(y[:N_ROWS], fraction, seed)
+    precision = average_precision_score(is_swapped, methods[method](X, y, seed))
     return {"rows": len(y), "average_precision": precision, "versions": versions()}
 
 
 def report(frame):
-    """Write the table."""
+    """Write the tables."""
     mean = frame.pivot_table(index="dataset", columns="method", values="average_precision")
-    mean = mean.loc[list(TABLES), list(METHODS)]
-    mean.loc["mean"] = mean.mean()
-    title = (
-        "Average precision with which swapped targets are found, means over "
-        f"{frame.split.nunique()} seeds (higher is better; chance is {SWAPPED:g})"
-    )
-    write(OUTPUT, rst_table(title, mean, 2), list_versions(frame), "")
+    mean, tables = mean[list(METHODS)], []
+    for what, names in (("targets", TABLES), ("classes", CLASS_SETS)):
+        part = mean.reindex(names).dropna(how="all")
+        part.loc["mean"] = part.mean()
+        title = f"Average precision with which swapped {what} are found, means over two seeds"
+        tables += [rst_table(f"{title} (higher is better)", part, 2)]
+    write(OUTPUT, *tables, list_versions(frame), "")
 
 
 if __name__ == "__main__":
-    main(Benchmark(__file__, lambda: TABLES, METHODS, measure, report, splits=[0, 1]))
+    main(
+        Benchmark(__file__, lambda: [*TABLES, *CLASS_SETS], METHODS, measure, report, splits=[0, 1])
+    )

@@ -20,7 +20,7 @@ _ENCODE = (
 _CLASSES = (
     "y must be numeric, as regressors predict numbers. For classes, use a classifier, such as "
     "NONAClassifier; convert numbers that are written as text, "
-    "for instance with pandas.to_numeric"
+    "for instance with pandas.to_numeric, after removing signs such as $"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
 _CONVERT = "convert it to numbers, for instance days since a date"
