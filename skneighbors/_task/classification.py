@@ -1,5 +1,6 @@
 """Classes as targets."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,10 +57,18 @@ class Classification(Task):
             raise ValueError("bank.task.prior_weight is out of range")
 
     def calibrate(self, y, y_hat, weight):
-        """Choose the weight of the frequencies that predicts validation rows best."""
+        """Choose the weight of the frequencies that predicts validation rows best.
+
+        These, and one more whose class no neighbor has, as in Laplace's rule of succession: what
+        none of a few rows shows may come.
+        """
         tasks = [replace(self, prior_weight=prior_weight) for prior_weight in _PRIOR_WEIGHTS]
-        weight = torch.ones_like(y[..., 0]) if weight is None else weight
-        return min(tasks, key=lambda task: float((task.losses(y_hat, y) * weight).sum()))
+        weight = torch.ones_like(y[..., 0]) if weight is None else weight / weight.mean()
+
+        def loss(task):
+            return float((task.losses(y_hat, y) * weight).sum()) - math.log(task.prior_weight)
+
+        return min(tasks, key=loss)
 
     @property
     def n_values(self):
