@@ -110,11 +110,11 @@ def test_of_few_validation_rows_none_says_that_probabilities_are_certain(n_rows,
     """If all n are right, by the least n log(1 / (1 - w / 2)) + log(1 / w): w near 2 / n."""
     import torch
 
-    y = torch.eye(2, dtype=torch.float64)[torch.arange(n_rows) % 2][None]
     task = Classification(np.array([0.5, 0.5]))
-    assert task.calibrate(y, y, None).prior_weight == expected
-    weight = torch.full((1, n_rows), 7.0, dtype=torch.float64)
-    assert task.calibrate(y, y, weight).prior_weight == expected
+    for n_members in (1, 4):
+        y = torch.eye(2, dtype=torch.float64)[torch.arange(n_rows) % 2].expand(n_members, -1, -1)
+        assert task.calibrate(y, y, None).prior_weight == expected
+        assert task.calibrate(y, y, 7 * torch.ones_like(y[..., 0])).prior_weight == expected
 
 
 @pytest.mark.parametrize("fallback", [False, True])
@@ -125,7 +125,7 @@ def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
     if fallback:
         monkeypatch.setattr(growing, "read_boosting", _raise)
     trees = growing.grow(
-        X[:300], y[:300], None, 0, np.random.RandomState(0), loss="log_loss", **settings
+        X[:250], y[:250], None, 0, np.random.RandomState(0), loss="log_loss", **settings
     )
     theirs = HistGradientBoostingClassifier(
         early_stopping=False,
@@ -133,7 +133,7 @@ def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
         min_samples_leaf=5,
         random_state=np.random.RandomState(0),
         **settings,
-    ).fit(X[:300], y[:300])
+    ).fit(X[:250], y[:250])
     found = expit(trees.predict(X[300:]))
     if fallback:
         assert log_loss(y[300:], found) < 1.5 * log_loss(y[300:], theirs.predict_proba(X[300:]))

@@ -59,14 +59,15 @@ class Classification(Task):
     def calibrate(self, y, y_hat, weight):
         """Choose the weight of the frequencies that predicts validation rows best.
 
-        These, and one more whose class no neighbor has, as in Laplace's rule of succession: what
-        none of a few rows shows may come.
+        Beside the validation rows of a member there is one more row, whose class no neighbor
+        has: few rows may lack such a case by chance. (As in Laplace's rule of succession.)
         """
         tasks = [replace(self, prior_weight=prior_weight) for prior_weight in _PRIOR_WEIGHTS]
-        weight = torch.ones_like(y[..., 0]) if weight is None else weight / weight.mean()
+        weight = torch.ones_like(y[..., 0]) if weight is None else weight
 
         def loss(task):
-            return float((task.losses(y_hat, y) * weight).sum()) - math.log(task.prior_weight)
+            mean = float((task.losses(y_hat, y) * weight).sum() / weight.sum())
+            return y.shape[-2] * mean - math.log(task.prior_weight)
 
         return min(tasks, key=loss)
 
