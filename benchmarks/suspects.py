@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import NearestNeighbors
 
 from skneighbors import (
     NONAClassifier,
@@ -76,7 +76,7 @@ def forest_of_classes(X, y, seed):
 
 def near_targets(X, y):
     """Targets of the ten nearest rows of each, itself left out."""
-    model = KNeighborsRegressor(n_neighbors=10).fit(as_dense_numbers().fit_transform(X), y)
+    model = NearestNeighbors(n_neighbors=10).fit(as_dense_numbers().fit_transform(X))
     return y[model.kneighbors(return_distance=False)]
 
 
@@ -97,7 +97,7 @@ def cleanlab(X, y, seed, model=None):
 
 
 def cleanlab_of_classes(X, y, seed, model):
-    """Do the same for classes."""
+    """Score rows of classes by cleanlab, around a model."""
     from cleanlab.classification import CleanLearning
 
     return -CleanLearning(model, seed=seed).find_label_issues(X, y)["label_quality"].to_numpy()
@@ -110,7 +110,7 @@ def cleanlab_boosting(X, y, seed):
 
 
 def cleanlab_boosting_of_classes(X, y, seed):
-    """Do the same for classes."""
+    """Score rows of classes by cleanlab around histogram boosting."""
     codes, model = boosting(HistGradientBoostingClassifier, X, seed)
     return cleanlab_of_classes(codes, y, seed, model)
 
@@ -145,18 +145,20 @@ def measure(name, seed, method):
         y = np.unique(y, return_inverse=True)[1]
     X, (y, is_swapped) = X[:N_ROWS].reset_index(drop=True), swap(y[:N_ROWS], fraction, seed)
     precision = average_precision_score(is_swapped, methods[method](X, y, seed))
-    return {"rows": len(y), "average_precision": precision, "versions": versions()}
+    found = {"rows": len(y), "swapped": is_swapped.mean(), "average_precision": precision}
+    return found | {"versions": versions()}
 
 
 def report(frame):
     """Write the tables."""
     mean = frame.pivot_table(index="dataset", columns="method", values="average_precision")
-    mean, tables = mean[list(METHODS)], []
+    mean = mean[list(METHODS)].assign(chance=frame.groupby("dataset")["swapped"].mean())
+    tables, n_seeds = [], frame.split.nunique()
     for what, names in (("targets", TABLES), ("classes", CLASS_SETS)):
-        part = mean.reindex(names).dropna(how="all")
+        part = mean.reindex(names).dropna()
         part.loc["mean"] = part.mean()
-        title = f"Average precision with which swapped {what} are found, means over two seeds"
-        tables += [rst_table(f"{title} (higher is better)", part, 2)]
+        title = f"Average precision with which swapped {what} are found, means over {n_seeds} seeds"
+        tables += [rst_table(f"{title} (higher is better)", part, 2), ""]
     write(OUTPUT, *tables, list_versions(frame), "")
 
 

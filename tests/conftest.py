@@ -13,6 +13,7 @@ from sklearn.datasets import make_friedman1
 from threadpoolctl import ThreadpoolController
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
+from skneighbors._blend import growing
 from skneighbors._utils import process
 
 # Property tests are seeded like all others.
@@ -130,3 +131,13 @@ def in_a_child():
         return os.waitpid(child, 0)[1] == 0
 
     return returns
+
+
+@pytest.fixture
+def unreadable_trees(monkeypatch):
+    """Let scikit-learn's trees be kept in a way that is unknown."""
+
+    def read(boosting):
+        raise AttributeError
+
+    monkeypatch.setattr(growing, "read_boosting", read)

@@ -234,17 +234,35 @@ def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypat
     assert np.corrcoef(y_hat, expected)[0, 1] > 0.9
 
 
-@pytest.fixture
-def unreadable(monkeypatch):
-    """Let histogram boosting's trees be unreadable."""
+@pytest.mark.parametrize("n_values", [1, 2, 255, 256, 5000])
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("scale", [None, 1.0, 1 / 3])
+def test_thresholds_are_quantiles(n_values, with_missing, scale):
+    """Or midpoints, if all are so few; a row of integer weight is so many rows."""
+    rng = np.random.RandomState(n_values)
+    values = np.sort(rng.normal(size=n_values))
+    x = np.concatenate([values, rng.choice(values, 500)])
+    weight = np.ones(len(x), dtype=int) if scale is None else rng.randint(1, 5, size=len(x))
+    repeated = np.sort(np.repeat(x, weight))
+    if n_values <= 255:
+        expected = (values[1:] + values[:-1]) / 2
+    else:
+        n, k = len(repeated), np.arange(1, 255)
+        low, high = repeated[-(k * n // -255) - 1], repeated[k * n // 255]
+        expected = np.unique((low + high) / 2)
+    order = rng.permutation(len(x))
+    x, weight = x[order], None if scale is None else scale * weight[order]
+    if with_missing:
+        x = np.append(x, [np.nan] * 7)
+        weight = None if weight is None else np.append(weight, [100.0] * 7)
+    assert_allclose(growing._find_edges(x, weight), expected, rtol=1e-14)
 
-    def read(boosting):
-        raise AttributeError
 
-    monkeypatch.setattr(growing, "read_boosting", read)
+def test_a_column_without_values_has_no_thresholds():
+    assert len(growing._find_edges(np.full(9, np.nan), None)) == 0
 
 
-def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable):
+def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable_trees):
     X, y, weight = table
     X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
     settings = dict(max_iter=5, learning_rate=0.3, max_features=1.0)
@@ -261,7 +279,7 @@ def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable):
     assert_allclose(trees.predict(X), boosting.decision_function(X), rtol=1e-6)
 
 
-def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table, unreadable):
+def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table, unreadable_trees):
     """At the training rows: as the mean and the residuals that were left say."""
     X, y, _ = table
     settings = dict(max_iter=200, learning_rate=0.3, max_features=1.0)

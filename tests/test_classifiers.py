@@ -118,12 +118,12 @@ def test_of_few_validation_rows_none_says_that_probabilities_are_certain(n_rows,
 
 
 @pytest.mark.parametrize("fallback", [False, True])
-def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
+def test_boosted_log_odds_are_scikit_learns(request, fallback):
     X, y = make_classes(400, 2)
     y = (y == "good").astype(float)
     settings = dict(max_iter=30, learning_rate=0.1, max_features=1.0)
     if fallback:
-        monkeypatch.setattr(growing, "read_boosting", _raise)
+        request.getfixturevalue("unreadable_trees")
     trees = growing.grow(
         X[:250], y[:250], None, 0, np.random.RandomState(0), loss="log_loss", **settings
     )
@@ -139,10 +139,6 @@ def test_boosted_log_odds_are_scikit_learns(monkeypatch, fallback):
         assert log_loss(y[300:], found) < 1.5 * log_loss(y[300:], theirs.predict_proba(X[300:]))
     else:
         assert_allclose(found, theirs.predict_proba(X[300:])[:, 1], rtol=1e-6)
-
-
-def _raise(_):
-    raise AttributeError
 
 
 def test_bags_predict_probabilities():

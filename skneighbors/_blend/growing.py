@@ -17,6 +17,8 @@ from .trees import Trees
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
 _MAX_BINS = 255
+# Relative error of sums of weights.
+_ROUNDING = 1e-12
 # Rows by which the trees read are compared with scikit-learn's.
 _N_CHECKED = 64
 
@@ -48,17 +50,16 @@ class TreeNodes(NamedTuple):
 def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     """Fit boosted trees: of numbers, or of the log-odds of 1 beside 0.
 
-    Numbers are ranked by thresholds between them, at most 254: with weights, scikit-learn's
-    thresholds take longer than the trees. Histogram boosting's trees are private in
-    scikit-learn: where they cannot be read, or what is read does not predict as it does, trees
-    are boosted one by one, as accurate, but slower.
+    Histogram boosting's trees are private in scikit-learn. Where they cannot be read, or what is
+    read does not predict as it does, trees are boosted one by one: as accurate, but slower.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        No column is missing throughout.
+        Finite or NaN; no column is missing throughout.
     y : ndarray of shape (n_samples,)
     weight : ndarray of shape (n_samples,) or None
+        Positive.
     n_codes : int
         How many columns, the first, hold codes of categories, whole numbers below 254.
     random_state : RandomState
@@ -73,10 +74,11 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     is_logistic = loss == "log_loss"
     if is_logistic and (y == y[0]).all():  # of which boosting forgets the label
         y, is_logistic = np.full(len(y), logit((y.sum() + 0.5) / (len(y) + 1))), False
-    edges = [np.arange(_MAX_BINS - 1) + 0.5] * n_codes  # the rank of a code is the code
-    edges += [_find_edges(x, weight) for x in X.T[n_codes:]]
-    ranks = [between.searchsorted(x) for between, x in zip(edges, X.T, strict=True)]
-    ranks = np.where(np.isnan(X), np.nan, np.stack(ranks, axis=1))
+    ranks, edges = X.copy(order="F"), [np.arange(_MAX_BINS - 1) + 0.5] * n_codes
+    for rank in ranks.T[n_codes:]:  # codes are their ranks
+        edges.append(_find_edges(rank, weight))
+        present = ~np.isnan(rank)
+        rank[present] = edges[-1].searchsorted(rank[present])
     kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
@@ -103,28 +105,35 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
 
 
 def _find_edges(x, weight):
-    """Find thresholds between the values of a column: quantiles, if these are too many for all.
+    """Find at most 254 ascending thresholds between the values of a column.
 
-    (By "averaged_inverted_cdf" of :func:`numpy.quantile`, as scikit-learn's.)
+    All midpoints or, of more than 255 values, weighted quantiles, by the method
+    "averaged_inverted_cdf" of :func:`numpy.quantile`. Those of scikit-learn depend on its
+    release, and with weights take longer than the trees.
     """
     order = np.argsort(x, kind="stable")[: np.count_nonzero(~np.isnan(x))]
     x = x[order]
     low, high = x[:-1], x[1:]
-    if np.count_nonzero(low < high) >= _MAX_BINS:
-        below = np.arange(1.0, len(x) + 1) if weight is None else weight[order].cumsum()
-        quantiles = np.arange(1, _MAX_BINS) * below[-1] / _MAX_BINS
-        low, high = (x[below.searchsorted(quantiles, side)] for side in ("left", "right"))
-        return np.unique(low / 2 + high / 2)
-    return (low / 2 + high / 2)[low < high]
+    if np.count_nonzero(low < high) < _MAX_BINS:
+        return (low / 2 + high / 2)[low < high]
+    below = np.arange(1.0, len(x) + 1) if weight is None else weight[order].cumsum()
+    quantiles = np.arange(1, _MAX_BINS) * below[-1] / _MAX_BINS
+    low = x[below.searchsorted((1 - _ROUNDING) * quantiles)]
+    high = x[below.searchsorted((1 + _ROUNDING) * quantiles, side="right")]
+    return np.unique(low / 2 + high / 2)
 
 
 def _by_values(tree, edges):
-    """Let a tree of ranks compare the values that were ranked; missing ones have none, or -1."""
+    """Replace a tree's thresholds between ranks by those between values.
+
+    Missing values have the rank NaN or, below all thresholds, -1.
+    """
     bounds = np.full((len(edges), _MAX_BINS + 1), np.inf)
     for own, between in zip(bounds, edges, strict=True):
         own[0], own[1 : 1 + len(between)] = -np.inf, between
     rank = np.floor(tree.threshold).clip(-1, _MAX_BINS - 1).astype(int)
-    return tree._replace(threshold=bounds[tree.feature.clip(min=0), rank + 1])
+    threshold = bounds[tree.feature.clip(min=0), rank + 1]
+    return tree._replace(threshold=np.where(tree.is_category, 0.0, threshold))
 
 
 def _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, max_iter, **settings):
@@ -135,7 +144,7 @@ def _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, max_ite
     )
     fit_unlogged(kind, boosting, ranks, y, weight)
     trees = [_read_tree(tree.tree_, boosting.learning_rate) for (tree,) in boosting.estimators_]
-    by_ranks = Trees.of(0.0, trees)
+    by_ranks = Trees.of(0.0, trees)  # for a baseline, which is private
     predict = boosting.decision_function if is_logistic else boosting.predict
     baseline = float(predict(ranks[:1])[0] - by_ranks.predict(ranks[:1])[0])
     return Trees.of(baseline, [_by_values(tree, edges) for tree in trees])

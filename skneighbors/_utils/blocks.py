@@ -6,7 +6,8 @@ from sklearn import get_config
 
 # Size of a block that fits the cache of a CPU.
 CACHED_BYTES = 2**21
-# Fewest queries of a block on a CPU, cached or not: for each block a product reads all rows.
+# Queries of a block on a CPU, if memory allows, even if they do not fit the cache: for each block
+# a product reads all rows.
 _FEWEST_QUERIES = 32
 # Size of a block of differences between queries and rows.
 DIFFERENCES_BYTES = 2**24
