@@ -156,6 +156,8 @@ def report(frame):
     tables, n_seeds = [], frame.split.nunique()
     for what, names in (("targets", TABLES), ("classes", CLASS_SETS)):
         part = mean.reindex(names).dropna()
+        if part.empty:
+            continue
         part.loc["mean"] = part.mean()
         title = f"Average precision with which swapped {what} are found, means over {n_seeds} seeds"
         tables += [rst_table(f"{title} (higher is better)", part, 2), ""]
