@@ -105,18 +105,6 @@ def test_the_weight_of_the_blended_model_lowers_the_loss():
     assert task.weigh_blended(y, wrong, 2 * mixed - wrong, weight) > 0.3
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [(20, 0.1), (200, 0.01), (5000, 0.002)])
-def test_of_few_validation_rows_none_says_that_probabilities_are_certain(n_rows, expected):
-    """If all n are right, by the least n log(1 / (1 - w / 2)) + log(1 / w): w near 2 / n."""
-    import torch
-
-    task = Classification(np.array([0.5, 0.5]))
-    for n_members in (1, 4):
-        y = torch.eye(2, dtype=torch.float64)[torch.arange(n_rows) % 2].expand(n_members, -1, -1)
-        assert task.calibrate(y, y, None).prior_weight == expected
-        assert task.calibrate(y, y, 7 * torch.ones_like(y[..., 0])).prior_weight == expected
-
-
 @pytest.mark.parametrize("fallback", [False, True])
 def test_boosted_log_odds_are_scikit_learns(request, fallback):
     X, y = make_classes(400, 2)

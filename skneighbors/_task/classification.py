@@ -1,6 +1,5 @@
 """Classes as targets."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,19 +56,10 @@ class Classification(Task):
             raise ValueError("bank.task.prior_weight is out of range")
 
     def calibrate(self, y, y_hat, weight):
-        """Choose the weight of the frequencies that predicts validation rows best.
-
-        Beside the validation rows of a member there is one more row, whose class no neighbor
-        has: few rows may lack such a case by chance. (As in Laplace's rule of succession.)
-        """
+        """Choose the weight of the frequencies that predicts validation rows best."""
         tasks = [replace(self, prior_weight=prior_weight) for prior_weight in _PRIOR_WEIGHTS]
         weight = torch.ones_like(y[..., 0]) if weight is None else weight
-
-        def loss(task):
-            mean = float((task.losses(y_hat, y) * weight).sum() / weight.sum())
-            return y.shape[-2] * mean - math.log(task.prior_weight)
-
-        return min(tasks, key=loss)
+        return min(tasks, key=lambda task: float((task.losses(y_hat, y) * weight).sum()))
 
     @property
     def n_values(self):
