@@ -81,8 +81,9 @@ def find_doubts(table, reader, matrix, categorical_features):
     if not found:
         return None
     return (
-        f"Text may be read otherwise than it is meant. {'; '.join(found)}. A dtype of numbers, "
-        "dates or categories, whichever is meant, ends this warning; drop what only names rows."
+        f"Text may be read otherwise than it is meant. {'; '.join(found)}. Convert it by "
+        "pandas.to_numeric, pandas.to_datetime or astype('category'), whichever is meant, to end "
+        "this warning; drop what only names rows."
     )
 
 

@@ -38,11 +38,24 @@ class Regression(Task):
     def check(cls, y):
         """Check targets given to `fit`, to float64 (n_samples,) or (n_samples, n_targets)."""
         refuse_what_is_no_number(y, "y")
-        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", ensure_min_samples=0)
+        y = check_array(
+            y,
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_all_finite="allow-nan",
+            input_name="y",
+            ensure_min_samples=0,
+        )
         if y.ndim not in (1, 2):
             raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")
         if y.ndim == 2 and y.shape[1] == 0:
             raise ValueError(f"y must have at least one target; got shape {y.shape}.")
+        missing = np.flatnonzero(np.isnan(y.reshape(len(y), -1)).any(axis=1))
+        if len(missing):
+            raise ValueError(
+                f"Input y contains NaN in {len(missing)} of {len(y)} rows, such as row "
+                f"{missing[0]}. Leave these rows out."
+            )
         return y
 
     @classmethod
