@@ -153,14 +153,15 @@ def report(frame):
     """Write the tables."""
     mean = frame.pivot_table(index="dataset", columns="method", values="average_precision")
     mean = mean[list(METHODS)].assign(chance=frame.groupby("dataset")["swapped"].mean())
-    tables, n_seeds = [], frame.split.nunique()
+    tables = []
     for what, names in (("targets", TABLES), ("classes", CLASS_SETS)):
         part = mean.reindex(names).dropna()
         if part.empty:
             continue
         part.loc["mean"] = part.mean()
-        title = f"Average precision with which swapped {what} are found, means over {n_seeds} seeds"
-        tables += [rst_table(f"{title} (higher is better)", part, 2), ""]
+        n_seeds = frame[frame["dataset"].isin(names)]["split"].nunique()
+        title = f"Average precision with which swapped {what} are found (higher is better)"
+        tables += [rst_table(f"{title}; random draws: {n_seeds}", part, 2), ""]
     write(OUTPUT, *tables, list_versions(frame), "")
 
 
