@@ -50,6 +50,7 @@ BAD_DATA = {
     "no rows": (X[:0], y[:0], r"0 sample\(s\)"),
     "one row": (X[:1], y[:1], "1 sample"),
     "y of another length": (X, y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
+    "y without rows": (X, [], r"inconsistent numbers of samples: \[20, 0\]"),
     "NaN in y": (X, with_value(y, np.nan), "y contains NaN in 1 of 20 rows, such as row 4. Leave"),
     "all-NaN y": (X, np.full(20, np.nan), "y contains NaN"),
     "inf in y": (X, with_value(y, -np.inf), "y contains infinity"),

@@ -50,7 +50,7 @@ class Regression(Task):
             raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")
         if y.ndim == 2 and y.shape[1] == 0:
             raise ValueError(f"y must have at least one target; got shape {y.shape}.")
-        missing = np.flatnonzero(np.isnan(y.reshape(len(y), -1)).any(axis=1))
+        missing = np.flatnonzero(np.isnan(y).any(axis=tuple(range(1, y.ndim))))
         if len(missing):
             raise ValueError(
                 f"Input y contains NaN in {len(missing)} of {len(y)} rows, such as row "
