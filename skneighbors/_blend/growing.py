@@ -1,5 +1,6 @@
 """Boosted trees grown: by scikit-learn's histograms, or by its single trees."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -74,11 +75,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     is_logistic = loss == "log_loss"
     if is_logistic and (y == y[0]).all():  # of which boosting forgets the label
         y, is_logistic = np.full(len(y), logit((y.sum() + 0.5) / (len(y) + 1))), False
-    ranks, edges = X.copy(order="F"), [np.arange(_MAX_BINS - 1) + 0.5] * n_codes
-    for rank in ranks.T[n_codes:]:  # codes are their ranks
-        edges.append(_find_edges(rank, weight))
-        present = ~np.isnan(rank)
-        rank[present] = edges[-1].searchsorted(rank[present])
+    ranks, bounds = _rank(X, weight, n_codes)
     kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
@@ -94,14 +91,35 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
         expected = predict(ranks[:_N_CHECKED])
     try:
         baseline, trees = read_boosting(boosting)
-        trees = [_by_values(TreeNodes(**nodes), edges) for nodes in trees]
-        trees = Trees.of(baseline, trees)
+        trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
+        trees = _by_values(trees, bounds)
         if np.allclose(trees.predict(X[:_N_CHECKED]), expected):
             return trees
     except (AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
         pass
-    ranks = np.nan_to_num(ranks, nan=-1)
-    return _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, **settings)
+    trees = _grow_one_by_one(ranks, y, weight, random_state, is_logistic, **settings)
+    return _by_values(trees, bounds)
+
+
+def _rank(X, weight, n_codes):
+    """Rank the values of each column by thresholds between them; codes are their ranks.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_samples, n_features)
+        NaN for missing values.
+    bounds : ndarray of shape (n_features, 256)
+        Of each column -inf, its thresholds, and inf from there on: rank r is up to ``r + 1``.
+    """
+    ranks, bounds = X.copy(order="F"), np.full((X.shape[1], _MAX_BINS + 1), np.inf)
+    bounds[:, 0] = -np.inf
+    bounds[:n_codes, 1:-1] = np.arange(_MAX_BINS - 1) + 0.5
+    for rank, own in zip(ranks.T[n_codes:], bounds[n_codes:], strict=True):
+        edges = _find_edges(rank, weight)
+        own[1 : 1 + len(edges)] = edges
+        present = ~np.isnan(rank)
+        rank[present] = edges.searchsorted(rank[present])
+    return ranks, bounds
 
 
 def _find_edges(x, weight):
@@ -123,31 +141,24 @@ def _find_edges(x, weight):
     return np.unique(low / 2 + high / 2)
 
 
-def _by_values(tree, edges):
-    """Replace a tree's thresholds between ranks by those between values.
-
-    Missing values have the rank NaN or, below all thresholds, -1.
-    """
-    bounds = np.full((len(edges), _MAX_BINS + 1), np.inf)
-    for own, between in zip(bounds, edges, strict=True):
-        own[0], own[1 : 1 + len(between)] = -np.inf, between
-    rank = np.floor(tree.threshold).clip(-1, _MAX_BINS - 1).astype(int)
-    threshold = bounds[tree.feature.clip(min=0), rank + 1]
-    return tree._replace(threshold=np.where(tree.is_category, 0.0, threshold))
+def _by_values(trees, bounds):
+    """Replace thresholds between ranks by those between values; see :func:`_rank`."""
+    rank = np.floor(trees.threshold).clip(-1, _MAX_BINS - 1).astype(int)
+    return replace(trees, threshold=bounds[trees.feature, rank + 1])
 
 
-def _grow_one_by_one(ranks, edges, y, weight, random_state, is_logistic, max_iter, **settings):
-    """Boost scikit-learn's single trees, of ranks, -1 for missing values; see :func:`grow`."""
+def _grow_one_by_one(ranks, y, weight, random_state, is_logistic, max_iter, **settings):
+    """Boost scikit-learn's single trees, of ranks; see :func:`grow`."""
     kind = GradientBoostingClassifier if is_logistic else GradientBoostingRegressor
     boosting = kind(
         n_estimators=max_iter, max_depth=None, random_state=random_state, **_SIZES, **settings
     )
+    ranks = np.nan_to_num(ranks, nan=-1)  # missing values are below all others
     fit_unlogged(kind, boosting, ranks, y, weight)
     trees = [_read_tree(tree.tree_, boosting.learning_rate) for (tree,) in boosting.estimators_]
-    by_ranks = Trees.of(0.0, trees)  # for a baseline, which is private
+    trees = Trees.of(0.0, trees)
     predict = boosting.decision_function if is_logistic else boosting.predict
-    baseline = float(predict(ranks[:1])[0] - by_ranks.predict(ranks[:1])[0])
-    return Trees.of(baseline, [_by_values(tree, edges) for tree in trees])
+    return replace(trees, baseline=float(predict(ranks[:1])[0] - trees.predict(ranks[:1])[0]))
 
 
 def _read_tree(tree, learning_rate):
