@@ -9,6 +9,8 @@ each row a score. It is judged by the average precision with which the score fin
 targets have changed.
 """
 
+import importlib
+
 import numpy as np
 import pandas as pd
 from _benchmark import DOCS, Benchmark, main, versions
@@ -16,13 +18,14 @@ from _rst import list_versions, rst_table, write
 from _tables import MAX_CATEGORIES, _ordinal, as_dense_numbers, load_table
 from classes import DEVELOPMENT, SETS
 from classes import load as load_classes
+from sklearn.base import is_classifier
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import NearestNeighbors
 
@@ -80,39 +83,28 @@ def near_targets(X, y):
     return y[model.kneighbors(return_distance=False)]
 
 
-def boosting(kind, X, seed):
-    """Histogram boosting with categories, and what it takes."""
-    few = [c for c in X.select_dtypes("category") if X[c].nunique() <= MAX_CATEGORIES]
-    codes = _ordinal().fit_transform(X)
-    model = kind(categorical_features=codes.columns.isin(few), random_state=seed)
-    return codes.to_numpy(), model
+def cleanlab(X, y, seed, model):
+    """Score rows by cleanlab, around a model."""
+    kind = "classification" if is_classifier(model) else "regression.learn"
+    learning = importlib.import_module(f"cleanlab.{kind}").CleanLearning(model, seed=seed)
+    return -learning.find_label_issues(X, y)["label_quality"].to_numpy()
 
 
-def cleanlab(X, y, seed, model=None):
-    """Score rows by cleanlab, around a model: by default a linear one."""
-    from cleanlab.regression.learn import CleanLearning
-
-    found = CleanLearning(model, seed=seed).find_label_issues(X, y)
-    return -found["label_quality"].to_numpy()
+def cleanlab_linear(model):
+    """Score rows by cleanlab around a linear model, with indicators of categories."""
+    return lambda X, y, seed: cleanlab(as_dense_numbers().fit_transform(X), y, seed, model)
 
 
-def cleanlab_of_classes(X, y, seed, model):
-    """Score rows of classes by cleanlab, around a model."""
-    from cleanlab.classification import CleanLearning
+def cleanlab_boosting(kind):
+    """Score rows by cleanlab around histogram boosting with categories."""
 
-    return -CleanLearning(model, seed=seed).find_label_issues(X, y)["label_quality"].to_numpy()
+    def score(X, y, seed):
+        few = [c for c in X.select_dtypes("category") if X[c].nunique() <= MAX_CATEGORIES]
+        codes = _ordinal().fit_transform(X)
+        model = kind(categorical_features=codes.columns.isin(few), random_state=seed)
+        return cleanlab(codes.to_numpy(), y, seed, model)
 
-
-def cleanlab_boosting(X, y, seed):
-    """Score rows by cleanlab around histogram boosting."""
-    codes, model = boosting(HistGradientBoostingRegressor, X, seed)
-    return cleanlab(codes, y, seed, model)
-
-
-def cleanlab_boosting_of_classes(X, y, seed):
-    """Score rows of classes by cleanlab around histogram boosting."""
-    codes, model = boosting(HistGradientBoostingClassifier, X, seed)
-    return cleanlab_of_classes(codes, y, seed, model)
+    return score
 
 
 METHODS = {
@@ -120,18 +112,16 @@ METHODS = {
     "SoftStep k-NN": suspects(SoftStepKNNRegressor),
     "random forest": forest,
     "k-NN": lambda X, y, _: np.abs(y - near_targets(X, y).mean(axis=1)),
-    "cleanlab, linear": lambda X, y, seed: cleanlab(as_dense_numbers().fit_transform(X), y, seed),
-    "cleanlab, hist. boosting": cleanlab_boosting,
+    "cleanlab, linear": cleanlab_linear(LinearRegression()),
+    "cleanlab, hist. boosting": cleanlab_boosting(HistGradientBoostingRegressor),
 }
 METHODS_OF_CLASSES = {
     "NONA": suspects(NONAClassifier),
     "SoftStep k-NN": suspects(SoftStepKNNClassifier),
     "random forest": forest_of_classes,
     "k-NN": lambda X, y, _: (near_targets(X, y) != y[:, None]).mean(axis=1),
-    "cleanlab, linear": lambda X, y, seed: cleanlab_of_classes(
-        as_dense_numbers().fit_transform(X), y, seed, LogisticRegression(max_iter=1000)
-    ),
-    "cleanlab, hist. boosting": cleanlab_boosting_of_classes,
+    "cleanlab, linear": cleanlab_linear(LogisticRegression(max_iter=1000)),
+    "cleanlab, hist. boosting": cleanlab_boosting(HistGradientBoostingClassifier),
 }
 
 
