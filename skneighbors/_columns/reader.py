@@ -230,7 +230,8 @@ class TableReader:
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
         if unread:
-            warn(f"{'; '.join(unread)}.", ColumnWarning)
+            how = "Convert those that are values, by pandas.to_numeric or pandas.to_datetime."
+            warn(f"{'; '.join(unread)}. {how}", ColumnWarning)
         return X
 
     @property
