@@ -111,7 +111,9 @@ def test_cells_that_cannot_be_read_are_missing_and_named():
     assert columns.to_frame()["read as"].tolist() == ["numbers, decimal point", "numbers"]
     assert "a lot" not in str(columns)
     assert columns._repr_html_().count("<tr>") == 3
-    with pytest.warns(ColumnWarning, match=r"such as 'none of it' count as missing \(1 of 1\). Convert"):
+    with pytest.warns(
+        ColumnWarning, match=r"such as 'none of it' count as missing \(1 of 1\). Convert"
+    ):
         y_hat = model.predict(X[:1].assign(a="none of it"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
