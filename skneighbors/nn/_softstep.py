@@ -227,7 +227,7 @@ class SoftStep(nn.Module):
         Width d of the query embeddings.
     function : {"s1", "s2"}, default="s2"
         :func:`log_softstep_s1`, which rejects below a threshold, or
-        :func:`log_softstep_s2`, which only fades.
+        :func:`log_softstep_s2`, which fades, and rejects only where the similarity is 0.
     parameters : {"pointwise", "global"}, default="pointwise"
         ``"pointwise"``: the raw ``a, b, t`` are a linear function of the query's
         embedding. ``"global"``: three learned numbers serve all queries.
