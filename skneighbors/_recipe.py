@@ -64,7 +64,8 @@ class Recipe(BaseEstimator):
         Strength of likeness: how much the columns, whatever the targets, count beside the
         learned distance when neighbors are found: 0 for nothing, 1 for as much. See the
         :ref:`User Guide <likeness>`. ``"calibrated"``: the largest of 0, 1/2, 1, 2 and 4 with
-        which the error of the validation rows exceeds the lowest by no more than 1 %.
+        which the error (RMSE) of the validation rows exceeds the lowest by no more than 1 %, or
+        of classes their log loss by no more than 2 %.
         ``"auto"``: that if there are validation rows, else 0; and 0 with a `feature_extractor`,
         ``n_neighbors=None`` or ``similarity="dot"``.
 
