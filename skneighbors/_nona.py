@@ -92,7 +92,8 @@ class NONARegressor(BaseNeighborRegressor):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs; noisy targets take about half of many (see Notes).
+        Largest number of epochs. With noisy targets, a training of many epochs often stops after
+        about half of them (see Notes).
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -372,7 +373,8 @@ class NONAClassifier(BaseNeighborClassifier):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
+        Largest number of epochs. With noisy targets, a training of many epochs often stops after
+        about half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as

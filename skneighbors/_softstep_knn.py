@@ -129,7 +129,8 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
+        Largest number of epochs. With noisy targets, a training of many epochs often stops after
+        about half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -389,7 +390,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         `estimator_weights_`.
 
     max_iter : int or "auto", default="auto"
-        Largest number of epochs; noisy targets take about half of many; see :class:`NONARegressor`.
+        Largest number of epochs. With noisy targets, a training of many epochs often stops after
+        about half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
