@@ -97,7 +97,7 @@ intersphinx_mapping = {
 
 # The user guide's table of what every "auto" becomes.
 ROWS = {
-    "from so many distinct samples on": lambda start, line: f"{start:,}",
+    "from so many unique rows on": lambda start, line: f"{start:,}",
     '"auto" becomes': lambda start, line: "; ".join(
         f"``{name}={value!r}``" for name, value in sorted(line.items())
     ),
