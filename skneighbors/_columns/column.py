@@ -26,11 +26,8 @@ CATEGORIES = "categories"
 TEXTS = "texts"
 NOTHING = "nothing"
 
-_ADVICE = {
-    CLOCK_TIMES: "convert them to numbers, for instance hours",
-    OTHERS: "a column may hold numbers, text, bools, dates and durations. Convert it to one of "
-    "these, for instance with astype(str)",
-}
+# Kinds of columns that are named otherwise than the sort of their values.
+_KINDS = {TEXT: CATEGORIES, BOOLS: CATEGORIES, CLOCK_TIMES: DURATIONS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +62,13 @@ class Column:
 
     def check(self):
         """Raise ValueError for values that no column may hold, unless its dtype allows them."""
-        for sort in () if self.declared else self.sorts.keys() & _ADVICE.keys():
-            value, advice = self.sorts[sort], _ADVICE[sort]
-            what = f"times of day, such as {show(value)}"
-            if sort == OTHERS:
-                what = f"{show(value)}, of type {type(value).__name__!r}"
-            raise ValueError(f"{self.name} holds {what}: {advice}.")
+        if not self.declared and OTHERS in self.sorts:
+            value = self.sorts[OTHERS]
+            raise ValueError(
+                f"{self.name} holds {show(value)}, of type {type(value).__name__!r}: a column may "
+                "hold numbers, text, bools, dates, times of day and durations. Convert it to one "
+                "of these, for instance with astype(str)."
+            )
 
     @cached_property
     def kind(self):
@@ -88,7 +86,7 @@ class Column:
         self.check()
         if not self.sorts:
             return NOTHING
-        kinds = {CATEGORIES if sort in (TEXT, BOOLS) else sort: sort for sort in self.sorts}
+        kinds = {_KINDS.get(sort, sort): sort for sort in self.sorts}
         if len(kinds) > 1:
             found = (f"{sort} such as {show(self.sorts[sort])}" for sort in sorted(self.sorts))
             advice = (
@@ -139,6 +137,8 @@ class Column:
 
     def days(self):
         """Read times as days since 1970, UTC, and durations as days; missing values are NaN.
+
+        A time of day is the duration since midnight.
 
         Raises
         ------

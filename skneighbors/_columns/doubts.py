@@ -10,7 +10,7 @@ from .values import show
 
 # From so many categories on, and for so large a fraction of the rows, categories name rows.
 _LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
-# Fraction of cells that may be meant as numbers or dates.
+# Fraction of cells that may be meant as numbers, dates or durations.
 _MOST = 0.5
 
 
@@ -18,9 +18,9 @@ class ColumnWarning(UserWarning):
     """Warning of columns of text that may be read otherwise than they are meant.
 
     A fit raises it once, for all columns of text whose numbers or dates could be read in two
-    ways, those where most cells are numbers or dates but some are not, and those that hold nearly
-    as many categories as rows. A fit and a prediction raise it
-    for cells that count as missing, as they are not what their column is read as.
+    ways, those where most cells are numbers, dates or durations but some are not, and those that
+    hold nearly as many categories as rows. A fit and a prediction raise it for cells that count
+    as missing, as they are not what their column is read as.
 
     See Also
     --------
@@ -82,8 +82,8 @@ def find_doubts(table, reader, matrix, categorical_features):
         return None
     return (
         f"Text may be read otherwise than it is meant. {'; '.join(found)}. Convert it by "
-        "pandas.to_numeric, pandas.to_datetime or astype('category'), whichever is meant, to end "
-        "this warning; drop what only names rows."
+        "pandas.to_numeric, to_datetime or to_timedelta, or by astype('category'), whichever is "
+        "meant, to end this warning; drop what only names rows."
     )
 
 

@@ -17,12 +17,16 @@ from .doubts import ColumnWarning
 from .merging import merge_rows
 from .ngrams import fit_text_encoder, holds_text
 from .text import find_reading
-from .values import BOOLS, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
+from .values import BOOLS, CLOCK_TIMES, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
 
 # Code of categories that were not seen in fit.
 _UNKNOWN = -1.0
-# What makes numbers or dates of text.
-_CONVERTED = {NUMBERS: "pandas.to_numeric", TIMES: "pandas.to_datetime"}
+# What makes numbers, dates or durations of text.
+_CONVERTED = {
+    NUMBERS: "pandas.to_numeric",
+    TIMES: "pandas.to_datetime",
+    DURATIONS: "pandas.to_timedelta",
+}
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -38,7 +42,7 @@ class TableReader:
     codes : list of (dict or None)
         For columns of categories and of text, the code of each; equal values are one category.
     readings : list of (Reading or None)
-        How text is read in columns of numbers or times.
+        How text is read in columns of numbers, times or durations.
     order : list of int
         The matrix's columns, by their numbers in the table: those with values, in the order
         of their names, so that another order changes nothing.
@@ -166,7 +170,8 @@ class TableReader:
         Warns
         -----
         ColumnWarning
-            If cells of text are not what the column is read as, and count as missing.
+            If cells of text are not what the column is read as, and count as missing; or if they
+            differ from known categories by case or spaces alone.
 
         Raises
         ------
@@ -219,19 +224,21 @@ class TableReader:
             column = table.column(j)
             if codes is not None:
                 X[:, j] = _encode(column, codes, self._sorts[j])
+                if kind == CATEGORIES:
+                    unread += _find_misspelled(column, X[:, j], codes)
             elif self.readings[j] is not None and column.is_text():
                 X[:, j], others = self.readings[j].parse_all(column.values)
                 if others:
                     example, what = show(next(iter(others))), self.readings[j].describe()
                     unread.append(
                         f"{column.name} is read as {what}: cells such as {example} count as "
-                        f"missing ({sum(others.values())} of {len(X)})"
+                        f"missing ({sum(others.values())} of {len(X)}). Convert those that are "
+                        f"values, for instance by {_CONVERTED[kind]}."
                     )
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
         if unread:
-            how = "Convert those that are values, by pandas.to_numeric or pandas.to_datetime."
-            warn(f"{'; '.join(unread)}. {how}", ColumnWarning)
+            warn(" ".join(unread), ColumnWarning)
         return X
 
     @property
@@ -378,7 +385,7 @@ def _kind_of(column, given, categorical_features):
         return column.kind
     column.check()
     found = {column.declared} if column.declared else set(column.sorts)
-    if given and found & {TIMES, DURATIONS}:
+    if given and found & {TIMES, DURATIONS, CLOCK_TIMES}:
         raise ValueError(
             f"{column.name} holds {', '.join(found)}, but categorical_features names it. For a "
             "category of each, make it text."
@@ -456,6 +463,21 @@ def _encode(column, codes, were):
     codes = codes | {None: np.nan}
     found = (codes.get(category, _UNKNOWN) for category in categories)
     return np.fromiter(found, np.float64, len(categories))
+
+
+def _find_misspelled(column, X, codes):
+    """Describe an unknown category, if case or spaces alone tell it from a known one; a list."""
+    unknown = np.flatnonzero(X == _UNKNOWN)
+    known = {_fold(text): text for text in codes if isinstance(text, str)} if len(unknown) else {}
+    for value in {column.values[i]: None for i in unknown}:
+        if isinstance(value, str) and (text := known.get(_fold(value))) is not None:
+            unseen, seen = show(value), show(text)
+            return [f"{column.name} holds {unseen}, which fit has not seen; it has seen {seen}."]
+    return []
+
+
+def _fold(text):
+    return " ".join(text.split()).casefold()
 
 
 def _decode(column, kind, codes):

@@ -1,4 +1,4 @@
-"""Text that stands for numbers or dates: how a column writes them, and what a cell says."""
+"""Text that stands for numbers, dates or durations: how a column writes them, what a cell says."""
 
 import math
 import re
@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from .values import NUMBERS, TIMES, is_missing
+from .values import DURATIONS, NUMBERS, TIMES, is_missing
 
 # Fraction of the cells that have to be written in one way.
 _ENOUGH = 0.95
-# Longer cells are neither numbers nor dates.
+# Longer cells are none of these.
 _LONGEST = 64
 _EPOCH = datetime(1970, 1, 1)
 _A_DAY = timedelta(days=1)
@@ -39,6 +39,7 @@ _NUMBERS = {"point": _number_pattern(",", r"\."), "comma": _number_pattern(r"\."
 # Codes with leading zeros, telephone numbers, and what float64 rounds.
 _CODE = re.compile(r"0\d+|\+\d{6,}|\d{16,}")
 _DOTTED = re.compile(r"\d\.\d{1,2}\.")
+_TWO_NUMBERS = re.compile(r"\d\D+\d")
 _SEASON = re.compile(r"\d{2}(\d{2})[-/](\d{2})")
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -68,6 +69,20 @@ def _compile(date):
 _DATES = {first: [_compile(date)] for first, date in _BY_NUMBERS.items()}
 _DATES["year"].append(re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{2})"))
 _DATES["name"] = list(map(_compile, _BY_NAME))
+# Times of day are durations since midnight.
+_DURATIONS = {
+    "clock": re.compile(
+        r"(?:(?P<days>-?\d{1,6}) days?,? \+?)?(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)"
+        r"(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?(?: ?(?P<half>[ap])\.?m\.?)?",
+        re.IGNORECASE,
+    ),
+    "units": re.compile(
+        r"(?:(?P<days>\d{1,6}) ?d(?:ays?)?,? ?)?(?:(?P<hours>\d{1,6}) ?h(?:(?:ou)?rs?)?,? ?)?"
+        r"(?:(?P<minutes>\d{1,6}) ?m(?:in(?:ute)?s?)?,? ?)?"
+        r"(?:(?P<seconds>\d{1,6}) ?s(?:ec(?:ond)?s?)?)?",
+        re.IGNORECASE,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -76,10 +91,11 @@ class Reading:
 
     Attributes
     ----------
-    kind : NUMBERS or TIMES
+    kind : NUMBERS, TIMES or DURATIONS
     how : str
         Of numbers the decimal sign, ``"point"`` or ``"comma"``; of dates what stands first,
-        ``"year"``, ``"day"`` or ``"month"``, or ``"name"`` if months have names.
+        ``"year"``, ``"day"`` or ``"month"``, or ``"name"`` if months have names; of durations
+        ``"clock"``, as 2:50, or ``"units"``, as 2h 50m.
     unit : str
         That of all numbers; empty if they have none.
     is_assumed : bool
@@ -93,18 +109,20 @@ class Reading:
 
     def check(self):
         """Raise ValueError if there is no such reading."""
-        ways = {NUMBERS: _NUMBERS, TIMES: _DATES}.get(self.kind, {})
+        ways = {NUMBERS: _NUMBERS, TIMES: _DATES, DURATIONS: _DURATIONS}.get(self.kind, {})
         kinds = [type(part) for part in (self.how, self.unit, self.is_assumed)]
         if kinds != [str, str, bool] or self.how not in ways:
             raise ValueError("a reading is unknown")
 
     def parse(self, text):
-        """Read a cell: a number, or days since 1970; None if it is neither or has another unit."""
+        """Read a cell: a number, days since 1970, or days; None if it is something else."""
         text = text.strip()
         if len(text) > _LONGEST:
             return None
         if self.kind == TIMES:
             return _parse_date(text, self.how)
+        if self.kind == DURATIONS:
+            return _parse_duration(text, self.how)
         found = _parse_number(text, self.how)
         return None if found is None or found[1] != self.unit else found[0]
 
@@ -131,6 +149,8 @@ class Reading:
         value = self.parse(text)
         if self.kind == NUMBERS:
             return f"{value:.12g}"
+        if self.kind == DURATIONS:
+            return str(value * _A_DAY)
         return (_EPOCH + value * _A_DAY).isoformat(" ").removesuffix(" 00:00:00")
 
     def describe(self):
@@ -138,6 +158,8 @@ class Reading:
         if self.kind == NUMBERS:
             unit = f" of {self.unit}" if self.unit else ""
             return f"numbers{unit}, decimal {self.how}"
+        if self.kind == DURATIONS:
+            return "times of day or durations"
         return "dates, months by name" if self.how == "name" else f"dates, {self.how} first"
 
 
@@ -169,7 +191,8 @@ def find_reading(cells, enough=_ENOUGH):
     with_digit = {text: count for text, count in counts.items() if _DIGIT.search(text)}
     if not counts or sum(with_digit.values()) < needed or any(map(_CODE.fullmatch, with_digit)):
         return None
-    return _find_dates(with_digit, needed) or _find_numbers(with_digit, needed)
+    kinds = _find_dates, _find_numbers, _find_durations
+    return next(filter(None, (find(with_digit, needed) for find in kinds)), None)
 
 
 def _find_dates(cells, needed):
@@ -198,6 +221,15 @@ def _find_numbers(cells, needed):
         return None
     ways = [Reading(NUMBERS, *key) for key, count in counts.items() if count == most]
     return ways[0] if len(ways) == 1 else _tell_apart(cells, *ways[:2])
+
+
+def _find_durations(cells, needed):
+    for how in _DURATIONS:
+        found = (count for text, count in cells.items() if _parse_duration(text, how) is not None)
+        # Sizes may be 10 M and 12 S.
+        if sum(found) >= needed and any(map(_TWO_NUMBERS.search, cells)):
+            return Reading(DURATIONS, how)
+    return None
 
 
 def _tell_apart(cells, point, comma):
@@ -243,16 +275,36 @@ def _parse_date(text, how):
     return None
 
 
+def _parse_duration(text, how):
+    """Days that a cell says, of a time of day since midnight; None if it says none."""
+    match = _DURATIONS[how].fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None or not _DIGIT.search(text):
+        return None
+    parts = match.groupdict()
+    hours = _hours(parts["hours"], parts.get("half"))
+    if hours is None:
+        return None
+    parts = {name: float(parts[name] or 0) for name in ("days", "minutes", "seconds")}
+    return timedelta(hours=hours, **parts) / _A_DAY
+
+
+def _hours(hours, half):
+    """Hours since midnight, by a clock of twelve hours if there is a half; None if it has none."""
+    hours = int(hours or 0)
+    if not half:
+        return hours
+    return hours % 12 + 12 * (half.lower() == "p") if 1 <= hours <= 12 else None
+
+
 def _days_of_match(parts):
     year, month = int(parts["year"]), parts["month"].lower()
     if len(parts["year"]) == 2:
         year += 1900 if year > 68 else 2000  # as in POSIX
     month = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
-    hour, minute, second = (int(parts.get(name) or 0) for name in ("hour", "minute", "second"))
-    if parts.get("half"):
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + 12 * (parts["half"].lower() == "p")
+    hour = _hours(parts.get("hour"), parts.get("half"))
+    if hour is None:
+        return None
+    minute, second = (int(parts.get(name) or 0) for name in ("minute", "second"))
     try:
         moment = datetime(year, month, int(parts.get("day") or 1), hour, minute, second)
         moment += timedelta(microseconds=int((parts.get("part") or "0")[:6].ljust(6, "0")))

@@ -192,7 +192,12 @@ def _as_numpys(value):
 
 
 def _since_epoch(value):
-    """Duration since 1970, in UTC, of a date or datetime; a duration stays as it is."""
+    """Duration since 1970, in UTC, of a date or datetime, and of a time of day since midnight.
+
+    A duration stays as it is.
+    """
+    if isinstance(value, time):
+        return datetime.combine(_EPOCH, value.replace(tzinfo=None)) - _EPOCH
     if isinstance(value, datetime):
         return value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta())
     return datetime.combine(value, time()) - _EPOCH if isinstance(value, date) else value

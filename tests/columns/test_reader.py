@@ -1,6 +1,7 @@
 """Tables of any library to one matrix: numbers, codes of levels, days; gaps are NaN."""
 
 import datetime
+import warnings
 from decimal import Decimal
 
 import dateutil.tz
@@ -13,6 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.preprocessing import OrdinalEncoder
 
+from skneighbors import ColumnWarning
 from skneighbors._columns.column import CATEGORIES, NOTHING
 from skneighbors._columns.reader import TableReader
 from skneighbors._columns.table import Table, unwrap
@@ -54,6 +56,7 @@ PANDAS |= {
         "days": ([datetime.date(1970, 1, 2), None], TIMES, [1, NAN]),
         "NumPy's": ([np.timedelta64(36, "h"), None], DURATIONS, [1.5, NAN]),
         "durations": ([datetime.timedelta(2), NAN], DURATIONS, [2, NAN]),
+        "times of day": ([datetime.time(6), None], DURATIONS, [0.25, NAN]),
     }.items()
 }
 PANDAS |= {
@@ -72,6 +75,7 @@ PANDAS |= {
 POLARS = {
     "floats": (pl.Series([1.5, None, NAN]), NUMBERS, [1.5, NAN, NAN]),
     "128 bits": (pl.Series([2**100, None], dtype=pl.Int128), NUMBERS, [2.0**100, NAN]),
+    "times of day": (pl.Series([datetime.time(12, 36), None]), DURATIONS, [0.525, NAN]),
     "enum": (pl.Series(["b", None, "a"], dtype=pl.Enum(["a", "b"])), CATEGORIES, [0, NAN, 1]),
     "moments": (pl.Series(MOMENTS), TIMES, DAYS),
 }
@@ -214,6 +218,17 @@ def test_masked_values_are_gaps():
     assert_array_equal(read(unwrap(days))[1], [[NAN], [1]])
 
 
+def test_categories_that_differ_by_case_or_spaces_are_named():
+    reader, _ = read(pd.DataFrame({"a": ["yes", "no", "may be"] * 5, "b": [1, 2, 3] * 5}))
+    for cell in ("YES", "yes ", "MAY BE"):
+        with pytest.warns(ColumnWarning, match=f"'a' of X holds '{cell}', which fit has not seen"):
+            X = reader.read(Table.of(pd.DataFrame({"a": ["no", cell], "b": [1, 2]})))
+        assert_array_equal(X[:, 0], [1, -1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reader.read(Table.of(pd.DataFrame({"a": ["no", "new"], "b": [1, 2]})))
+
+
 def test_batches_of_arrow_are_frames():
     batch = pa.record_batch({"b": [1.5, 2], "a": ["x", None]})
     assert unwrap(batch).column_names == ["b", "a"]
@@ -227,7 +242,6 @@ CELLS = {
     "lists": [[1.0] * 10**5],
     "bytes": b"a" * 10**6,
     "complex": 1j,
-    "times of day": datetime.time(1),
     "large": 10**5000,
 }
 

@@ -1,4 +1,4 @@
-"""Text that stands for numbers or dates is read as these would be."""
+"""Text that stands for numbers, dates or durations is read as these would be."""
 
 import warnings
 from collections import Counter
@@ -21,6 +21,8 @@ rng = np.random.RandomState(0)
 NUMBERS = rng.normal(size=N).round(3) * 1000
 DAYS = pd.date_range("1931-01-01", periods=N, freq="437D")
 MOMENTS = pd.date_range("2021-01-01", periods=N, freq="37h 7min 13s")
+OF_DAY = MOMENTS - MOMENTS.normalize()
+MINUTES = pd.to_timedelta(np.arange(N) * 37, unit="min")
 
 # Text, and what it stands for.
 READ = {
@@ -43,6 +45,11 @@ READ = {
     "short years": (MOMENTS.strftime("%d-%b-%y"), MOMENTS.normalize()),
     "moments": (MOMENTS.strftime("%Y-%m-%dT%H:%M:%SZ"), MOMENTS),
     "half days": (MOMENTS.strftime("%m/%d/%Y %I:%M:%S %p"), MOMENTS),
+    "times of day": (MOMENTS.strftime("%H:%M:%S"), OF_DAY),
+    "times of half a day": (MOMENTS.strftime("%I:%M:%S %p"), OF_DAY),
+    "minutes": ([f"{i * 37 // 60}:{i * 37 % 60:02d}" for i in range(N)], MINUTES),
+    "hours and minutes": ([f"{i * 37 // 60}h {i * 37 % 60}m" for i in range(N)], MINUTES),
+    "durations of pandas": ((MINUTES - MINUTES[9]).astype(str), MINUTES - MINUTES[9]),
 }
 READ["missing"] = READ["missing"][0], [np.nan if i % 7 == 0 or i == 3 else i for i in range(N)]
 
@@ -51,6 +58,8 @@ NOT_READ = {
     "telephones": [f"+4930{i:06d}" for i in range(N)],
     "seasons": [f"{1980 + i % 30}-{(81 + i % 30) % 100:02d}" for i in range(N)],
     "long numbers": [f"{10**17 + i}" for i in range(N)],
+    "sizes": [f"{i} {'M' if i % 2 else 'S'}" for i in range(N)],
+    "addresses": [f"{i:02d}:{i:02d}:10:4F" for i in range(N)],
     "several units": [f"{i} {'kg' if i % 2 else 'lb'}" for i in range(N)],
     "versions": [f"{i % 4}.{i % 3}.1" for i in range(N)],
     "names": [f"no {i}" for i in range(N)],
@@ -181,6 +190,14 @@ def test_numbers_come_back(numbers, separator):
     swapped = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
     reading = find_reading(Counter(swapped))
     assert list(map(reading.parse, swapped)) == numbers
+
+
+@given(st.lists(st.timedeltas(timedelta(-(10**5)), timedelta(10**5)), min_size=1))
+def test_durations_come_back(durations):
+    cells = list(map(str, durations))
+    reading = find_reading(Counter(cells))
+    days = [duration / timedelta(days=1) for duration in durations]
+    assert list(map(reading.parse, cells)) == pytest.approx(days, abs=1e-9)
 
 
 @given(
