@@ -335,11 +335,13 @@ class BaseNeighborEstimator(
         check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
         return int(n_rows)
 
-    def _warn_of(self, ends, confidence_level, *what):
+    def _warn_of(self, ends, confidence_level, infinite="intervals are infinite"):
         """Warn of what came of too few validation rows, or none."""
-        warn_unless_validated(self._model, *what)
-        n_validation = self._model.n_validation(self._check_search())
-        warn_if_infinite(ends, confidence_level, n_validation, *what)
+        if self._model.validation:
+            n_validation = self._model.n_validation(self._check_search())
+            warn_if_infinite(ends, confidence_level, n_validation, infinite)
+        else:
+            warn_unless_validated(self._model, *[infinite] * bool(np.isinf(ends).any()))
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.

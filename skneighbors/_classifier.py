@@ -36,10 +36,17 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return (*super()._tables(), TABLE_CLASSES)
 
     def _read_targets(self, y):
-        y = column_or_1d(y, warn=True)
+        if np.ma.is_masked(y):
+            raise ValueError("y holds masked labels. Leave these rows out.")
+        # scikit-learn makes floats of nullable integers and bools.
+        y = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else y, warn=True)
+        missing = np.flatnonzero(list(map(is_missing, y))) if y.dtype.kind in "Of" else []
+        if len(missing):
+            raise ValueError(
+                f"y holds missing labels in {len(missing)} of {len(y)} rows, such as row "
+                f"{missing[0]}. Leave these rows out."
+            )
         if y.dtype.kind == "O":
-            if any(map(is_missing, y)):
-                raise ValueError("y holds missing labels, None, NaN or NA. Leave these rows out.")
             kinds = set(map(type, y))
             if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
                 names = ", ".join(sorted(kind.__name__ for kind in kinds))

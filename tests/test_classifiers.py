@@ -237,6 +237,14 @@ def test_images():
     assert model.plan_.params["blend"] is None
 
 
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "Int64", "int64[pyarrow]"])
+def test_classes_have_the_type_of_their_labels(dtype):
+    X = np.arange(20.0)[:, None]
+    labels = pd.Series(X[:, 0] > 9).astype(dtype)
+    classes = NONAClassifier(max_iter=1, hidden_layer_sizes=4).fit(X, labels).classes_
+    assert classes.dtype == ("bool" if "bool" in dtype else "int64")
+
+
 def test_a_class_of_one_row_is_trained_on():
     X, y = make_classes(100)
     y[17] = "poor"
@@ -290,7 +298,12 @@ def test_class_weights_come_back_from_files(tmp_path):
 def test_bad_targets_are_named(fitted):
     model, X, y = fitted
     for bad, message in (
-        (np.where(np.arange(len(y)) == 3, None, y), "missing"),
+        (
+            np.where(np.arange(len(y)) == 3, None, y),
+            "missing labels in 1 of 300 rows, such as row 3",
+        ),
+        (np.where(np.arange(len(y)) < 3, np.nan, 1), "missing labels in 3 of 300 rows"),
+        (np.ma.array(y, mask=np.arange(len(y)) == 3), "masked labels"),
         (np.random.default_rng(0).normal(size=len(y)), "continuous"),
         (np.column_stack([y, y]), "1d array"),
         (np.where(np.arange(len(y)) == 3, 1, y.astype(object)), "y holds labels of several types"),

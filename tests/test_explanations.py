@@ -389,7 +389,6 @@ def test_as_a_frame(model):
     for k, suffix in enumerate(suffixes):
         sums = (frame["weight"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
         y_hat = why.prediction.reshape(len(queries), -1)[:, k]
-        sums *= why.neighbors_weight
         if why.blended is not None:
             blended = why.blended.reshape(len(queries), -1)[:, k]
             sums += (1 - why.neighbors_weight) * blended

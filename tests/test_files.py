@@ -27,7 +27,7 @@ from skneighbors import PAPER, ModelFileError, NONARegressor, load
 from skneighbors._archive import models
 
 # Few rows have weight; what intervals warn of then has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
+pytestmark = pytest.mark.filterwarnings("ignore:There are no validation rows")
 
 # How many changed files are tried; more once, by hand.
 N_CHANGED = int(os.environ.get("SKNEIGHBORS_N_CHANGED_FILES", "120"))

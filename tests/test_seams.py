@@ -117,7 +117,7 @@ def test_counts_are_predicted(model, n_targets):
     assert_array_equal(again.predict(X), y_hat)
 
 
-@pytest.mark.filterwarnings("ignore:fit had no validation rows")
+@pytest.mark.filterwarnings("ignore:There are no validation rows")
 def test_suspects_are_counts(model, n_targets):
     _, y = make_counts(n_targets)
     suspects = model.suspects(len(y))

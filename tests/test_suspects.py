@@ -19,7 +19,7 @@ from skneighbors._model import residuals
 from skneighbors.inspection import Suspects
 
 # What it warns of where none are held out has a test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
+pytestmark = pytest.mark.filterwarnings("ignore:There are no validation rows")
 
 K = 7
 QUICK = OF_ALL | dict(n_neighbors=K, blend=None, early_stopping=False)

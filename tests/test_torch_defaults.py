@@ -113,7 +113,7 @@ def answers(estimator, rows, path):
     return found | {name: ask(estimator, X[100:], y[100:]) for name, ask in QUESTIONS.items()}
 
 
-@pytest.mark.filterwarnings("ignore:fit had no validation rows")
+@pytest.mark.filterwarnings("ignore:There are no validation rows")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_defaults_of_torch_change_no_bit(estimator_class, rows, variant, tmp_path):
     path = tmp_path / "model.safetensors"

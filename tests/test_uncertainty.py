@@ -28,7 +28,7 @@ from skneighbors._model.numbering import SampleNumbering
 from skneighbors._utils.device import CPU
 
 # What intervals warn of where none are held out has a test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:fit had no validation rows")
+pytestmark = pytest.mark.filterwarnings("ignore:There are no validation rows")
 
 N_SPREAD = 14  # neighbors of a spread
 LEVELS = [0.9, 0.0, 0.25, 1.0, 0.5]
@@ -384,6 +384,24 @@ def test_so_many_rows_must_be_held_out(estimator_class):
         model.fit(X[:40], y[:40], X_val=X_val, y_val=y_val, sample_weight_val=weight)
         with pytest.warns(UserWarning, match=r"there are 8\."):
             model.predict_interval(X)
+
+
+@pytest.mark.filterwarnings("always:There are no validation rows")
+def test_one_warning_where_no_validation_rows_are_left(estimator_class):
+    X = np.random.RandomState(0).normal(size=(60, 3))
+    y = X.sum(axis=1)
+    model = estimator_class(**QUICK).fit(X, y)
+    validated = model._model.samples[model._model.validation.rows]
+    model.forget(np.setdiff1d(np.arange(60), validated[:5]))
+    with pytest.warns(UserWarning, match=r"needs at least 9 validation rows.*there are 5"):
+        model.predict_interval(X)
+    few = estimator_class(**QUICK).fit(X[:5], y[:5])
+    with pytest.warns(UserWarning) as caught:
+        interval = few.predict_interval(X)
+    assert np.isinf(interval).all()
+    (warning,) = caught
+    assert "no validation rows" in str(warning.message)
+    assert "intervals are infinite" in str(warning.message)
 
 
 def test_novelty_of_rows_like_those_of_fit_is_uniform(estimator_class):

@@ -263,7 +263,7 @@ def predict_set(model, queries, search, confidence_level):
     """Predict sets (n, n_classes), and how improbable a class in one may be."""
     values = model.predict_scaled(queries, search)[0]
     if not model.validation:
-        return np.ones(values.shape, dtype=bool), np.zeros(())
+        return np.ones(values.shape, dtype=bool), np.array(np.inf)
     judged = model.validation.judge(model.bank.to(search.device), search.n_neighbors)
     # Only the true class has a positive residual: 1 less its value.
     scores, order = judged.residuals.amax(1).cpu().sort()

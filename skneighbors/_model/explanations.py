@@ -273,9 +273,9 @@ class Explanation(ExplainedQueries):
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns query, row (their labels), weight (among the neighbors), target, adjustment
-            and adjusted, the last
-            three with the number of the target behind their name if there are several.
+            Of columns query, row (their labels), weight (in the prediction, where the blended model
+            has the rest), target, adjustment and adjusted, the last three with the number of the
+            target behind their name if there are several.
 
         Raises
         ------
@@ -296,6 +296,7 @@ class Explanation(ExplainedQueries):
         import pandas as pd
 
         columns = self._neighbors()
+        columns["weight"] = self.neighbors_weight * columns["weight"]
         for k, suffix in by_target(self.prediction):
             columns[f"target{suffix}"] = self.targets[k].ravel()
             columns[f"adjustment{suffix}"] = self.adjustments[k].ravel()

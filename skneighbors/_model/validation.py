@@ -151,7 +151,7 @@ def warn_unless_validated(
     """Warn if there are no validation rows."""
     if not model.validation:
         warn(
-            f"fit had no validation rows, as by default with fewer than 30 samples: {what}. Fit "
+            f"There are no validation rows, as by default with fewer than 30 samples: {what}. Fit "
             "with early_stopping=True, or give rows as X_val."
         )
 
