@@ -4,6 +4,7 @@ import html
 import io
 import sys
 import time
+import warnings
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skneighbors import NONARegressor
+from skneighbors import ColumnWarning, NONARegressor
+from skneighbors._columns import Table, TableReader
 from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
 OURS = "NONARegressor"
@@ -34,6 +36,19 @@ def methods():
     return makers | {"k-NN": lambda seed: make_pipeline(as_numbers(), KNeighborsRegressor())}
 
 
+def as_read(X):
+    """Make numbers of text and dates as ours does, for methods that take numbers and categories."""
+    X = X.dropna(axis=1, how="all")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)
+        reader = TableReader.of(Table.of(X), "from_dtype", np.ones(len(X)))
+        matrix = reader.read(Table.of(X))
+    numbers = {
+        X.columns[j]: matrix[:, i] for i, j in enumerate(reader.order) if reader.codes[j] is None
+    }
+    return text_as_categories(X.assign(**numbers))
+
+
 def run(model, X, X_test, y, y_test):
     """Fit and predict; errors and seconds."""
     start = time.perf_counter()
@@ -49,7 +64,7 @@ def run(model, X, X_test, y, y_test):
 
 
 def compare(X, y, makers, n_splits=N_SPLITS, **params):
-    """Compare ours, with these parameters, with others on the same splits.
+    """Compare ours, with these parameters, with others on the same splits; see :func:`as_read`.
 
     Returns
     -------
@@ -61,7 +76,7 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
     y_test : Series
         Test rows of the first split.
     """
-    typed, runs, first = text_as_categories(X), [], None
+    typed, runs, first = as_read(X), [], None
     for split in range(n_splits):
         train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
         print(f"split {split + 1} of {n_splits}: {OURS}", file=sys.stderr)
@@ -106,9 +121,10 @@ def make_page(title, errors, model, X_test, y_test):
     lines = [line for section in sections for line in (*section, "")] + [how_sure]
     rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
     intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
+    how = "all methods at their defaults; the others get numbers and dates as ours reads them"
     parts = [
         f"<h1>{html.escape(title)}</h1><p>{verdict(errors)}</p>{table.to_html()}",
-        f"<p>Means over {N_SPLITS} random splits, all methods at their defaults.</p>",
+        f"<p>Means over {N_SPLITS} random splits, {how}.</p>",
         f"<h2>How were the columns read?</h2>{columns._repr_html_()}",
         f"<h2>Which rows made this prediction?</h2>{why._repr_html_()}{rows}",
         f"<p>The target is {y_test.iloc[0]:.6g}.</p>",

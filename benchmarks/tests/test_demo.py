@@ -51,7 +51,7 @@ def written(tmp_path, content):
         (table(), ["--target", "prize"], "'size', 'kind', 'price'"),
         (table(), [], "'size', 'kind', 'price'"),
         (table(), ["--target", "kind"], "'kind' must hold numbers"),
-        (table(), ["--target", "size"], "'size' must hold numbers, without missing values"),
+        (table(), ["--target", "size"], "'size' is missing in 7 rows"),
         (table(), ["--data", "missing.csv", "--target", "y"], "missing.csv"),
         (table()[["price"]], ["--target", "price"], "0 feature"),
         ("", ["--target", "price"], "can't be read"),
@@ -104,6 +104,20 @@ def test_long_files_are_cut_to_the_same_rows_each_time(demo, tmp_path, monkeypat
     assert len(X) == 20
     assert name == "user.csv"
     np.testing.assert_allclose(y, table().price[X.index])
+
+
+def test_others_get_what_ours_reads(page_of):
+    X = table().drop(columns="price")
+    messy = X.assign(
+        size=[None if np.isnan(x) else f"${x:,.6f}" for x in X["size"]],
+        day=pd.date_range("2024-01-01", periods=60).strftime("%d.%m.%Y"),
+        empty=np.nan,
+    )
+    read = page_of.as_read(messy)
+    np.testing.assert_allclose(read["size"], X["size"], atol=1e-6)
+    np.testing.assert_array_equal(np.diff(read["day"]), 1)
+    assert read["kind"].dtype == "category"
+    assert list(read) == ["size", "kind", "day"]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
