@@ -100,6 +100,7 @@ EXPECTED_OF = {
         "context_size": {0: 256, 10**6: 256},
         "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
+        "n_cycles": {5000: 7, 10**6: 7},
         "calibrate_when_validated": {0: False, 10**6: False},
     },
     SoftStepKNNRegressor: EXPECTED
@@ -107,6 +108,7 @@ EXPECTED_OF = {
         "context_size": {4999: 256, 5000: 512},
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
+        "n_cycles": {4999: 7, 5000: 5},
         "calibrate_when_validated": {999: False, 1000: True},
     },
 }
