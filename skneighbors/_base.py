@@ -18,11 +18,12 @@ from ._columns import ColumnWarning, TrainingSamples, check_features, check_weig
 from ._fit import FitInput, fit_model
 from ._model import (
     ALGORITHMS,
+    TOO_NARROW,
     Model,
     Queries,
     Search,
     check_algorithm,
-    warn_if_infinite,
+    warn_of_infinite,
     warn_unless_validated,
 )
 from ._plan import TABLE
@@ -337,11 +338,12 @@ class BaseNeighborEstimator(
 
     def _warn_of(self, ends, confidence_level, infinite="intervals are infinite"):
         """Warn of what came of too few validation rows, or none."""
-        if self._model.validation:
+        is_infinite = np.isinf(ends).any()
+        if not self._model.validation:
+            warn_unless_validated(self._model, infinite if is_infinite else TOO_NARROW)
+        elif is_infinite:
             n_validation = self._model.n_validation(self._check_search())
-            warn_if_infinite(ends, confidence_level, n_validation, infinite)
-        else:
-            warn_unless_validated(self._model, *[infinite] * bool(np.isinf(ends).any()))
+            warn_of_infinite(infinite, confidence_level, n_validation)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.

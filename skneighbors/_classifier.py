@@ -40,7 +40,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
             raise ValueError("y holds masked labels. Leave these rows out.")
         # scikit-learn makes floats of nullable integers and bools.
         y = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else y, warn=True)
-        missing = np.flatnonzero(list(map(is_missing, y))) if y.dtype.kind in "Of" else []
+        # NaN and NaT differ from themselves.
+        missing = np.flatnonzero(list(map(is_missing, y)) if y.dtype.kind == "O" else y != y)
         if len(missing):
             raise ValueError(
                 f"y holds missing labels in {len(missing)} of {len(y)} rows, such as row "

@@ -87,9 +87,9 @@ class Recipe(BaseEstimator):
         only where more rows are trained on than `batch_size` and `context_size` together.
 
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
-        ``"cycles"``: six cosine cycles over the training, each twice as long as the one before.
-        With early-stopping checks and twice `min_steps` a seventh, if R2 is at least 0.95 after
-        the fifth.
+        ``"cycles"``: six cosine cycles over the training, each twice as long as the one before;
+        four for SoftStep k-NN from 5,000 rows on. With early-stopping checks and twice
+        `min_steps` one more, if R2 is at least 0.95 after the last but one.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"

@@ -119,9 +119,9 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone; text that is read as numbers, dates or words is none (:ref:`columns`). None:
-        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
-        used with a `feature_extractor`.
+        alone; text that is read as numbers, dates, durations or words is none
+        (:ref:`columns`). None: none. Missing categories, and those not seen in :meth:`fit`, are
+        one more category. Not used with a `feature_extractor`.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -375,9 +375,9 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         All columns that hold categories: names, indices or a mask. ``"from_dtype"``: those of
         text, bool and categorical dtypes, and columns of objects that hold text or bools
-        alone; text that is read as numbers, dates or words is none (:ref:`columns`). None:
-        none. Missing categories, and those not seen in :meth:`fit`, are one more category. Not
-        used with a `feature_extractor`.
+        alone; text that is read as numbers, dates, durations or words is none
+        (:ref:`columns`). None: none. Missing categories, and those not seen in :meth:`fit`, are
+        one more category. Not used with a `feature_extractor`.
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.

@@ -303,6 +303,7 @@ def test_bad_targets_are_named(fitted):
             "missing labels in 1 of 300 rows, such as row 3",
         ),
         (np.where(np.arange(len(y)) < 3, np.nan, 1), "missing labels in 3 of 300 rows"),
+        (np.where(y == y[0], np.datetime64("NaT"), np.datetime64("2020-01-01")), "missing labels"),
         (np.ma.array(y, mask=np.arange(len(y)) == 3), "masked labels"),
         (np.random.default_rng(0).normal(size=len(y)), "continuous"),
         (np.column_stack([y, y]), "1d array"),

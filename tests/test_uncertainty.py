@@ -386,7 +386,6 @@ def test_so_many_rows_must_be_held_out(estimator_class):
             model.predict_interval(X)
 
 
-@pytest.mark.filterwarnings("always:There are no validation rows")
 def test_one_warning_where_no_validation_rows_are_left(estimator_class):
     X = np.random.RandomState(0).normal(size=(60, 3))
     y = X.sum(axis=1)

@@ -6,7 +6,7 @@
        |  table     columns of a DataFrame, an array or lists
        |  column    what each holds, by its dtype or its values
        |  values    which values are the same, whatever type they come in
-       |  text      text that stands for numbers or dates
+       |  text      text that stands for numbers, dates or durations
        |  ngrams    other text, as components of its character n-grams
        |  calendar  months, weekdays and hours of dates
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days

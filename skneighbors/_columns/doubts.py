@@ -20,7 +20,8 @@ class ColumnWarning(UserWarning):
     A fit raises it once, for all columns of text whose numbers or dates could be read in two
     ways, those where most cells are numbers, dates or durations but some are not, and those that
     hold nearly as many categories as rows. A fit and a prediction raise it for cells that count
-    as missing, as they are not what their column is read as.
+    as missing, as they are not what their column is read as, or differ from a known category by
+    case or spaces alone.
 
     See Also
     --------

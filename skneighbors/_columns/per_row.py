@@ -12,7 +12,17 @@ from .column import CATEGORIES, Column
 from .merging import check_total_weight
 from .table import Table, as_array, single_column, unwrap
 from .text import find_reading
-from .values import BOOLS, DURATIONS, NUMBERS, TIMES, as_categories, is_missing, show, sorts_of
+from .values import (
+    BOOLS,
+    CLOCK_TIMES,
+    DURATIONS,
+    NUMBERS,
+    TIMES,
+    as_categories,
+    is_missing,
+    show,
+    sorts_of,
+)
 
 # A message names at most so many columns: those whose names are most alike.
 _N_SHOWN = 5
@@ -258,6 +268,8 @@ def check_time(time, X, reader, sample_weight):
         raise ValueError(
             f"{column.name} must hold numbers, dates or times; it holds categories or text."
         )
+    if CLOCK_TIMES in column.sorts:
+        raise ValueError(f"{column.name} holds times of day: times need their dates.")
     if kind == NUMBERS:
         _finite_numbers(column)
     ranks = column.ranks()

@@ -25,7 +25,7 @@ _UNKNOWN = -1.0
 _CONVERTED = {
     NUMBERS: "pandas.to_numeric",
     TIMES: "pandas.to_datetime",
-    DURATIONS: "pandas.to_timedelta",
+    DURATIONS: "pandas.to_timedelta (of hh:mm:ss)",
 }
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -225,7 +225,7 @@ class TableReader:
             if codes is not None:
                 X[:, j] = _encode(column, codes, self._sorts[j])
                 if kind == CATEGORIES:
-                    unread += _find_misspelled(column, X[:, j], codes)
+                    unread += self._find_misspelled(j, column, X[:, j])
             elif self.readings[j] is not None and column.is_text():
                 X[:, j], others = self.readings[j].parse_all(column.values)
                 if others:
@@ -240,6 +240,30 @@ class TableReader:
         if unread:
             warn(" ".join(unread), ColumnWarning)
         return X
+
+    def _find_misspelled(self, j, column, X):
+        """Say which unknown categories case or spaces alone tell from known ones; a list."""
+        unknown = [column.values[i] for i in np.flatnonzero(X == _UNKNOWN)]
+        found = [
+            (text, self._folded[j][folded])
+            for text in unknown
+            if isinstance(text, str) and (folded := _fold(text)) in self._folded[j]
+        ]
+        if not found:
+            return []
+        text, category = map(show, found[0])
+        return [
+            f"{column.name}: cells such as {text} count as missing ({len(found)} of {len(X)}), as "
+            f"the category is {category}."
+        ]
+
+    @cached_property
+    def _folded(self):
+        """Categories of each column that are text, by what case and spaces leave of them."""
+        return [
+            {_fold(category): category for category in codes or () if isinstance(category, str)}
+            for codes in self.codes
+        ]
 
     @property
     def columns(self):
@@ -387,8 +411,8 @@ def _kind_of(column, given, categorical_features):
     found = {column.declared} if column.declared else set(column.sorts)
     if given and found & {TIMES, DURATIONS, CLOCK_TIMES}:
         raise ValueError(
-            f"{column.name} holds {', '.join(found)}, but categorical_features names it. For a "
-            "category of each, make it text."
+            f"{column.name} holds {', '.join(sorted(found))}, but categorical_features names it. "
+            "For a category of each, make it text."
         )
     if not given and found & {CATEGORIES, TEXT, BOOLS} and not column.is_missing():
         raise ValueError(
@@ -463,17 +487,6 @@ def _encode(column, codes, were):
     codes = codes | {None: np.nan}
     found = (codes.get(category, _UNKNOWN) for category in categories)
     return np.fromiter(found, np.float64, len(categories))
-
-
-def _find_misspelled(column, X, codes):
-    """Describe an unknown category, if case or spaces alone tell it from a known one; a list."""
-    unknown = np.flatnonzero(X == _UNKNOWN)
-    known = {_fold(text): text for text in codes if isinstance(text, str)} if len(unknown) else {}
-    for value in {column.values[i]: None for i in unknown}:
-        if isinstance(value, str) and (text := known.get(_fold(value))) is not None:
-            unseen, seen = show(value), show(text)
-            return [f"{column.name} holds {unseen}, which fit has not seen; it has seen {seen}."]
-    return []
 
 
 def _fold(text):

@@ -69,13 +69,12 @@ def _compile(date):
 _DATES = {first: [_compile(date)] for first, date in _BY_NUMBERS.items()}
 _DATES["year"].append(re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{2})"))
 _DATES["name"] = list(map(_compile, _BY_NAME))
-# Times of day are durations since midnight.
+_HOURS = r"(?:(?P<days>-?\d{1,6}) days?,? \+?)?(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)"
+_SECONDS, _HALF = r":(?P<seconds>[0-5]\d(?:\.\d+)?)", r"(?: ?(?P<half>[ap])\.?m\.?)?"
+# Times of day are durations since midnight. A column has seconds or none: 2:50 may be minutes.
 _DURATIONS = {
-    "clock": re.compile(
-        r"(?:(?P<days>-?\d{1,6}) days?,? \+?)?(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)"
-        r"(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?(?: ?(?P<half>[ap])\.?m\.?)?",
-        re.IGNORECASE,
-    ),
+    "minutes": re.compile(_HOURS + _HALF, re.IGNORECASE),
+    "seconds": re.compile(_HOURS + _SECONDS + _HALF, re.IGNORECASE),
     "units": re.compile(
         r"(?:(?P<days>\d{1,6}) ?d(?:ays?)?,? ?)?(?:(?P<hours>\d{1,6}) ?h(?:(?:ou)?rs?)?,? ?)?"
         r"(?:(?P<minutes>\d{1,6}) ?m(?:in(?:ute)?s?)?,? ?)?"
@@ -95,7 +94,7 @@ class Reading:
     how : str
         Of numbers the decimal sign, ``"point"`` or ``"comma"``; of dates what stands first,
         ``"year"``, ``"day"`` or ``"month"``, or ``"name"`` if months have names; of durations
-        ``"clock"``, as 2:50, or ``"units"``, as 2h 50m.
+        ``"minutes"``, as 2:50, ``"seconds"``, as 2:50:00, or ``"units"``, as 2h 50m.
     unit : str
         That of all numbers; empty if they have none.
     is_assumed : bool
@@ -191,7 +190,7 @@ def find_reading(cells, enough=_ENOUGH):
     with_digit = {text: count for text, count in counts.items() if _DIGIT.search(text)}
     if not counts or sum(with_digit.values()) < needed or any(map(_CODE.fullmatch, with_digit)):
         return None
-    kinds = _find_dates, _find_numbers, _find_durations
+    kinds = _find_dates, _find_durations, _find_numbers
     return next(filter(None, (find(with_digit, needed) for find in kinds)), None)
 
 
@@ -225,10 +224,13 @@ def _find_numbers(cells, needed):
 
 def _find_durations(cells, needed):
     for how in _DURATIONS:
-        found = (count for text, count in cells.items() if _parse_duration(text, how) is not None)
-        # Sizes may be 10 M and 12 S.
-        if sum(found) >= needed and any(map(_TWO_NUMBERS.search, cells)):
-            return Reading(DURATIONS, how)
+        days = {text: _parse_duration(text, how) for text in cells}
+        found = [text for text in cells if days[text] is not None]
+        # With one number in each cell they are numbers of a unit, or sizes: 10 M and 12 S.
+        if sum(map(cells.get, found)) >= needed and any(map(_TWO_NUMBERS.search, found)):
+            # Scores and minutes with seconds may look alike.
+            is_assumed = how == "minutes" and max(map(days.get, found)) >= 1
+            return Reading(DURATIONS, how, is_assumed=is_assumed)
     return None
 
 
@@ -284,7 +286,7 @@ def _parse_duration(text, how):
     hours = _hours(parts["hours"], parts.get("half"))
     if hours is None:
         return None
-    parts = {name: float(parts[name] or 0) for name in ("days", "minutes", "seconds")}
+    parts = {name: float(parts.get(name) or 0) for name in ("days", "minutes", "seconds")}
     return timedelta(hours=hours, **parts) / _A_DAY
 
 

@@ -181,6 +181,8 @@ def _days_of(value):
     value = _as_numpys(value)
     if isinstance(value, np.generic):
         _unit_of_fixed_length(value.dtype)
+    if isinstance(value, time) and value.tzinfo is not None:
+        raise ValueError(f"{show(value)} has a time zone, but no date")
     whole, rest = divmod(as_exact(value), _ATTOSECONDS_A_DAY)
     return whole + rest / _ATTOSECONDS_A_DAY
 

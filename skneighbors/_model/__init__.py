@@ -31,4 +31,10 @@ from .model import Model, Queries, Search
 from .numbering import SampleNumbering
 from .rows import EmbeddedRows, NeighborRows
 from .suspects import Suspects
-from .validation import ValidationRows, ValidationSet, warn_if_infinite, warn_unless_validated
+from .validation import (
+    TOO_NARROW,
+    ValidationRows,
+    ValidationSet,
+    warn_of_infinite,
+    warn_unless_validated,
+)

@@ -94,7 +94,7 @@ class ClassExplanation(ExplainedQueries):
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns query, row (their labels), weight and class.
+            Of columns query, row (their labels), weight (among the neighbors) and class.
 
         Raises
         ------

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 
@@ -16,6 +15,7 @@ from .rows import EmbeddedRows
 
 # Candidates for a sample's row: products of embeddings lose digits where two coincide.
 _N_CANDIDATES = 4
+TOO_NARROW = "standard deviations, quantiles and intervals are much too narrow"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,23 +145,20 @@ class ValidationSet(EmbeddedRows):
         return Judged(mine.z, mine.columns, mine.self_index, **parts)
 
 
-def warn_unless_validated(
-    model, what="standard deviations, quantiles and intervals are much too narrow"
-):
+def warn_unless_validated(model, what=TOO_NARROW):
     """Warn if there are no validation rows."""
     if not model.validation:
         warn(
-            f"There are no validation rows, as by default with fewer than 30 samples: {what}. Fit "
-            "with early_stopping=True, or give rows as X_val."
+            f"There are no validation rows, as by default with fewer than 30 samples, or after "
+            f"all were forgotten: {what}. Fit with early_stopping=True, or give rows as X_val."
         )
 
 
-def warn_if_infinite(interval, confidence_level, n_validation, what="intervals are infinite"):
-    """Warn if validation rows are too few."""
-    if np.isinf(interval).any():
-        n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
-        warn(
-            f"confidence_level={confidence_level} needs at least {n_needed} validation rows, or "
-            f"as many groups, if fit was given groups; there are {n_validation:.0f}. These "
-            f"{what}: lower it, or give more rows in X_val."
-        )
+def warn_of_infinite(what, confidence_level, n_validation):
+    """Warn of what is infinite, as validation rows are too few."""
+    n_needed = math.ceil(confidence_level / (1 - confidence_level) - 1e-9)
+    warn(
+        f"confidence_level={confidence_level} needs at least {n_needed} validation rows, or "
+        f"as many groups, if fit was given groups; there are {n_validation:.0f}. These "
+        f"{what}: lower it, or give more rows in X_val."
+    )

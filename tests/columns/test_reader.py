@@ -221,7 +221,9 @@ def test_masked_values_are_gaps():
 def test_categories_that_differ_by_case_or_spaces_are_named():
     reader, _ = read(pd.DataFrame({"a": ["yes", "no", "may be"] * 5, "b": [1, 2, 3] * 5}))
     for cell in ("YES", "yes ", "MAY BE"):
-        with pytest.warns(ColumnWarning, match=f"'a' of X holds '{cell}', which fit has not seen"):
+        with pytest.warns(
+            ColumnWarning, match=f"'a' of X: cells such as '{cell}' count as missing"
+        ):
             X = reader.read(Table.of(pd.DataFrame({"a": ["no", cell], "b": [1, 2]})))
         assert_array_equal(X[:, 0], [1, -1])
     with warnings.catch_warnings():

@@ -58,6 +58,7 @@ NOT_READ = {
     "telephones": [f"+4930{i:06d}" for i in range(N)],
     "seasons": [f"{1980 + i % 30}-{(81 + i % 30) % 100:02d}" for i in range(N)],
     "long numbers": [f"{10**17 + i}" for i in range(N)],
+    "minutes with and without hours": ["59:30", "1:02:45"] * (N // 2),
     "sizes": [f"{i} {'M' if i % 2 else 'S'}" for i in range(N)],
     "addresses": [f"{i:02d}:{i:02d}:10:4F" for i in range(N)],
     "several units": [f"{i} {'kg' if i % 2 else 'lb'}" for i in range(N)],
@@ -156,6 +157,8 @@ def test_rows_without_weight_say_nothing_of_the_reading():
         (["1e400", "1", "2"] * 20, None),
         (["01/02/2024 10:00:00.000", "03/04/2024 11:00:00.000"], "dates, month first"),
         (["01.02.2024 10:00", "03.04.2024 11:00"], "dates, day first"),
+        (["50 min"] * 97 + ["1 h 10 min"] * 3, [50 / 1440] * 97 + [70 / 1440] * 3),
+        (["10 M", "12 S"] * 40 + ["2 for 1"], None),
     ],
 )
 def test_cells_that_could_mislead(cells, expected):
@@ -165,6 +168,12 @@ def test_cells_that_could_mislead(cells, expected):
         assert reading.is_assumed == ("month" in expected)
     else:
         assert (reading and list(map(reading.parse, cells))) == expected
+
+
+def test_clocks_of_more_than_a_day_are_doubted():
+    assert not find_reading(Counter(["14:35", "23:59"])).is_assumed
+    assert find_reading(Counter(["14:35", "28:27"])).is_assumed
+    assert find_reading(Counter(["14:35", "28:27"])).show("28:27") == "1 day, 4:27:00"
 
 
 def test_time_as_text():
