@@ -31,7 +31,7 @@ MANY = settings(
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names"),
-    pytest.mark.filterwarnings("ignore:Text is read as categories"),
+    pytest.mark.filterwarnings("ignore::skneighbors.ColumnWarning"),
 ]
 ZONES = ["UTC", "Asia/Kolkata", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "Europe/Vienna"]
 UTC = datetime.timezone.utc
