@@ -171,7 +171,7 @@ TABLE = [
 TABLE_SOFTSTEP_KNN = [
     _from(0, context_neighbors=None),
     _from(1000, calibrate_when_validated=True),
-    _from(5000, context_size=512, early_check_below_r2=0.0, eps=1e-2, n_cycles=4),
+    _from(5000, context_size=512, eps=1e-2, min_epochs=128, n_cycles=4),
 ]
 # Lines that override these for classes: probabilities have no trend.
 TABLE_CLASSES = [_from(0, trends=(None,))]

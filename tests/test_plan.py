@@ -109,7 +109,6 @@ EXPECTED_OF = {
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
         "n_cycles": {4999: 7, 5000: 5},
-        "early_check_below_r2": {4999: 0.85, 5000: 0.0},
         "calibrate_when_validated": {999: False, 1000: True},
     },
 }
