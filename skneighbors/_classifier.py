@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
-from ._columns import as_categories, check_weights, is_missing, show
+from ._columns import as_categories, check_weights, is_missing, refuse_missing, show
 from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
 from ._task import Classification
@@ -41,12 +41,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         # scikit-learn makes floats of nullable integers and bools.
         y = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else y, warn=True)
         # NaN and NaT differ from themselves.
-        missing = np.flatnonzero(list(map(is_missing, y)) if y.dtype.kind == "O" else y != y)
-        if len(missing):
-            raise ValueError(
-                f"y holds missing labels in {len(missing)} of {len(y)} rows, such as row "
-                f"{missing[0]}. Leave these rows out."
-            )
+        missing = list(map(is_missing, y)) if y.dtype.kind == "O" else y != y
+        refuse_missing(missing, "y holds missing labels")
         if y.dtype.kind == "O":
             kinds = set(map(type, y))
             if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):

@@ -25,7 +25,7 @@
 All is NumPy up to the crossing.
 """
 
-from .checks import check_features, refuse_what_is_no_number
+from .checks import check_features, refuse_missing, refuse_what_is_no_number
 from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .likeness import Likeness, LikenessEncoder, count_candidates

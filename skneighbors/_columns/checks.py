@@ -219,6 +219,16 @@ def refuse_what_is_no_number(data, name):
         _refuse_values(data, name)
 
 
+def refuse_missing(missing, what):
+    """Raise ValueError if a value of some rows is missing; `missing` (n_samples,) says of which."""
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        raise ValueError(
+            f"{what} in {len(rows)} of {len(missing)} rows, such as row {rows[0]}. Leave these "
+            "rows out."
+        )
+
+
 def _refuse_values(values, name):
     # Types of pandas and polars have no kind, or that of the values which a category stands for.
     is_numpys = isinstance(getattr(values, "dtype", None), np.dtype)

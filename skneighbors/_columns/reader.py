@@ -214,7 +214,7 @@ class TableReader:
         at_once = [j for j in table.plain() if self.kinds[j] == NUMBERS]
         if len(at_once) == len(self.kinds):
             return table.numbers(at_once)
-        X, unread = np.full((len(table.data), len(self.kinds)), np.nan), []
+        X, doubts = np.full((len(table.data), len(self.kinds)), np.nan), []
         if at_once:
             X[:, at_once] = table.numbers(at_once)
         for j in sorted(set(range(len(self.kinds))).difference(at_once)):
@@ -225,20 +225,20 @@ class TableReader:
             if codes is not None:
                 X[:, j] = _encode(column, codes, self._sorts[j])
                 if kind == CATEGORIES:
-                    unread += self._find_misspelled(j, column, X[:, j])
+                    doubts += self._find_misspelled(j, column, X[:, j])
             elif self.readings[j] is not None and column.is_text():
                 X[:, j], others = self.readings[j].parse_all(column.values)
                 if others:
                     example, what = show(next(iter(others))), self.readings[j].describe()
-                    unread.append(
+                    doubts.append(
                         f"{column.name} is read as {what}: cells such as {example} count as "
                         f"missing ({sum(others.values())} of {len(X)}). Convert those that are "
                         f"values, for instance by {_CONVERTED[kind]}."
                     )
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
-        if unread:
-            warn(" ".join(unread), ColumnWarning)
+        if doubts:
+            warn(" ".join(doubts), ColumnWarning)
         return X
 
     def _find_misspelled(self, j, column, X):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._columns import refuse_what_is_no_number
+from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
 from .base import Task
 
@@ -50,12 +50,7 @@ class Regression(Task):
             raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")
         if y.ndim == 2 and y.shape[1] == 0:
             raise ValueError(f"y must have at least one target; got shape {y.shape}.")
-        missing = np.flatnonzero(np.isnan(y).any(axis=tuple(range(1, y.ndim))))
-        if len(missing):
-            raise ValueError(
-                f"Input y contains NaN in {len(missing)} of {len(y)} rows, such as row "
-                f"{missing[0]}. Leave these rows out."
-            )
+        refuse_missing(np.isnan(y).any(axis=tuple(range(1, y.ndim))), "Input y contains NaN")
         return y
 
     @classmethod
