@@ -17,6 +17,7 @@ from skneighbors._blend.boosting import BoostingData
 from skneighbors._training import stopping
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import _AFTER, Pace
+from skneighbors._training.trainer import Trainer
 
 X, y = make_friedman1(n_samples=160, random_state=0)
 QUICK = dict(hidden_layer_sizes=8, n_estimators=1, random_state=0)
@@ -207,6 +208,25 @@ def test_an_epoch_that_there_is_no_time_for_is_cut_where_the_rate_has_fallen(
     if n_threads == 1:  # else another thread may have taken the last seconds
         assert rates[-1] < 0.2 * max(rates)
     assert len(model.loss_curve_) == 1
+
+
+def test_members_that_take_turns_do_not_count_the_search_of_others(
+    fake_time, auto, thread_count, monkeypatch
+):
+    auto(parallel=True)
+    thread_count(1)
+    find_near = Trainer._find_near
+
+    def slow(trainer):
+        fake_time.now += 30.0
+        find_near(trainer)
+
+    monkeypatch.setattr(Trainer, "_find_near", slow)
+    recipe = Recipe(context_neighbors=2)
+    params = NO_TREES | dict(max_iter=31, batch_size=4, n_estimators=2, recipe=recipe)
+    with pytest.warns(ConvergenceWarning, match="left time for"):
+        model = NONARegressor(max_time=400.0, **params).fit(X, y)
+    assert model.n_iter_ > 1
 
 
 @pytest.mark.parametrize("blend", ["auto", None])

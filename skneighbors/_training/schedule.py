@@ -12,6 +12,8 @@ _RESOLUTION = 16
 _AFTER = 1.0
 # A cycle is begun only if there is time for this part of its epochs.
 _LEAST = 0.25
+# How long epochs take is not known before this part of the time: single steps may be slow.
+_MEASURED = 0.05
 
 
 def learning_rate_factor(kind, progress, n_cycles):
@@ -141,9 +143,11 @@ class Pace:
         self.is_last = self._end == last
 
     def epochs_left(self):
-        """How many more epochs there is time for, by what those so far took."""
+        """How many more epochs there is time for, by what those so far took; inf if not known."""
         left = self._clock.left()
         seconds, epochs = self._since[0] - left, self._trained - self._since[1]
-        if math.isinf(left) or not (seconds > 0 and epochs):
-            return math.inf if left > 0 else 0.0
+        if left > 0 and (math.isinf(left) or seconds <= _MEASURED * left):
+            return math.inf
+        if not (seconds > 0 and epochs):
+            return 0.0
         return left * epochs / seconds - _AFTER

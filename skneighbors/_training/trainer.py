@@ -100,9 +100,13 @@ class Trainer:
         return EpochResult(loss, error, scores.mean().item(), validation)
 
     def epoch(self):
-        """Train on every row once, or as long as there is time; yields after every step."""
+        """Train on every row once, or as long as there is time.
+
+        Yields after every step, and before the first if it took long to prepare.
+        """
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
             self._find_near()
+            yield
         set_mode(self.network, training=True)
         total, n_batches = 0.0, self.sampler.n_batches
         for step, batch in enumerate(self.sampler.epoch()):

@@ -117,6 +117,16 @@ def test_a_rate_falls_in_time_on_a_machine_that_becomes_slow(share):
     assert rates[-1] < 0.1
 
 
+def test_a_slow_step_at_first_ends_nothing():
+    clock, plan = Seconds(100.0), plan_of(63)
+    pace = Pace(plan, clock, cycle_ends(plan))
+    for step, seconds in enumerate([4.0, 4.0, *[0.1] * 38]):
+        clock.now += seconds
+        pace.advance(0, step, 40)
+        assert not pace.is_over
+    assert pace.position == 1.0
+
+
 def test_half_of_the_time_is_kept_for_a_training_that_follows_in_any_case():
     clock = Seconds(50 + schedule._AFTER)
     run(plan_of(100, always_refits=True), clock)
