@@ -10,7 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
-from ._columns import as_categories, check_weights, is_missing, refuse_missing, show
+from ._columns import (
+    as_array,
+    as_categories,
+    check_total_weight,
+    check_weights,
+    is_missing,
+    refuse_missing,
+    show,
+)
 from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
 from ._task import Classification
@@ -36,13 +44,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return (*super()._tables(), TABLE_CLASSES)
 
     def _read_targets(self, y):
-        if np.ma.is_masked(y):
-            raise ValueError("y holds masked labels. Leave these rows out.")
-        # scikit-learn makes floats of nullable integers and bools.
-        y = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else y, warn=True)
-        # NaN and NaT differ from themselves.
-        missing = list(map(is_missing, y)) if y.dtype.kind == "O" else y != y
-        refuse_missing(missing, "y holds missing labels")
+        y = _read_labels(y)
         if y.dtype.kind == "O":
             kinds = set(map(type, y))
             if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
@@ -57,28 +59,32 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return codes
 
     def _read_more_targets(self, y):
-        y = column_or_1d(y, warn=True)
-        labels, classes = (as_categories(list(values)) for values in (y, self.classes_))
+        parts = _read_labels(y), self.classes_
+        labels, classes = (as_categories(list(values)) for values in parts)
         known = {label: code for code, label in enumerate(classes)}
         unknown = next((label for label in labels if label not in known), None)
-        if unknown is not None or None in labels:
+        if unknown is not None:
             some = ", ".join(map(show, classes[:5]))
             raise ValueError(f"y holds {show(unknown)}, which is no class of fit, such as {some}.")
         return np.array([known[label] for label in labels], dtype=int)
 
     def _settle_targets(self, y, sample_weight):
-        """Leave classes without weight out, and weigh the others."""
-        codes = y.astype(int)
+        """Weigh classes, and leave those without weight out."""
+        codes = self._keep_classes(y.astype(int), sample_weight)
+        if self.class_weight is not None:
+            sample_weight = sample_weight * self._weigh_classes(codes, sample_weight)
+            check_total_weight(sample_weight, name="sample_weight times class_weight")
+            codes = self._keep_classes(codes, sample_weight)
+        return codes.astype(np.float64), sample_weight
+
+    def _keep_classes(self, codes, sample_weight):
+        """Leave classes without weight out; the new codes, of any class for rows without weight."""
         present = np.unique(codes[sample_weight > 0])
-        if 0 < len(present) < len(self.classes_):
-            self.classes_ = self.classes_[present]
-            codes = np.searchsorted(present, codes).clip(max=len(present) - 1)
-        return codes.astype(np.float64), sample_weight * self._weigh_classes(codes, sample_weight)
+        self.classes_ = self.classes_[present]
+        return np.searchsorted(present, codes).clip(max=len(present) - 1)
 
     def _weigh_classes(self, codes, sample_weight):
         """Weight by `class_weight` of each sample."""
-        if self.class_weight is None:
-            return 1.0
         labels = as_categories(list(self.classes_))
         if self.class_weight != "balanced":
             named = as_categories(list(self.class_weight))
@@ -87,7 +93,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
             if unknown is not None and not given.keys() >= set(labels):
                 raise ValueError(f"class_weight names {show(unknown)}, which is no class of y.")
             weights = [given.get(label, 1.0) for label in labels]
-            return check_weights(np.array(weights), len(labels))[codes]
+            return check_weights(weights, len(labels), "class_weight")[codes]
         totals = np.bincount(codes, sample_weight)
         return (totals.sum() / (len(totals) * totals))[codes]
 
@@ -308,3 +314,25 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         check_is_fitted(self)
         n_rows = self._check_n_rows(n_rows)
         return self._call_for_samples(Model.class_suspects, n_rows, self.classes_)
+
+
+def _read_labels(y):
+    """Read labels, to an array (n_samples,) that holds them as they are.
+
+    Raises
+    ------
+    ValueError
+        If some are missing.
+    """
+    if np.ma.is_masked(y):
+        raise ValueError("y holds masked labels. Leave these rows out.")
+    # scikit-learn makes floats of nullable integers and bools, NumPy text of all beside text.
+    labels = np.asarray(y) if hasattr(y, "__array__") or isinstance(y, list | tuple) else y
+    if isinstance(y, list | tuple) and labels.dtype.kind in "SU":
+        labels = labels if all(isinstance(label, str | bytes) for label in y) else as_array(y, "y")
+    labels = column_or_1d(labels, warn=True)
+    # NaN and NaT differ from themselves.
+    is_object = labels.dtype.kind == "O"
+    missing = list(map(is_missing, labels)) if is_object else labels != labels
+    refuse_missing(missing, "y holds missing labels")
+    return labels

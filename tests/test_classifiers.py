@@ -288,9 +288,37 @@ def test_class_weight():
     assert_array_equal(more.predict_proba(X), given.predict_proba(X))
 
 
-def test_class_weights_come_back_from_files(tmp_path):
+@pytest.mark.parametrize("left_out", ["bad", "good"])
+def test_classes_of_class_weight_0_are_left_out(left_out):
+    X, y = make_classes(90)
+    model = NONAClassifier(class_weight={left_out: 0}, **SHORT).fit(X, y)
+    alone = NONAClassifier(**SHORT).fit(X[y != left_out], y[y != left_out])
+    assert_array_equal(model.classes_, alone.classes_)
+    assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+    with pytest.raises(ValueError, match=f"'{left_out}', which is no class of fit"):
+        model.append(X[:1], [left_out])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"bad": -1}, r"class_weight contains negative values, such as -1\.0"),
+        ({"bad": "a"}, "class_weight must hold numbers; it holds 'a'"),
+        ({"bad": np.nan}, "class_weight contains NaN"),
+        ({"bad": 0, "good": 0, "fair": 0}, "class_weight must have a positive entry"),
+        ({"bad": 1e29}, "sample_weight times class_weight must sum to"),
+    ],
+)
+def test_bad_class_weights_are_named(weights, message):
+    X, y = make_classes(90)
+    with pytest.raises(ValueError, match=message):
+        NONAClassifier(class_weight=weights, **SHORT).fit(X, y, sample_weight=np.full(90, 1e3))
+
+
+@pytest.mark.parametrize("of", [int, np.int64])
+def test_class_weights_come_back_from_files(tmp_path, of):
     X, codes = make_classification(60, random_state=0)
-    model = NONAClassifier(class_weight={0: 1.0, 1: 3.0}, **SHORT).fit(X, codes)
+    model = NONAClassifier(class_weight={of(0): 1.0, of(1): 3.0}, **SHORT).fit(X, codes)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").class_weight == {0: 1.0, 1: 3.0}
 
@@ -308,11 +336,15 @@ def test_bad_targets_are_named(fitted):
         (np.random.default_rng(0).normal(size=len(y)), "continuous"),
         (np.column_stack([y, y]), "1d array"),
         (np.where(np.arange(len(y)) == 3, 1, y.astype(object)), "y holds labels of several types"),
+        ([np.nan, *y[1:]], "missing labels in 1 of 300 rows, such as row 0"),
+        ([0, *y[1:]], "y holds labels of several types"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             NONAClassifier(**SHORT).fit(X, bad)
     with pytest.raises(ValueError, match="y holds 'ugly', which is no class of fit"):
         model.append(X[:2], ["good", "ugly"])
+    with pytest.raises(ValueError, match="masked labels"):
+        model.append(X[:2], np.ma.array(["good", "bad"], mask=[True, False]))
     with pytest.raises(ValueError, match="y holds 'ugly'"):
         NONAClassifier(**SHORT).fit(X, y, X_val=X[:5], y_val=["ugly"] * 5)
     with pytest.raises(ValueError, match="blend"):

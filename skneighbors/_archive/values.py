@@ -41,7 +41,6 @@ KINDS = {
         Recipe,
     )
 }
-_PLAIN = set(SCALARS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +95,7 @@ def _write(value, path, plain):
         return {"categories": _write_labels(sorted(value, key=value.get), path, plain)}
     if kind is dict and all(type(key) is str for key in value):
         return {"dict": _write_parts(value, path, plain)}
-    if kind is dict and set(map(type, value)) <= _PLAIN:
+    if isinstance(value, dict) and all(write_scalar(key) is not None for key in value):
         return {"pairs": _write_all([list(value), list(value.values())], path, plain)}
     node = write_scalar(value)
     if node is None and hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
@@ -145,7 +144,7 @@ def _are_categories(value):
 
 def _write_labels(labels, path, plain):
     """Write labels as bytes of JSON: of many, a header holds no more than the path."""
-    if not set(map(type, labels)) <= _PLAIN:
+    if not set(map(type, labels)) <= set(SCALARS):
         labels = _write_all(labels, path, plain)
     text = json.dumps(labels, separators=(",", ":"))
     plain.arrays[path] = np.frombuffer(text.encode(), dtype=np.uint8)
