@@ -64,7 +64,7 @@ class NeighborNetwork(nn.Module):
             rows = X.expand(len(self.feature_extractors), *X.shape[1:])
             # Copies: it may write in place, where other members or the caller would read.
             parts = zip(self.feature_extractors, rows, strict=True)
-            X = torch.stack([extract(x.clone()) for extract, x in parts])
+            X = torch.stack([extract(x.clone()) for extract, x in parts]).to(X.dtype)
         return self.embedder(X, sample_weight)
 
     def trends(self, z, n_targets):
@@ -225,12 +225,9 @@ def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n
     Each member predicts by the `n_neighbors` nearest by its embedding, or all. The leading
     dimensions are those of a head that stands for `n_heads`.
     """
-    values = head.subtract_trend(z_n, y_n)
 
     def attend(batch):
-        part = z[:, batch]
-        means = head.average(part, z_n, values, None, sample_weight, n_neighbors)
-        return head.add_trend(part, means)
+        return head(z[:, batch], z_n, y_n, None, sample_weight, n_neighbors)
 
     row_bytes = n_heads * z_n.element_size() * z_n.shape[:-1].numel()
     length = count_queries(row_bytes, z_n.is_cpu)

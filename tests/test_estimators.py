@@ -371,3 +371,14 @@ def test_the_bar_keeps_silent_while_rows_are_held_out(friedman, capfd):
     recipe = Recipe(refit=False)
     NONARegressor(verbose=1, n_estimators=1, recipe=recipe).fit(X, y)
     assert "on all rows" not in capfd.readouterr().err
+
+
+class _Single(torch.nn.Module):
+    def forward(self, x):
+        return x.to(torch.float16)
+
+
+def test_a_feature_extractor_may_return_another_dtype(estimator_class, friedman):
+    X, _, y, _ = friedman
+    model = estimator_class(feature_extractor=_Single(), max_iter=1, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()

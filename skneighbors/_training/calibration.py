@@ -30,14 +30,8 @@ class Calibrated(NamedTuple):
     @classmethod
     def of_members(cls, parts):
         """Join the results of members that were trained apart."""
-        y, _, _, weight = parts[0].validation
-        y = torch.cat([part.validation.y for part in parts])
-        y_hat = torch.cat([part.validation.y_hat for part in parts], 1)
-        errors = torch.cat([part.validation.errors for part in parts], 1)
-        if weight is not None:
-            weight = torch.cat([part.validation.weight for part in parts])
-        calibrations = torch.cat([part.calibrations for part in parts], 1)
-        return cls(ValidationResult(y, y_hat, errors, weight), calibrations)
+        validation = ValidationResult.of_members([part.validation for part in parts])
+        return cls(validation, torch.cat([part.calibrations for part in parts], 1))
 
 
 @torch.no_grad()

@@ -107,11 +107,8 @@ class ParallelTrainers:
         losses, errors, scores, validation = zip(*results, strict=True)
         if None in scores:
             return EpochResult(fmean(losses), fmean(errors))
-        parts = zip(*validation, strict=True)
-        validation = ValidationResult(
-            *(None if part[0] is None else torch.cat(part) for part in parts)
-        )
-        return EpochResult(fmean(losses), fmean(errors), fmean(scores), validation)
+        joined = ValidationResult.of_members(validation)
+        return EpochResult(fmean(losses), fmean(errors), fmean(scores), joined)
 
     def _run(self, function, parts):
         return list((map if self._pool is None else self._pool.map)(function, parts))

@@ -38,6 +38,11 @@ def count_cycles(position, plan):
     return sum(end - position <= 0.5 for end in cycle_ends(plan)[:-1])
 
 
+def has_ended_cycle(before, now, plan):
+    """Whether a cycle, but for the first, has ended between two positions."""
+    return max(1, count_cycles(before, plan)) < count_cycles(now, plan)
+
+
 def validates(epoch, before, now, plan):
     """Whether to validate after an epoch, counted from 1, from one position to another.
 
@@ -48,7 +53,7 @@ def validates(epoch, before, now, plan):
         return True
     if epoch == 1 or now >= plan.max_iter:
         return True
-    if plan.check_overfitting and max(1, count_cycles(before, plan)) < count_cycles(now, plan):
+    if plan.check_overfitting and has_ended_cycle(before, now, plan):
         return True
     if plan.max_iter >= _N_VALIDATIONS and plan.recipe.learning_rate_schedule == "cycles":
         rate = learning_rate_factor("cycles", now / plan.max_iter, plan.n_cycles)

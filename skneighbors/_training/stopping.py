@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from .schedule import count_cycles
+from .schedule import has_ended_cycle
 from .validation import EpochResult
 
 # Fraction of the evidence for overfitting that ends a training early, which saves most of its time.
@@ -60,11 +60,8 @@ class OverfittingCheck:
         self._plan = plan
 
     def is_due(self, before, now):
-        """Whether a cycle, but for the first, has ended between two positions."""
-        plan = self._plan
-        return plan.check_overfitting and max(1, count_cycles(before, plan)) < count_cycles(
-            now, plan
-        )
+        """Whether to check between two positions; the later one has been validated."""
+        return self._plan.check_overfitting and has_ended_cycle(before, now, self._plan)
 
     def finds_overfitting(self, result, best, is_last):
         """Whether the validation error exceeds its best beyond chance, in a cycle to check."""

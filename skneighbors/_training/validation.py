@@ -17,6 +17,13 @@ class ValidationResult(NamedTuple):
     errors: torch.Tensor
     weight: torch.Tensor | None
 
+    @classmethod
+    def of_members(cls, results):
+        """Join the results of members that were trained apart."""
+        y, y_hat, errors, weight = zip(*results, strict=True)
+        weight = None if weight[0] is None else torch.cat(weight, -2)
+        return cls(torch.cat(y, -3), torch.cat(y_hat, -3), torch.cat(errors, -2), weight)
+
     def take(self, place):
         """Take one place (m,) of each member in predictions (c, m, n, k)."""
         y_hat = self.y_hat.take_along_dim(place[None, :, None, None], 0).squeeze(0)

@@ -1,4 +1,4 @@
-"""Torch blocks for neighbor-based regression, usable in any network."""
+"""Torch blocks for neighbor-based regression and classification, usable in any network."""
 
 from ._embedder import CategoricalEmbedding, MLPEmbedder, PeriodicEmbedding, WeightedBatchNorm
 from ._heads import NONA, SoftStepKNN

@@ -1,4 +1,4 @@
-"""Base of the regression heads."""
+"""Base of the heads."""
 
 import math
 
@@ -246,6 +246,8 @@ class NeighborHead(nn.Module):
             return without_autocast(
                 self.forward, (z, z_n, y_n), self_index, sample_weight, n_neighbors
             )
+        if n_neighbors is not None and n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be at least 1 or None; got {n_neighbors!r}.")
         targets = y_n.unsqueeze(1) if y_n.ndim == 1 else y_n
         if self.trend is not None and targets.shape[-1] != self.trend.out_features:
             raise ValueError(
@@ -253,53 +255,15 @@ class NeighborHead(nn.Module):
                 f"got {tuple(y_n.shape)}."
             )
         values = self.subtract_trend(z_n, targets)
-        means = self.average(z, z_n, values, self_index, sample_weight, n_neighbors)
+        if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
+            means = average(self.weights(z, z_n, self_index, sample_weight), values)
+        else:
+            s = similarity(z, z_n, self.similarity)
+            mask = NeighborMask.of(s, self_index, sample_weight)
+            columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
+            means = (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
         y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
-
-    def average(
-        self,
-        z: torch.Tensor,
-        z_n: torch.Tensor,
-        values: torch.Tensor,
-        self_index: torch.Tensor | None = None,
-        sample_weight: torch.Tensor | None = None,
-        n_neighbors: int | None = None,
-    ) -> torch.Tensor:
-        """Average values of the neighbors, what :meth:`subtract_trend` left of their targets.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        z_n : Tensor of shape (..., N, d)
-            Neighbor embeddings.
-        values : Tensor of shape (..., N, k)
-            One row a neighbor.
-        self_index : int Tensor of shape (b,), default=None
-            See :meth:`forward`, as for the others.
-        sample_weight : Tensor of shape (N,) or (..., b, N), default=None
-        n_neighbors : int, default=None
-
-        Returns
-        -------
-        means : Tensor of shape (..., b, k)
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import NONA
-        >>> head = NONA(embedding_dim=2, softstep=None)
-        >>> z, z_n = torch.tensor([[4.0, 0.0]]), torch.tensor([[0.0, 0.0], [8.0, 0.0]])
-        >>> head.average(z, z_n, torch.tensor([[1.0], [5.0]])).tolist()
-        [[3.0]]
-        """
-        if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
-            return average(self.weights(z, z_n, self_index, sample_weight), values)
-        s = similarity(z, z_n, self.similarity)
-        mask = NeighborMask.of(s, self_index, sample_weight)
-        columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
-        return (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
 
     def mask(
         self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
@@ -330,6 +294,8 @@ class NeighborHead(nn.Module):
         >>> x.tolist(), values.shape
         ([0.0, 0.5, 1.0], torch.Size([1, 3]))
         """
+        if self.softstep is None:
+            raise ValueError("There is no mask with softstep=None.")
         x, scaled = self._mask_grid(z, n_points, total, last)
         return x, self.softstep(scaled, z).exp()
 

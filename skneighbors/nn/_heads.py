@@ -1,4 +1,4 @@
-"""Regression heads that predict from neighbors and their targets."""
+"""Heads that predict from neighbors and their targets."""
 
 import math
 

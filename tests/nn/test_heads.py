@@ -407,6 +407,18 @@ def test_last_layer_of_a_plain_training_loop(head):
 
 
 @heads
+@pytest.mark.parametrize("n_neighbors", [0, -1])
+def test_a_prediction_needs_a_neighbor(head, params, n_neighbors, data):
+    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
+        make(head, **params)(*data, n_neighbors=n_neighbors)
+
+
+def test_no_mask_without_softstep(data):
+    with pytest.raises(ValueError, match="softstep=None"):
+        NONA(3, softstep=None).mask(data[0], 3)
+
+
+@heads
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("with_self", [False, True])
 def test_prediction_from_the_nearest_alone(head, params, weighted, with_self, data):
