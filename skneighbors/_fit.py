@@ -241,7 +241,7 @@ def _plan(params, tables, samples, task_class, random_state):
         make = partial(make, n_given=n_given)
         is_validation = np.arange(n_rows + n_given) >= n_rows
         plan = make(params)
-        return plan, EnsembleSplit.hold_out(is_validation, len(plan.trends))
+        return plan, EnsembleSplit.of_mask(is_validation, len(plan.trends))
     make = partial(make, in_time=in_time)
     plan = make(params)
     n_members = len(plan.trends)
@@ -362,7 +362,7 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
             batch_norm=recipe.batch_norm,
             dropout=recipe.dropout,
             n_plain=n_plain,
-            n_levels=n_categories,
+            n_categories=n_categories,
         )
         for _ in plan.trends
     ]

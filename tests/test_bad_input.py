@@ -249,7 +249,7 @@ def test_bad_validation_rows(estimator_class, case):
 
 
 def test_too_few_groups_to_hold_one_out(estimator_class):
-    message = "groups must hold at least 3 groups, one to hold out; got 2"
+    message = "groups must hold at least 3 groups, one to validate by; got 2"
     with pytest.raises(ValueError, match=message):
         estimator_class(early_stopping=True).fit(X, y, groups=np.arange(20) % 2)
 
@@ -265,7 +265,7 @@ def test_what_needs_rows_held_out(estimator_class, blend, given):
 @pytest.mark.parametrize("temperature", ["calibrated", "both"])
 def test_a_calibration_needs_rows_held_out(estimator_class, temperature):
     model = estimator_class(early_stopping=False, recipe=Recipe(temperature=temperature))
-    with pytest.raises(ValueError, match=f"must not be False with temperature='{temperature}'"):
+    with pytest.raises(ValueError, match=f"with recipe.temperature='{temperature}'"):
         model.fit(X, y)
 
 

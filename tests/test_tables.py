@@ -208,6 +208,16 @@ def test_dates_beyond_those_of_fit(estimator_class):
     assert np.isfinite(model.predict(later)).all()
 
 
+@pytest.mark.parametrize("name", ["compute", "columns", "column_names", "collect"])
+def test_columns_may_have_names_of_methods(name):
+    values = np.arange(20.0)
+    plain, named = (pd.DataFrame({of: values, "z": -values}) for of in ("a", name))
+    model = NONARegressor(**QUICK).fit(named, named)
+    assert_array_equal(
+        model.predict(named), NONARegressor(**QUICK).fit(plain, plain).predict(plain)
+    )
+
+
 def test_tags(estimator_class):
     for extractor in (None, torch.nn.Identity):
         tags = estimator_class(feature_extractor=extractor).__sklearn_tags__().input_tags

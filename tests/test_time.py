@@ -21,8 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skneighbors
-from skneighbors import NONARegressor, Recipe
+from skneighbors import ColumnWarning, NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit
+from skneighbors._columns.per_row import check_time
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, blend=None, random_state=0)
 N = 120
@@ -247,6 +248,7 @@ def test_the_plan_and_files_say_what_was_done(estimator_class, table, tmp_path):
         (np.ones(N), "time must hold at least 2 different .* got 1"),
         (np.where(np.arange(N) == 7, np.inf, 1.0), "time contains infinity"),
         ([1, "x"] * 60, "time"),
+        ([f"{i // 60}:{i % 60:02d}" for i in range(N)], "time holds times of day"),
         (7, r"time must have one entry for each of 120 samples; got an array of shape \(\)"),
     ],
 )
@@ -254,6 +256,22 @@ def test_what_is_no_time_is_named(table, time, message):
     X, y = table
     with pytest.raises(ValueError, match=message):
         NONARegressor(**QUICK).fit(X, y, time=time)
+
+
+def test_times_of_rows_without_weight_need_not_be_read(table):
+    X, y = table
+    counted = np.arange(N) < 90
+    X = X.assign(date=np.where(counted, X.date.dt.strftime("%Y-%m-%d"), "soon"))
+    with pytest.warns(ColumnWarning, match="count as missing"):
+        model = NONARegressor(**QUICK).fit(X, y, time="date", sample_weight=counted * 1.0)
+    alone = NONARegressor(**QUICK).fit(X[:90], y[:90], time="date")
+    assert_array_equal(model.predict(X[:90]), alone.predict(X[:90]))
+
+
+def test_text_as_times_that_could_be_read_otherwise_is_named():
+    days = ["01/02/2024", "02/02/2024", "01/03/2024", "02/03/2024"]
+    with pytest.warns(ColumnWarning, match="time is read as dates, month first"):
+        assert_array_equal(check_time(days, None, None, np.ones(4)), [0, 2, 1, 3])
 
 
 def test_what_does_not_go_with_a_time(table):
@@ -265,6 +283,8 @@ def test_what_does_not_go_with_a_time(table):
         clone(model).set_params(early_stopping=False).fit(X, y, time="date")
     with pytest.raises(ValueError, match="it has no names"):
         model.fit(X[["a"]].to_numpy(), y, time="a")
+    with pytest.raises(ValueError, match=r"validation_fraction must be at most 0\.5 with time"):
+        clone(model).set_params(validation_fraction=0.6).fit(X, y, time="date")
     with pytest.raises(ValueError, match="time='gone' must hold at least 2"):
         model.fit(X.assign(gone=np.nan), y, time="gone")
     small = NONARegressor(**QUICK).fit(X[:30], y[:30], time="date")  # held out though few

@@ -174,7 +174,9 @@ def test_defaults_of_torch_change_no_picture(estimator_class, rows, own):
     [
         lambda: NONA(4, trend="linear", temperature=0.5, softstep_parameters="global"),
         lambda: SoftStepKNN(4),
-        lambda: MLPEmbedder(2, (8, 8, 8), n_plain=1, n_levels=[3, 4], batch_norm=True, dropout=0.1),
+        lambda: MLPEmbedder(
+            2, (8, 8, 8), n_plain=1, n_categories=[3, 4], batch_norm=True, dropout=0.1
+        ),
     ],
 )
 def test_blocks_follow_them_as_torchs_own_do(make):

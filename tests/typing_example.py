@@ -139,7 +139,7 @@ class Network(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedder = blocks.MLPEmbedder(
-            8, (64,), embedding_dim=16, numerical_embedding="periodic", n_levels=[3, 20]
+            8, (64,), embedding_dim=16, numerical_embedding="periodic", n_categories=[3, 20]
         )
         self.head = blocks.NONA(embedding_dim=16, n_targets=1, trend="linear")
         self.ranked = blocks.SoftStepKNN(embedding_dim=16, rank="hard")

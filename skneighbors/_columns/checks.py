@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import narwhals as nw
 import numpy as np
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from .._utils.sklearn_private import take_samples
 from .per_row import check_weights
 from .reader import TableReader
-from .table import Table, as_array, has_masked_parts, refuse_lazy, unwrap
+from .table import Table, as_array, as_frame, has_masked_parts, unwrap
 from .values import CLOCK_TIMES, DURATIONS, OTHERS, TEXT, TIMES, is_missing, show, sorts_of
 
 _ENCODE = (
@@ -201,12 +202,14 @@ def _shortening():
 
 def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or missing values, which NumPy would convert silently."""
-    refuse_lazy(data, name)
     if np.ma.is_masked(data) or has_masked_parts(data):
         raise ValueError(f"{name} contains masked values; every value must be a number.")
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        for column in getattr(data, "column_names", data.columns):  # Arrow's columns are values
-            _refuse_values(data[column], f"Column {show(column)} of {name}")
+    data = unwrap(data, name)
+    frame = as_frame(data, name)
+    if isinstance(frame, nw.DataFrame):
+        for column in frame.columns:
+            values = frame.get_column(column).to_native()
+            _refuse_values(values, f"Column {show(column)} of {name}")
         return
     data = [data] if isinstance(data, str | bytes) else data
     if isinstance(data, list | tuple):

@@ -50,7 +50,7 @@ def find_doubts(table, reader, matrix, categorical_features):
     table : Table
     reader : TableReader
     matrix : ndarray of shape (n_samples, n_features)
-        What it has read; rows that don't count may be left out.
+        What it has read.
     categorical_features : as of the estimators
         If it is given, there is no doubt of categories.
 
@@ -63,7 +63,8 @@ def find_doubts(table, reader, matrix, categorical_features):
         name, reading = table.describe(j), reader.readings[j]
         if reading is not None:
             if reading.is_assumed:
-                found.append(f"{name} is read as {_describe(table.column(j).values, reading)}")
+                what = describe_reading(table.column(j).values, reading)
+                found.append(f"{name} is read as {what}")
         elif reader.kinds[j] == CATEGORIES and not (is_given or table.has_categories(j)):
             categories = [value for value in reader.codes[j] if isinstance(value, str)]
             n_present = np.count_nonzero(~np.isnan(matrix[:, i]))
@@ -73,7 +74,7 @@ def find_doubts(table, reader, matrix, categorical_features):
                 other = next((cell for cell in others if not says_missing(cell)), None)
                 if other is not None:
                     what = f"{len(categories)} categories, such as {show(other)}, though most cells"
-                    found.append(f"{name} holds {what} are {_describe(cells, most)}")
+                    found.append(f"{name} holds {what} are {describe_reading(cells, most)}")
             elif reader.texts[j] is not None:
                 continue
             elif len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):
@@ -88,7 +89,7 @@ def find_doubts(table, reader, matrix, categorical_features):
     )
 
 
-def _describe(cells, reading):
+def describe_reading(cells, reading):
     """Describe a reading, with an example that has a separator if there is one."""
     texts = [cell for cell in cells if isinstance(cell, str) and reading.parse(cell) is not None]
     example = next((text for text in texts if "," in text or "." in text), texts[0])

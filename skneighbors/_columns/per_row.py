@@ -8,7 +8,9 @@ from numbers import Integral, Number
 import narwhals as nw
 import numpy as np
 
+from .._utils.warn import warn
 from .column import CATEGORIES, Column
+from .doubts import ColumnWarning, describe_reading
 from .merging import check_total_weight
 from .table import Table, as_array, single_column, unwrap
 from .text import find_reading
@@ -163,7 +165,8 @@ def check_row_numbers(numbers, n_samples, name, advice):
     ValueError
         If they are no numbers of rows.
     """
-    column = read_per_row([numbers] if _is_single(numbers) else numbers, name)
+    is_one = _is_single(numbers) or isinstance(numbers, str | bytes)
+    column = read_per_row([numbers] if is_one else numbers, name, advice=f" {advice}")
     values = column.values
     if any(map(is_missing, values)):
         raise ValueError(f"{name} contains NaN, None or NA; every entry must name a row.")
@@ -222,15 +225,27 @@ def check_groups(groups, n_samples, X=None, reader=None):
     return np.array([codes[category] for category in categories])
 
 
-def _read_text(column):
-    """Column of the numbers that text stands for, of dates the days; itself if it is neither."""
-    reading = find_reading(Counter(cell for cell in column.values if not is_missing(cell)))
-    if reading is None:
-        return column
-    numbers, unread = reading.parse_all(column.values)
+def _find_reading(column):
+    """Find how a column of text is to be read, with a warning if it could be read otherwise."""
+    cells = Counter(cell for cell in column.values if not is_missing(cell))
+    reading = find_reading(cells)
+    if reading is not None and reading.is_assumed:
+        what = describe_reading(cells, reading)
+        warn(f"{column.name} is read as {what}. Give dates or numbers if not.", ColumnWarning)
+    return reading
+
+
+def _read_text(column, reading, counts):
+    """Column of the numbers or days that text stands for; unread cells must not count."""
+    cells = zip(column.values, counts, strict=True)
+    values = [cell if is_counted else None for cell, is_counted in cells]
+    numbers, unread = reading.parse_all(values)
     if unread:
         example = show(next(iter(unread)))
         raise ValueError(f"{column.name} holds {example} beside {reading.describe()}.")
+    longest = max((number for number in numbers if number == number), default=1.0)
+    if reading.kind == DURATIONS and reading.how != "units" and longest < 1:
+        raise ValueError(f"{column.name} holds times of day: times need their dates.")
     return Column(np.array(numbers), column.name, NUMBERS)
 
 
@@ -257,20 +272,24 @@ def check_time(time, X, reader, sample_weight):
         If there is no such column, or it holds no numbers or times, of which at least two differ
         among the samples that count.
     """
-    column = _read_named("time", time, len(sample_weight), X, reader)
-    kind = column.kind
-    if isinstance(time, str) and reader.codes[reader.names.index(time)] is not None:
-        kind = CATEGORIES  # as it is named in categorical_features
+    column, reading = _read_named("time", time, len(sample_weight), X, reader), None
+    if isinstance(time, str):
+        j = reader.names.index(time)
+        is_category, reading = reader.codes[j] is not None, reader.readings[j]
     elif column.is_text():
-        column = _read_text(column)
-        kind = column.kind
-    if kind == CATEGORIES:
+        reading = _find_reading(column)
+        is_category = reading is None
+    else:
+        is_category = column.kind == CATEGORIES
+    if is_category:
         raise ValueError(
             f"{column.name} must hold numbers, dates or times; it holds categories or text."
         )
+    if reading is not None:
+        column = _read_text(column, reading, sample_weight > 0)
     if CLOCK_TIMES in column.sorts:
         raise ValueError(f"{column.name} holds times of day: times need their dates.")
-    if kind == NUMBERS:
+    if column.kind == NUMBERS:
         _finite_numbers(column)
     ranks = column.ranks()
     counted = ranks[sample_weight > 0]

@@ -123,7 +123,7 @@ class TableReader:
 
     @property
     def column_of(self):
-        """The same of all of the matrix's columns."""
+        """Number of the table's column, by `order`, of each of the matrix's columns."""
         return np.concatenate([np.arange(len(self.order)), self.text_of])
 
     @property

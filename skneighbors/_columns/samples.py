@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import indexable
 
+from .._utils.sklearn_private import take_samples
 from .checks import ValidationSamples, check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
@@ -86,7 +87,13 @@ class TrainingSamples:
     @cached_property
     def columns(self):
         """Summarize how the columns were read; None if a feature extractor takes X as it is."""
-        return None if self.reader is None else summarize_columns(Table.of(self.X), self.reader)
+        return None if self.reader is None else summarize_columns(self._counted(), self.reader)
+
+    def _counted(self):
+        """Table of the samples that count."""
+        rows = np.flatnonzero(self.sample_weight > 0)
+        is_all = len(rows) == len(self.sample_weight)
+        return Table.of(self.X if is_all else take_samples(self.X, rows))
 
     def expand(self, matrix):
         """Add parts of dates to a matrix as read."""
@@ -97,7 +104,7 @@ class TrainingSamples:
         if self.reader is None:
             return None
         counted = self.matrix[self.sample_weight > 0]
-        return find_doubts(Table.of(self.X), self.reader, counted, categorical_features)
+        return find_doubts(self._counted(), self.reader, counted, categorical_features)
 
     @property
     def row_groups(self):

@@ -100,8 +100,10 @@ class EnsembleSplit(NamedTuple):
         Raises
         ------
         ValueError
-            If more than half of the samples would be held out, or no groups can be.
+            If more than half of the samples would be validation rows, or no groups can be.
         """
+        if fraction > 0.5:
+            raise ValueError(f"validation_fraction must be at most 0.5 with time; got {fraction}.")
         last = find_last(time, fraction)
         if 2 * len(last) > len(time):
             raise ValueError(
@@ -119,7 +121,7 @@ class EnsembleSplit(NamedTuple):
         return cls._of_masks(*parts, n_most, random_state)
 
     @classmethod
-    def hold_out(cls, is_validation, n_members):
+    def of_mask(cls, is_validation, n_members):
         """Give all members the same validation samples, those of a mask (n_samples,)."""
         parts = (np.flatnonzero(part) for part in (~is_validation, is_validation))
         return cls(*(torch.from_numpy(part).repeat(n_members, 1) for part in parts))
@@ -176,7 +178,7 @@ def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_st
     Raises
     ------
     ValueError
-        If no group can be held out.
+        If no group can be validated by.
     """
     groups = number_groups(groups)
     training, judging = (
@@ -198,7 +200,7 @@ def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_st
 def _fill(training, judging, order, n_wanted):
     """Take groups in an order until there are enough validation rows.
 
-    Two groups are left, with half of the training rows if any group can be held out so.
+    Two groups are left, with half of the training rows if any group allows that.
     """
     taken, n_judging, n_lost = [], 0, 0
     n_left, most_lost = np.count_nonzero(training), training.sum() / 2
@@ -213,16 +215,16 @@ def _fill(training, judging, order, n_wanted):
 
 
 def _too_few_groups(n_groups, at_any_time):
-    """Message that no group can be held out, and what to do."""
+    """Message that no group can be validated by, and what to do."""
     if at_any_time:
         return (
-            f"groups must hold at least 3 groups, one to hold out; got {n_groups}. Or give X_val "
-            "and y_val, or early_stopping=False."
+            f"groups must hold at least 3 groups, one to validate by; got {n_groups}. Or give "
+            "X_val and y_val, or early_stopping=False."
         )
     return (
-        "groups given with time must hold one with rows in the last part of the time, to hold "
-        "out, and two others with earlier rows, to train on. If the rows to come are of the same "
-        "groups, give time alone; if they are of new groups, but not later, groups alone."
+        "groups given with time must hold one with rows in the last part of the time, to "
+        "validate by, and two others with earlier rows, to train on. If the rows to come are of "
+        "the same groups, give time alone; if they are of new groups, but not later, groups alone."
     )
 
 

@@ -43,7 +43,7 @@ class Table:
         """
         refuse_lazy(X, "X")
         # Checks for other libraries' frames take longer.
-        frame = X if isinstance(X, np.ndarray) else _as_frame(X)
+        frame = X if isinstance(X, np.ndarray) else as_frame(X)
         if isinstance(frame, nw.DataFrame):
             return cls(frame, frame.columns, _declared_in(frame))
         if hasattr(X, "tocsr"):
@@ -116,10 +116,10 @@ def unwrap(X, name="X"):
     if has_masked_parts(X):
         parts = [unwrap(part) if isinstance(part, np.ma.MaskedArray) else part for part in X]
         return [list(part) if np.ndim(part) else _item(part) for part in parts]
-    if hasattr(X, "compute") and hasattr(X, "columns"):
+    if hasattr(type(X), "compute") and hasattr(X, "columns"):  # Dask's, if it is no column's name
         return X.compute()
     is_arrows = hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema")
-    if is_arrows and _as_frame(X) is X:  # of another library than narwhals knows
+    if is_arrows and as_frame(X) is X:  # of another library than narwhals knows
         return nw.from_arrow(X, backend="pyarrow").to_native()
     return X
 
@@ -144,12 +144,12 @@ def _item(part):
     return part[()] if isinstance(part, np.ndarray) else part
 
 
-def _as_frame(X):
-    """Frame of narwhals for X; X itself if it is none."""
+def as_frame(X, name="X"):
+    """Frame of narwhals for X; X itself if it is none. ValueError if columns share a name."""
     try:
         return nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"Columns of X must have unique names. {error}") from error
+        raise ValueError(f"Columns of {name} must have unique names. {error}") from error
 
 
 def as_array(values, name):

@@ -99,7 +99,7 @@ class CategoricalEmbedding(nn.Module):
 
     Parameters
     ----------
-    n_levels : sequence of int
+    n_categories : sequence of int
         Number of categories of each feature.
     dim : int, default=8
         Length of the vectors.
@@ -121,9 +121,9 @@ class CategoricalEmbedding(nn.Module):
     torch.Size([2, 16])
     """
 
-    def __init__(self, n_levels: Sequence[int], dim: int = 8) -> None:
+    def __init__(self, n_categories: Sequence[int], dim: int = 8) -> None:
         super().__init__()
-        ends = np.cumsum([n + 1 for n in n_levels]).tolist()
+        ends = np.cumsum([n + 1 for n in n_categories]).tolist()
         self.register_buffer("first", torch.tensor([0, *ends[:-1]]))
         self.weight = nn.Parameter(_CATEGORY_STD * torch.randn(ends[-1], dim))
         with torch.no_grad():
@@ -320,7 +320,7 @@ class MLPEmbedder(nn.Module):
         Fraction of the hidden units dropped in training.
     n_plain : int, default=0
         Number of further features, which no numerical embedding is for.
-    n_levels : sequence of int, default=()
+    n_categories : sequence of int, default=()
         Numbers of categories of further, categorical features, which are codes; see
         :class:`CategoricalEmbedding`.
 
@@ -344,12 +344,12 @@ class MLPEmbedder(nn.Module):
         batch_norm: bool = True,
         dropout: float = 0.0,
         n_plain: int = 0,
-        n_levels: Sequence[int] = (),
+        n_categories: Sequence[int] = (),
     ) -> None:
         super().__init__()
         check_option("activation", activation, ACTIVATIONS)
         check_option("numerical_embedding", numerical_embedding, NUMERICAL_EMBEDDINGS)
-        self.widths = [n_features, n_plain, len(n_levels)]
+        self.widths = [n_features, n_plain, len(n_categories)]
         self.numerical_embedding = self.categorical_embedding = None
         if numerical_embedding == "periodic" and n_features:
             n_frequencies = max(1, min(_N_FREQUENCIES, _MAX_WAVES // n_features))
@@ -357,8 +357,8 @@ class MLPEmbedder(nn.Module):
             self.numerical_embedding = PeriodicEmbedding(n_features, n_frequencies, n_outputs)
             n_features = self.numerical_embedding.n_outputs
         n_features += n_plain
-        if len(n_levels):
-            self.categorical_embedding = CategoricalEmbedding(n_levels)
+        if len(n_categories):
+            self.categorical_embedding = CategoricalEmbedding(n_categories)
             n_features += self.categorical_embedding.n_outputs
         layers = []
         for i, width in enumerate(hidden_layer_sizes):
@@ -374,7 +374,7 @@ class MLPEmbedder(nn.Module):
 
         Parameters
         ----------
-        x : Tensor of shape (..., b, n_features + n_plain + len(n_levels))
+        x : Tensor of shape (..., b, n_features + n_plain + len(n_categories))
             Numeric features, plain ones and codes, in this order.
         sample_weight : Tensor of shape (..., b), default=None
             Weights of the rows in batch statistics; used in training mode.
@@ -387,7 +387,7 @@ class MLPEmbedder(nn.Module):
         --------
         >>> import torch
         >>> from skneighbors.nn import MLPEmbedder
-        >>> embedder = MLPEmbedder(2, (8,), embedding_dim=4, n_levels=[3])
+        >>> embedder = MLPEmbedder(2, (8,), embedding_dim=4, n_categories=[3])
         >>> embedder.forward(torch.tensor([[0.5, -1.0, 2.0], [0.1, 0.3, 0.0]])).shape
         torch.Size([2, 4])
         """

@@ -112,6 +112,13 @@ def test_rows_without_weight_raise_no_doubt():
         )
 
 
+def test_rows_without_weight_are_not_summarized():
+    X = pd.DataFrame({"x": NUMBERS, "a": ["gone", None, *CITIES[2:]]})
+    counted = np.arange(N) > 1
+    model = fit(X, sample_weight=counted * 1.0)
+    assert str(model.columns_) == str(fit(X[counted], NUMBERS[counted]).columns_)
+
+
 def test_long_names_and_values_are_cut():
     X = pd.DataFrame({"x": NUMBERS, "a" * 10**5: [f"{i}" * 10**5 for i in range(N)]})
     with pytest.warns(ColumnWarning) as caught:

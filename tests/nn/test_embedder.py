@@ -54,7 +54,7 @@ def test_categorical_embedding_looks_vectors_up():
 def test_plain_features_and_codes_pass_by_the_numerical_embedding():
     torch.manual_seed(0)
     embedder = MLPEmbedder(
-        2, (), 3, numerical_embedding="periodic", n_plain=1, n_levels=[4]
+        2, (), 3, numerical_embedding="periodic", n_plain=1, n_categories=[4]
     ).double()
     x = torch.cat([normal(5, 3), torch.tensor([[0.0], [1], [2], [3], [4]]).double()], 1)
     parts = [

@@ -77,7 +77,7 @@ def test_a_stack_computes_what_its_modules_do(make_head, weighted, training):
 @pytest.mark.parametrize("n_plain", [0, 3])
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_stack_of_embedders_of_all_kinds_of_features(n_numbers, n_plain, shared):
-    params = dict(n_numbers=n_numbers, n_plain=n_plain, n_levels=[4, 30])
+    params = dict(n_numbers=n_numbers, n_plain=n_plain, n_categories=[4, 30])
     embedders = [embedder(**params) for _ in range(M)]
     stack = _stack.stack_modules(embedders)
     codes = torch.stack([torch.randint(n + 1, (M, N)) for n in (4, 30)], -1).double()
