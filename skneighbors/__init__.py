@@ -1,4 +1,4 @@
-"""Deep neighbor-based regression with scikit-learn's manners."""
+"""Deep neighbor-based regression and classification with scikit-learn's manners."""
 
 from . import nn
 from ._archive import ModelFileError

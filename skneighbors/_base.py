@@ -321,7 +321,7 @@ class BaseNeighborEstimator(
         for name in ("n_neighbors", "algorithm", "n_jobs"):
             allowed = self._parameter_constraints[name]
             check_argument(type(self).__name__, name, getattr(self, name), allowed)
-        check_algorithm(self.algorithm, self.similarity)
+        check_algorithm(self.algorithm, self.plan_.params["similarity"])
         n_neighbors = None if self.n_neighbors is None else int(self.n_neighbors)
         return Search(n_neighbors, self.algorithm, resolve_device(self.device, missing_ok=True))
 
@@ -330,6 +330,11 @@ class BaseNeighborEstimator(
         caller, allowed = f"{type(self).__name__}.{method}", [reals(0, 1, "neither")]
         check_argument(caller, "confidence_level", confidence_level, allowed)
         return float(confidence_level)
+
+    def _check_by_column(self, by_column):
+        """Check an argument of `explain`."""
+        caller, allowed = f"{type(self).__name__}.explain", ["boolean", StrOptions({"auto"})]
+        check_argument(caller, "by_column", by_column, allowed)
 
     def _check_n_rows(self, n_rows):
         """Check an argument of `suspects`, to int."""
@@ -417,6 +422,7 @@ class BaseNeighborEstimator(
         >>> explanation.indices.shape
         (20, 10)
         """
+        self._check_by_column(by_column)
         at_once = "the number of rows explained at once, or n_neighbors"
         return self._call(Model.explain, X, by_column, at_once=at_once)
 

@@ -274,6 +274,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         (2, 5)
         """
         check_is_fitted(self)
+        self._check_by_column(by_column)
         return self._call(Model.explain_classes, X, by_column, self.classes_, at_once=PREDICTED)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:

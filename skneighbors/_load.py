@@ -14,6 +14,8 @@ from ._archive import (
 from ._nona import NONAClassifier, NONARegressor
 from ._plan import Plan
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
+from ._utils.device import resolve_device
+from ._utils.parameters import check_argument
 from ._utils.sklearn_private import give_settings
 from ._utils.typing import PathLike
 
@@ -45,6 +47,8 @@ def load(
     ------
     ModelFileError
         If the file is not one that this version can read, or not as it was written.
+    ValueError
+        If `device` names none that is there.
     OSError
         If it can't be read.
     ImportError
@@ -65,6 +69,9 @@ def load(
     >>> np.array_equal(again.predict(X[80:]), model.predict(X[80:]))
     True
     """
+    if device is not None:
+        check_argument("load", "device", device, [str])
+        resolve_device(device)
     tree, arrays = read_file(path)
     with naming(f"{path} holds no model that this version can read"):
         if set(tree) != _PARTS:
@@ -80,7 +87,7 @@ def load(
         estimator._validate_params()
         plan = attributes["plan_"]
         if type(plan) is not Plan:
-            raise ModelFileError("plan_ is no plan")
+            raise ValueError("plan_ is no plan")
         give_settings(estimator, **settings)
         for name in attributes:
             check_attribute(kind, name)
@@ -89,9 +96,9 @@ def load(
             Plain(tree["model"], packed), plan, estimator._make_head, is_foreign=True
         )
         if not isinstance(model.task, kind._task_class):
-            raise ModelFileError(f"a {kind.__name__} predicts something else")
+            raise ValueError(f"a {kind.__name__} predicts something else")
         classes = getattr(estimator, "classes_", None)
         if classes is not None and np.shape(classes) != (model.bank.rows.targets.shape[1],):
-            raise ModelFileError("classes_ has another length")
+            raise ValueError("classes_ has another length")
     estimator._model = model
     return estimator

@@ -296,9 +296,9 @@ def _count_validation(given, n_samples, auto, n_given, in_time):
     if _or(given["blend"], None) is not None:
         needed = f"blend={given['blend']!r}: validation rows choose its weight"
     if given["temperature"] in CALIBRATED:
-        needed = f"temperature={given['temperature']!r}: validation rows choose it"
+        needed = f"recipe.temperature={given['temperature']!r}: validation rows choose it"
     if given["likeness"] == "calibrated":
-        needed = "likeness='calibrated': validation rows choose it"
+        needed = "recipe.likeness='calibrated': validation rows choose it"
     if n_given is not None:
         needed = "X_val"
     if in_time:
@@ -328,6 +328,8 @@ def _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time):
     near, context_size = known["context_neighbors"], known["context_size"]
     if context_size is None or n_train <= known["batch_size"] + context_size:
         near = None
+    elif near is not None:
+        near = min(near, n_train - 1)
     n_batches = count_batches(n_train, known["batch_size"])
     n_predictions = 1.0  # of a row in an epoch, on average
     if near is not None:

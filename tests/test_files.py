@@ -473,6 +473,10 @@ def test_a_device_that_is_not_there(good, tmp_path):
     X, expected = queries("table"), fit(NONARegressor, "table").predict(queries("table"))
     assert_array_equal(load(tmp_path / "model").predict(X), expected)
     assert load(tmp_path / "model", device="cpu").device == "cpu"
+    for device, message in (("cuda:99", "is not usable"), ("gpu", "must be 'auto'"), (0, "load")):
+        with pytest.raises(ValueError, match=f"device.*{message}") as error:
+            load(tmp_path / "model", device=device)
+        assert not isinstance(error.value, ModelFileError)
 
 
 @pytest.mark.parametrize("name", ["predict", "device", "network_"])

@@ -396,12 +396,12 @@ def test_masks_of_a_table_are_of_some_rows_at_random(friedman):
     assert len(SoftStepDisplay.from_estimator(model, table, subsample=None).masks) == len(X)
 
 
-def test_intervals_hold_or_miss(fit, X, y):
+def test_intervals_contain_or_miss(fit, X, y):
     model = fit()
     shown = IntervalDisplay.from_estimator(model, X, y, 0.8, n_bins=4)
     low, high = model.predict_interval(X, 0.8).T
     holds = (low <= y) & (y <= high)
-    assert_array_equal(shown.holds_, holds)
+    assert_array_equal(shown.covers_, holds)
     assert shown.coverage_ == pytest.approx(holds.mean())
     assert_allclose(shown.y_pred, model.predict(X))
     by_bin = holds[np.argsort(shown.y_pred, kind="stable")].reshape(4, 25).mean(axis=1)
@@ -416,7 +416,7 @@ def test_intervals_of_many_rows_are_drawn_in_part(fit, X, y):
     places, targets = shown.points_.get_offsets().T
     assert (len(places), places[0], places[-1]) == (10, 0, 99)
     assert_array_equal(targets, y[np.argsort(shown.y_pred, kind="stable")[places.astype(int)]])
-    assert len(shown.holds_) == 100
+    assert len(shown.covers_) == 100
 
 
 def test_keywords_reach_the_artists(fit, X, y):

@@ -25,9 +25,9 @@ def check_model(model, plan):
         If anything does not fit.
     """
     bank, reader, numbering = model.bank, model.reader, model.numbering
-    _require(isinstance(bank, NeighborBank), "bank is none")
-    _require(isinstance(bank.rows, NeighborRows), "bank is none")
-    _require(isinstance(model.validation, _VALIDATION), "validation is none")
+    _require(isinstance(bank, NeighborBank), "bank is no NeighborBank")
+    _require(isinstance(bank.rows, NeighborRows), "bank.rows are no NeighborRows")
+    _require(isinstance(model.validation, _VALIDATION), "validation is of no kind that there is")
     _check_reader(reader)
     n_columns, n_read = len(reader.order), len(reader.column_of)
     sizes = {"p": n_columns, "u": n_read, "q": len(reader.n_expanded_categories)}
@@ -115,7 +115,7 @@ def _check_blended(model, sizes):
     if isinstance(blended, NoBlendedModel):
         return
     kind = BOOSTING[model.task.boosting]
-    _require(type(blended.regressor) is kind, "the blended model is none")
+    _require(type(blended.regressor) is kind, "the blended model is of another kind")
     bags = blended.regressor.bags
     fits = len(bags) == kind.count_targets(sizes["k"]) and all(bags)
     _require(fits, "the blended model has other targets")
@@ -126,7 +126,7 @@ def _check_blended(model, sizes):
 def _check_bag(bag, name, n_categories):
     """Check that all places named are within what there is."""
     kinds = [type(part) for part in (bag, getattr(bag, "trees", 0), getattr(bag, "encoder", 0))]
-    _require(kinds == [Bag, Trees, CategoryEncoder], f"{name} is none")
+    _require(kinds == [Bag, Trees, CategoryEncoder], f"{name} is of another kind")
     trees, encoder = bag.trees, bag.encoder
     values = [*vars(trees).values(), *vars(encoder).values()]
     is_numpys = type(trees.baseline) is float and torch.Tensor not in map(type, values)

@@ -55,7 +55,7 @@ def check_blend(blend, can_boost):
     if isinstance(blend, str) and blend == "boosting" and not can_boost:
         raise ValueError(
             "blend='boosting' needs a table and targets that it takes; with a feature_extractor, "
-            "use None or another regressor."
+            "use None or 'auto'."
         )
     if is_given(blend) and not _is_regressor(blend):
         raise ValueError(f"blend must be a regressor; got {show(blend)}.")

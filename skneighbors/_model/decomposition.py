@@ -1,5 +1,7 @@
 """Predictions split by rows and by columns, as an :class:`Explanation`."""
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -14,7 +16,8 @@ _ROUNDING = 1e-12
 _N_EVALUATIONS = 200
 # Largest number of pairs of a query and a row that are split by column unless asked.
 _N_PAIRS = 200
-# Rows of the largest weight that networks are compared by, among so many neighbors.
+# Rows of the largest weight that networks are compared by, among so many neighbors at least:
+# among five all would name the same.
 _N_NAMED, _N_AMONG = 5, 20
 
 
@@ -42,15 +45,17 @@ def explain(model, queries, search, by_column):
         raise ValueError(missing)
     bank, embedded, blended = model.embed(queries, search)
     trends = bank.trends(embedded.z)
-    parts = bank.attend(
-        embedded, lambda near: _compare(bank, near, trends), search.n_neighbors, search.algorithm
+    compare = partial(_compare, bank, trends)
+    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm)
+    rows, weights, mixtures, adjustments, means, agreement = map(
+        torch.cat, zip(*parts, strict=True)
     )
-    rows, weights, mixtures, adjustments, means = map(torch.cat, zip(*parts, strict=True))
     mean = torch.lerp(means, blended, bank.blend_weight)
     y = mean.clamp(*bank.limits)
     clipping = torch.where((y - mean).abs() > _ROUNDING, y - mean, 0)
-    n_among = None if search.n_neighbors is None else max(search.n_neighbors, _N_AMONG)
-    agreement = torch.cat(bank.attend(embedded, _compare_members, n_among, search.algorithm))
+    if search.n_neighbors is not None and search.n_neighbors < _N_AMONG:
+        compare = partial(_compare_members, n_named=min(_N_NAMED, search.n_neighbors))
+        agreement = torch.cat(bank.attend(embedded, compare, _N_AMONG, search.algorithm))
     found = rows, weights, mixtures, adjustments, y, clipping, blended, agreement
     found = (part.cpu().numpy() for part in found)
     rows, weights, mixtures, adjustments, y, clipping, blended, agreement = found
@@ -87,7 +92,7 @@ def _why_not_by_column(model):
     return None
 
 
-def _compare(bank, near, trends):
+def _compare(bank, trends, near):
     """Compare b queries with their rows, the largest weights first.
 
     Returns
@@ -99,6 +104,7 @@ def _compare(bank, near, trends):
     adjustments : Tensor of shape (b, K, t)
     means : Tensor of shape (b, t)
         Of the adjusted targets.
+    agreement : Tensor of shape (b,)
     """
     weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
@@ -109,15 +115,16 @@ def _compare(bank, near, trends):
     row_trends = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
     differences = trends[near.queries].unsqueeze(1) - row_trends
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
-    return rows, weights, mixtures, adjustments, (total * (targets + adjustments)).sum(1)
+    means = (total * (targets + adjustments)).sum(1)
+    return rows, weights, mixtures, adjustments, means, _compare_members(near)
 
 
-def _compare_members(near):
+def _compare_members(near, n_named=_N_NAMED):
     """Share (b,) of the rows of the largest weight by a member that another names, too."""
     n_members, b, k = near.weights.shape
     if n_members == 1:
         return near.weights.new_full((b,), torch.nan)
-    n_named = min(_N_NAMED, k)
+    n_named = min(n_named, k)
     largest, order = near.weights.sort(dim=2, descending=True, stable=True)
     is_named = (largest[:, :, :n_named] > 0).to(largest)
     n_naming = torch.zeros_like(largest).scatter_(2, order[:, :, :n_named], is_named).sum(0)

@@ -167,7 +167,7 @@ def _import_faiss():
     return faiss
 
 
-def check_algorithm(algorithm, metric):
+def check_algorithm(algorithm, similarity):
     """Check that an algorithm can search by a similarity here.
 
     Raises
@@ -179,8 +179,8 @@ def check_algorithm(algorithm, metric):
     """
     if algorithm == "auto":
         return
-    if SIMILARITIES[metric].p not in _FAISS_P[algorithm]:
-        raise ValueError(f"algorithm={algorithm!r} cannot search by similarity={metric!r}.")
+    if SIMILARITIES[similarity].p not in _FAISS_P[algorithm]:
+        raise ValueError(f"algorithm={algorithm!r} cannot search by similarity={similarity!r}.")
     if _import_faiss() is None:
         raise ImportError(
             f"algorithm={algorithm!r} needs FAISS: pip install faiss-cpu, or use 'auto'."

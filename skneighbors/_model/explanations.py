@@ -210,8 +210,9 @@ class Explanation(ExplainedQueries):
     counts : int ndarray of shape (n_queries, n_neighbors)
         How many training samples, equal in X and y, each row stands for.
     agreement : ndarray of shape (n_queries,)
-        Share of the five rows of the largest weight, by one network alone, that another network
-        names, too: an estimate of how many another `random_state` would name. NaN with one network.
+        Share of the five rows of the largest weight (of all, if `n_neighbors` is smaller), by one
+        network alone, that another network names, too: an estimate of how many another
+        `random_state` would name. NaN with one network.
     likeness : float
         Strength of :ref:`likeness <likeness>` in the distance.
     query_labels : ndarray of shape (n_queries,)

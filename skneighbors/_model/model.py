@@ -26,7 +26,13 @@ from .bank import NeighborBank
 from .cache import Cache
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
-from .residuals import ResidualDistribution, effective_number, measure
+from .residuals import (
+    ResidualDistribution,
+    effective_count,
+    effective_number,
+    measure,
+    weigh_by_group,
+)
 from .rows import EmbeddedRows
 from .validation import ValidationRows, ValidationSet
 
@@ -168,7 +174,9 @@ class Model:
 
     def n_validation(self, search):
         """Effective number of validation rows, or groups, for intervals."""
-        return self.residuals(self.bank, search.n_neighbors).n_validation
+        judged = self.validation.judge(self.bank, search.n_neighbors)
+        weight = weigh_by_group(judged.weight, judged.group)
+        return float(effective_count(judged.group.bincount(weight)))
 
     # Defined beside what they return.
     explain = decomposition.explain
@@ -227,6 +235,8 @@ class Model:
         """How many of the samples to look for; None is as many as predict."""
         if n_neighbors is None:
             n_neighbors = min(search.n_neighbors or largest, largest)
+        if largest < 1:
+            raise ValueError("n_neighbors: no other sample is left.")
         return check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbors")
 
     def _find_samples(self, bank, queries, search, n_samples, taken=slice(None)):

@@ -1,6 +1,6 @@
 """Which row of the bank each training sample is part of."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,17 +122,22 @@ class SampleNumbering:
         """Numbers of the samples of labels, but those forgotten; ValueError if one has none."""
         if self.labels is None:
             raise ValueError("labels: no X given so far had an index; name rows by number.")
-        numbers = {}
+        numbers, given = {}, set()
         for sample in np.flatnonzero(~np.isnan(self.weight_of)):
             numbers.setdefault(self.labels[sample], []).append(sample)
         found, labels = [], unwrap(labels, "labels")
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
-        for label in [labels] if is_one else labels:
+        for label in [labels] if is_one or getattr(labels, "ndim", 1) == 0 else labels:
+            if not isinstance(label, Hashable):
+                raise ValueError(f"labels must be labels of rows; got {show(label)}.")
+            if label in given:
+                raise ValueError(f"labels holds {show(label)} more than once.")
+            given.add(label)
             if label not in numbers:
                 raise ValueError(
                     f"labels holds {show(label)}, which no row has that is not forgotten."
                 )
-            found += numbers.pop(label)
+            found += numbers[label]
         return np.array(found, dtype=np.int64)
 
     def check_indices(self, indices):

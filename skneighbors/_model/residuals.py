@@ -120,11 +120,6 @@ class ResidualDistribution:
         parts = zip(self.scores.T, self.weight.T, self.group.T, strict=True)
         return torch.stack([conformal_score(*part, confidence) for part in parts])
 
-    @property
-    def n_validation(self):
-        """Effective number of groups of the scores."""
-        return float(_effective_count(self.group[:, 0].bincount(self.weight[:, 0])))
-
 
 def conformal_score(scores, weight, group, confidence):
     """Score that a row of a new group exceeds with a probability of at most 1 - confidence.
@@ -151,7 +146,7 @@ def conformal_score(scores, weight, group, confidence):
     """
     totals, total = group.bincount(weight), weight.sum()
     cumulative, level = weight.cumsum(0) / total, confidence * (1 - 1e-12)
-    n_groups, n_rows = _effective_count(totals), _effective_count(weight)
+    n_groups, n_rows = effective_count(totals), effective_count(weight)
     place = torch.searchsorted(cumulative, level * (1 + 1 / n_groups))
     if place == len(scores):
         return scores.new_tensor(torch.inf)
@@ -162,7 +157,7 @@ def conformal_score(scores, weight, group, confidence):
     return scores[torch.searchsorted(cumulative, level * (1 + 1 / n_draws))]
 
 
-def _effective_count(weight):
+def effective_count(weight):
     """Kish's effective sample size."""
     return weight.sum().square() / weight.square().sum()
 

@@ -54,7 +54,7 @@ class ValidationRows(Rows):
     """
 
     residuals: torch.Tensor = array_field("float64", "h k")
-    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
+    rows: torch.Tensor = array_field("int64", "h", low=0, below="N")
     n_neighbors: int | None
 
     @classmethod

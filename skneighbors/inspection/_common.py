@@ -55,7 +55,12 @@ def _say_where_ours_is(estimator):
 def select_target(y, target, n_samples, classes=None):
     """Values (n_samples,) of one target, by its number; of classes their numbers."""
     if classes is not None:
-        y = np.searchsorted(classes, y)
+        number_of = {label: number for number, label in enumerate(classes.tolist())}
+        labels = np.asarray(y).tolist()
+        unknown = [label for label in labels if label not in number_of]
+        if unknown:
+            raise ValueError(f"y holds {unknown[0]!r}, which is no class of fit.")
+        y = [number_of[label] for label in labels]
     y = check_array(y, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
     if y.ndim not in (1, 2) or len(y) != n_samples:
         raise ValueError(

@@ -91,7 +91,7 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        estimator : NONARegressor or SoftStepKNNRegressor
+        estimator : NONARegressor, SoftStepKNNRegressor or a classifier
             Fitted.
         X : array-like of shape (n_samples, n_features)
             Features; rows that were not given to ``fit`` show what the network has learned.
@@ -145,7 +145,7 @@ class EmbeddingDisplay:
         if umap is None:
             method, coordinates = "pca", _principal_components(Z, random_state)
         else:
-            metric = _METRICS.get(estimator.similarity, "euclidean")
+            metric = _METRICS.get(estimator.plan_.params["similarity"], "euclidean")
             method, coordinates = "umap", _reduce_by_umap(umap, Z, metric, random_state)
         display = cls(coordinates=coordinates, y=y, method=method)
         return display.plot(ax, scatter_kwargs=scatter_kwargs)

@@ -55,7 +55,7 @@ class IntervalDisplay:
 
     Attributes
     ----------
-    holds_ : bool ndarray of shape (n_samples,)
+    covers_ : bool ndarray of shape (n_samples,)
         Whether each interval contains the target.
     coverage_ : float
         The fraction of those that do.
@@ -169,7 +169,7 @@ class IntervalDisplay:
         if np.isinf(interval).any():
             raise ValueError(
                 f"{type_name(cls)} draws no infinite intervals, as those of confidence_level="
-                f"{confidence_level}: lower it, or hold more rows or groups out."
+                f"{confidence_level}: lower it, or fit with more validation rows or groups."
             )
         y = select_target(y, target, len(interval))
         interval = interval.reshape(len(y), -1, 2)[:, target]
@@ -221,8 +221,8 @@ class IntervalDisplay:
         check_argument(f"{type(self).__name__}.plot", "max_bars", max_bars, [counts_from(1)])
         axes = make_two_axes(self, ax, (7, 5.5), stacked=True, ratios=(2, 1))
         low, high = self.interval.T
-        self.holds_ = (low <= self.y_true) & (self.y_true <= high)
-        self.coverage_ = float(self.holds_.mean())
+        self.covers_ = (low <= self.y_true) & (self.y_true <= high)
+        self.coverage_ = float(self.covers_.mean())
         order = np.argsort(self.y_pred, kind="stable")
         self._draw_intervals(axes[0], order, max_bars, bar_kwargs or {}, point_kwargs or {})
         self._draw_coverage(axes[1], order, n_bins)
@@ -233,8 +233,8 @@ class IntervalDisplay:
         """Draw a bar and a dot for each row, or for some, in the order given."""
         place = np.linspace(0, len(order) - 1, min(len(order), max_bars)).round().astype(int)
         rows = order[place]
-        holds, self.bars_ = self.holds_[rows], []
-        for mask, color, name in ((holds, BLUE, "holds"), (~holds, ORANGE, "misses")):
+        covers, self.bars_ = self.covers_[rows], []
+        for mask, color, name in ((covers, BLUE, "contains"), (~covers, ORANGE, "misses")):
             style = {"color": color, "linewidth": 1.5, "alpha": 0.7} | bar_kwargs
             style["label"] = f"interval {name} the target"
             self.bars_.append(ax.vlines(place[mask], *self.interval[rows[mask]].T, **style))
@@ -246,7 +246,7 @@ class IntervalDisplay:
     def _draw_coverage(self, ax, order, n_bins):
         """Draw the coverage in bins of as many rows each, below those rows."""
         bins = np.array_split(order, n_bins)
-        self.bin_coverage_ = np.array([self.holds_[rows].mean() for rows in bins])
+        self.bin_coverage_ = np.array([self.covers_[rows].mean() for rows in bins])
         sizes, level = np.array([len(rows) for rows in bins]), self.confidence_level
         edges = np.concatenate([[0], np.cumsum(sizes)]) - 0.5
         low, high = np.array(stats.binom.interval(_BAND, sizes, level)) / sizes

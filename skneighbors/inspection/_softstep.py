@@ -97,7 +97,7 @@ class SoftStepDisplay:
 
         Parameters
         ----------
-        estimator : NONARegressor or SoftStepKNNRegressor
+        estimator : NONARegressor, SoftStepKNNRegressor or a classifier
             Fitted, and not with ``softstep=None``.
         X : array-like of shape (n_samples, n_features)
             Features of the queries.
