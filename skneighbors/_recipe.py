@@ -23,7 +23,7 @@ def _setting(*allowed, words=()):
 class Recipe(BaseEstimator):
     """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
 
-    For the parameter `recipe` of :class:`NONARegressor` and :class:`SoftStepKNNRegressor`.
+    For the parameter `recipe` of the estimators.
     A search varies its fields as ``recipe__ema_decay`` and the like. A fitted estimator's
     ``plan_.recipe`` has the value of each ``"auto"``; the :ref:`User Guide <recipe>` has the
     table, with the number of unique samples from which each line applies.
@@ -101,8 +101,8 @@ class Recipe(BaseEstimator):
         such end.
 
     tol : float or "auto", default="auto"
-        Smallest gain in the mean squared error of the standardized targets, of
-        the validation rows if there are any, that `n_iter_no_change` counts.
+        Smallest gain that `n_iter_no_change` counts: in the mean squared error of the
+        standardized targets, or log loss, of the validation rows if there are any.
 
     boosting_iter : int or "auto", default="auto"
         Iterations of each bag of boosted trees, for ``blend="boosting"``. Their learning rate

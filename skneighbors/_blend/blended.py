@@ -39,7 +39,7 @@ class BlendedRegressor:
         X : array-like of shape (n_samples, n_features)
             As given.
         matrix : ndarray of shape (n_samples, n_features)
-            X as a :class:`TableReader` reads it.
+            X as :meth:`TableReader.expand` returns it.
         task : Task
 
         Returns

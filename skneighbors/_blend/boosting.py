@@ -19,7 +19,7 @@ _N_BAGS = 5
 # Iterations by which the time of one is measured.
 _N_TRIED = 10
 # Learning rate times iterations; and the highest rate, where these are few.
-_LEARNT, _HIGHEST_RATE = 15.0, 0.5
+_LEARNED, _HIGHEST_RATE = 15.0, 0.5
 # A split chooses among half of the columns, but no fewer than these.
 _LEAST_FEATURES = 6
 # Of more classes trees get fewer iterations, as each class has trees.
@@ -55,7 +55,7 @@ class Bag:
             **settings,
             max_features=min(1.0, max(0.5, _LEAST_FEATURES / X.shape[1])),
             max_iter=n_iter,
-            learning_rate=min(_LEARNT / n_iter, _HIGHEST_RATE),
+            learning_rate=min(_LEARNED / n_iter, _HIGHEST_RATE),
         )
         return cls(encoder, trees)
 
@@ -70,7 +70,7 @@ class BoostingData(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        As a :class:`TableReader` reads it.
+        As :meth:`TableReader.expand` returns it.
     y : ndarray of shape (n_samples, n_targets)
     weight : ndarray of shape (n_samples,)
     groups : int ndarray of shape (n_samples,)

@@ -95,7 +95,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
         trees = _by_values(trees, bounds)
         if np.allclose(trees.predict(X[:_N_CHECKED]), expected):
             return trees
-    except (AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         pass
     trees = _grow_one_by_one(ranks, y, weight, random_state, is_logistic, **settings)
     return _by_values(trees, bounds)
@@ -109,7 +109,8 @@ def _rank(X, weight, n_codes):
     ranks : ndarray of shape (n_samples, n_features)
         NaN for missing values.
     bounds : ndarray of shape (n_features, 256)
-        Of each column -inf, its thresholds, and inf from there on: rank r is up to ``r + 1``.
+        Of each column -inf, its thresholds, and inf from there on: rank r stands for
+        values above ``bounds[r]``, up to ``bounds[r + 1]``.
     """
     ranks, bounds = X.copy(order="F"), np.full((X.shape[1], _MAX_BINS + 1), np.inf)
     bounds[:, 0] = -np.inf

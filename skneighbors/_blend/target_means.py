@@ -61,7 +61,7 @@ class CategoryEncoder:
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            As a :class:`TableReader` reads it.
+            As :meth:`TableReader.expand` returns it.
         y : ndarray of shape (n_samples,)
         weight : ndarray of shape (n_samples,)
         groups : int ndarray of shape (n_samples,)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Whole hours may be less by a rounding of days.
+# In days, as floats, a whole hour may be just below itself.
 _ROUNDING = 1e-8
 
 

@@ -99,7 +99,7 @@ def _read(estimator, X, sample_weight):
 
 
 def check_features(estimator, X, reader, shape):
-    """Check X given to a fitted estimator, to rows of a shape."""
+    """Check and read X given to a fitted estimator, to an ndarray (n_samples, *shape)."""
     table = None if reader is None else Table.of(X)
     if reader is None:
         refuse_what_is_no_number(X, "X")

@@ -103,7 +103,7 @@ class Column:
 
     def is_missing(self):
         """Whether all values are missing."""
-        return all(map(is_missing, self.values))
+        return not self.sorts
 
     def example(self):
         """Show a value; text, if there is any."""

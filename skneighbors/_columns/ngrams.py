@@ -51,7 +51,8 @@ def fit_text_encoder(texts, n_present, n_rows):
         None if they have next to nothing in common, or rows are too few.
     is_category : bool
     """
-    encoder = TextEncoder.fit(texts, min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT))
+    n_components = min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT)
+    encoder = TextEncoder.fit(texts, n_components) if n_components else None
     return encoder, encoder is None or len(texts) < _UNIQUE * n_present
 
 
@@ -136,7 +137,7 @@ def _principal_components(X, n_components):
     """Right singular vectors (n_ngrams, k) of a sparse matrix, k at most `n_components`.
 
     They are unique up to rounding: of a subspace of equal singular values the basis is chosen
-    by projections of fixed vectors, and one that would be cut is left out.
+    by projections of fixed vectors, and one that would be split is left out.
     """
     n = min(n_components + 1, *(size - 1 for size in X.shape))
     if n < 1:

@@ -6,13 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from .values import DURATIONS, NUMBERS, TIMES, is_missing
+from .values import DURATIONS, EPOCH, NUMBERS, TIMES, is_missing
 
 # Fraction of the cells that have to be written in one way.
 _ENOUGH = 0.95
 # Longer cells are none of these.
 _LONGEST = 64
-_EPOCH = datetime(1970, 1, 1)
 _A_DAY = timedelta(days=1)
 
 _DIGIT = re.compile(r"\d")
@@ -150,7 +149,7 @@ class Reading:
             return f"{value:.12g}"
         if self.kind == DURATIONS:
             return str(value * _A_DAY)
-        return (_EPOCH + value * _A_DAY).isoformat(" ").removesuffix(" 00:00:00")
+        return (EPOCH + value * _A_DAY).isoformat(" ").removesuffix(" 00:00:00")
 
     def describe(self):
         """Say in words what it is."""
@@ -310,7 +309,7 @@ def _days_of_match(parts):
     try:
         moment = datetime(year, month, int(parts.get("day") or 1), hour, minute, second)
         moment += timedelta(microseconds=int((parts.get("part") or "0")[:6].ljust(6, "0")))
-        return (moment - _offset(parts.get("zone")) - _EPOCH) / _A_DAY
+        return (moment - _offset(parts.get("zone")) - EPOCH) / _A_DAY
     except (ValueError, OverflowError):
         return None
 

@@ -20,7 +20,7 @@ _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 _MAY_BE_NAN = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
 _PLAIN = (datetime, timedelta)
 _LONGEST = 60
-_EPOCH = datetime(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1)
 _A_DAY = {"D": 1, "h": 24, "m": 1440}
 _A_DAY |= {unit: 86_400 * 1000**i for i, unit in enumerate(["s", "ms", "us", "ns", "ps"])}
 _ATTOSECONDS_A_DAY = 86_400 * 10**18
@@ -136,7 +136,7 @@ def _category_of_time(value):
         is_same = category == moment and isinstance(category.item(), _PLAIN)
         return category.item() if is_same else value
     try:
-        return _EPOCH + _since_epoch(value) if isinstance(value, date) else value
+        return EPOCH + _since_epoch(value) if isinstance(value, date) else value
     except OverflowError:
         return value
 
@@ -199,10 +199,10 @@ def _since_epoch(value):
     A duration stays as it is.
     """
     if isinstance(value, time):
-        return datetime.combine(_EPOCH, value.replace(tzinfo=None)) - _EPOCH
+        return datetime.combine(EPOCH, value.replace(tzinfo=None)) - EPOCH
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta())
-    return datetime.combine(value, time()) - _EPOCH if isinstance(value, date) else value
+        return value.replace(tzinfo=None) - EPOCH - (value.utcoffset() or timedelta())
+    return datetime.combine(value, time()) - EPOCH if isinstance(value, date) else value
 
 
 def as_exact(value):

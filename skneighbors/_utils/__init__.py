@@ -11,6 +11,9 @@ clock             the time that a fit may take
 arrays            fields of dataclasses that hold arrays, and checks of these
 parameters        parameters checked by constraints, as scikit-learn's are
 checks            arguments whose bounds are known only when they are given
+printing          what prints as a table
 progress          what ``verbose=1`` shows
 sklearn_private   what is private in scikit-learn, in one place
+typing            types of annotations
+warn              warnings that name the caller's line
 """

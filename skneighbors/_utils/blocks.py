@@ -14,7 +14,10 @@ DIFFERENCES_BYTES = 2**24
 
 
 def bounded_length(row_bytes, n_bytes=math.inf):
-    """Count the rows whose work fits scikit-learn's ``working_memory``, and `n_bytes`."""
+    """Count the rows whose work fits an eighth of scikit-learn's ``working_memory``, and `n_bytes`.
+
+    Several threads work at once, and a step may need several such arrays.
+    """
     allowed = get_config()["working_memory"] * 2**20 / 8
     return int(max(1, min(allowed, n_bytes) // row_bytes))
 

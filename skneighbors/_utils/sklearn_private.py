@@ -71,7 +71,7 @@ def give_settings(estimator, transform, requests):
 
 
 def read_boosting(boosting):
-    """Read the trees of a fitted HistGradientBoostingRegressor of one target.
+    """Read the trees of fitted histogram boosting, of one target or two classes.
 
     Returns
     -------
