@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
 from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
@@ -16,8 +17,23 @@ from .nn import NONA
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
+class _NONAWeights(BaseNeighborEstimator):
+    """What both estimators share besides their docstrings and defaults."""
+
+    _head_class = NONA
+
+    @staticmethod
+    def _fixed_temperature(temperature):
+        if temperature == 1:
+            return {"temperature": None}
+        return {"temperature": temperature, "learn_temperature": False}
+
+
+_CONSTRAINTS = {"softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None]}
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class NONARegressor(BaseNeighborRegressor):
+class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     """Regression by nearness of neighbors attention in a learned embedding.
 
     The embedding ``z`` of a row, computed by a multilayer perceptron, attends to the
@@ -265,11 +281,7 @@ class NONARegressor(BaseNeighborRegressor):
     (50, 2)
     """
 
-    _parameter_constraints = {
-        **BaseNeighborRegressor._parameter_constraints,
-        "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
-    }
-    _head_class = NONA
+    _parameter_constraints = BaseNeighborRegressor._parameter_constraints | _CONSTRAINTS
 
     n_neighbors: int | None = 20
     similarity: str = "l2"
@@ -295,15 +307,9 @@ class NONARegressor(BaseNeighborRegressor):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    @staticmethod
-    def _fixed_temperature(temperature):
-        if temperature == 1:
-            return {"temperature": None}
-        return {"temperature": temperature, "learn_temperature": False}
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NONAClassifier(BaseNeighborClassifier):
+class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     """Classification by nearness of neighbors attention in a learned embedding.
 
     The embedding ``z`` of a row, computed by a multilayer perceptron, attends to the
@@ -518,12 +524,7 @@ class NONAClassifier(BaseNeighborClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **BaseNeighborClassifier._parameter_constraints,
-        "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None],
-    }
-    _head_class = NONA
-    _fixed_temperature = staticmethod(NONARegressor._fixed_temperature)
+    _parameter_constraints = BaseNeighborClassifier._parameter_constraints | _CONSTRAINTS
 
     n_neighbors: int | None = 20
     similarity: str = "l2"
