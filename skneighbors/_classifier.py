@@ -331,9 +331,14 @@ def _read_labels(y):
     labels = np.asarray(y) if hasattr(y, "__array__") or isinstance(y, list | tuple) else y
     if isinstance(y, list | tuple) and labels.dtype.kind in "SU":
         labels = labels if all(isinstance(label, str | bytes) for label in y) else as_array(y, "y")
+    if isinstance(labels, np.ndarray) and labels.dtype.kind == "T":
+        labels = labels.astype(object)  # for scikit-learn
     labels = column_or_1d(labels, warn=True)
     # NaN and NaT differ from themselves.
     is_object = labels.dtype.kind == "O"
     missing = list(map(is_missing, labels)) if is_object else labels != labels
     refuse_missing(missing, "y holds missing labels")
+    if is_object and not any(isinstance(label, str) for label in labels):
+        plain = np.array(labels.tolist())
+        labels = plain if plain.dtype.kind in "biuf" else labels
     return labels

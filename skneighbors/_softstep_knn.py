@@ -193,8 +193,9 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     Attributes
     ----------
     plan_ : object
-        All parameters by name, those of ``"auto"`` resolved: such as `plan_.max_iter` and
-        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same model again.
+        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
+        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
+        again.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardized
@@ -453,8 +454,9 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     Attributes
     ----------
     plan_ : object
-        All parameters by name, those of ``"auto"`` resolved: such as `plan_.max_iter` and
-        `plan_.recipe`. An estimator of the parameters `plan_.params` fits the same model again.
+        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
+        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
+        again.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean log loss over rows and networks; no row is a

@@ -288,6 +288,22 @@ def test_class_weight():
     assert_array_equal(more.predict_proba(X), given.predict_proba(X))
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([True, False], dtype=object), [False, True]),
+        (np.array([7, 3], dtype=object), [3, 7]),
+        (np.array(["q", "p"], dtype=np.dtypes.StringDType()), ["p", "q"]),
+    ],
+)
+def test_labels_of_other_dtypes(labels, classes):
+    X, _ = make_classes(60)
+    model = NONAClassifier(max_iter=1, n_estimators=1, random_state=0)
+    y = labels[np.arange(60) % 2]
+    assert_array_equal(model.fit(X, y).classes_, classes)
+    assert model.append(X[:2], y[:2]).predict(X[:1])[0] in classes
+
+
 @pytest.mark.parametrize("left_out", ["bad", "good"])
 def test_classes_of_class_weight_0_are_left_out(left_out):
     X, y = make_classes(90)

@@ -231,6 +231,11 @@ def test_groups_are_found_by_value(groups):
     assert codes.tolist() == [0, 1, 1]
 
 
+def test_groups_of_several_levels():
+    groups = pd.MultiIndex.from_arrays([["a", "a", "b"], [1, 2, 1]])
+    assert check_groups(groups, 3).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [

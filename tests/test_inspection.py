@@ -143,7 +143,7 @@ def test_says_where_an_estimator_of_ours_is(display, fit, X, y):
         (EmbeddingDisplay, {"method": "tsne"}, "The 'method' parameter .* must be a str among"),
         (SoftStepDisplay, {"member": 99}, "member must be an int from 0 to"),
         (SoftStepDisplay, {"subsample": 0}, "The 'subsample' parameter"),
-        (IntervalDisplay, {"n_bins": 101}, "n_bins must be an int from 1 to 100; got 101"),
+        (IntervalDisplay, {"n_bins": 0}, "The 'n_bins' parameter of IntervalDisplay"),
         (IntervalDisplay, {"confidence_level": 1.0}, "The 'confidence_level' parameter"),
     ],
 )
@@ -457,6 +457,19 @@ def test_suspects_are_those_of_the_estimator(fit, estimator_class):
     assert bottom > top  # the most suspect is above
     entries = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
     assert entries == ["target", "expected", "interval"]
+
+
+def test_intervals_of_few_rows_have_fewer_bins(fit, X, y):
+    shown = IntervalDisplay.from_estimator(fit(), X[:3], y[:3])
+    assert len(shown.bin_coverage_) == 3
+
+
+def test_labels_are_no_formulas(friedman):
+    X, _, y, _ = friedman
+    table = pd.DataFrame(X, index=[f"fee_$ {i} $\\frac0$" for i in range(len(X))])
+    model = NONARegressor(max_iter=1, n_estimators=1, random_state=0).fit(table, y)
+    SuspectsDisplay.from_estimator(model, 3).figure_.canvas.draw()
+    NeighborsDisplay.from_estimator(model, table[:1]).figure_.canvas.draw()
 
 
 def test_intervals_without_ends_are_not_drawn(fit, X, y):

@@ -305,6 +305,9 @@ def test_constant_targets_are_certain(estimator_class):
     assert_array_equal(std, np.zeros(N))
     assert_array_equal(model.predict_quantiles(X), np.tile(y[:, None], 3))
     assert_array_equal(model.predict_interval(X), np.tile(y[:, None], 2))
+    with pytest.warns(UserWarning, match="intervals are infinite"):
+        interval = model.predict_interval(X[:1], confidence_level=0.999)
+    assert_array_equal(interval, [[-np.inf, np.inf]])
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
@@ -188,6 +189,10 @@ def test_bad_labels_are_named(estimator_class):
         with pytest.raises(ValueError, match=message):
             model.forget(labels=labels)
     assert len(model.forget(labels="row 1").neighbor_weights(X[:1]).indices) > 0
+    other = estimator_class(max_iter=1, n_estimators=1, random_state=0)
+    X = pd.DataFrame({"a": np.arange(4.0)}, index=[np.nan, "b", "c", "d"])
+    other.fit(X, X["a"]).forget(labels=[np.nan]).forget(labels=pa.array(["c"]))
+    assert_array_equal(np.isnan(other._model.numbering.weight_of), [True, False, True, False])
     with pytest.raises(ValueError, match="no other sample is left"):
         model.forget(np.r_[0, 2:8]).kneighbors()
 

@@ -13,7 +13,8 @@ from .._utils.sklearn_private import take_samples
 
 _HOW = (
     "With sklearn.set_config(enable_metadata_routing=True), it and what is in it get what they "
-    "request, as by set_fit_request(sample_weight=True)."
+    "request, as by set_fit_request(sample_weight=True). A regressor whose fit has no "
+    "sample_weight cannot be blended where weights are given."
 )
 
 
@@ -128,7 +129,8 @@ def metadata_for_blend(estimator, samples, groups, time):
         if routing_is_enabled():
             how = (
                 "A regressor requests it by set_fit_request(sample_weight=True) and declines it by "
-                "False; one whose fit has no sample_weight can do neither."
+                "False; one whose fit has no sample_weight cannot be blended where weights are "
+                "given."
             )
         raise ValueError(
             f"blend must take sample_weight in fit, as it is given; {show(blend)} does not. {how}"

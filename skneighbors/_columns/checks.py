@@ -202,7 +202,8 @@ def _shortening():
 
 def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or missing values, which NumPy would convert silently."""
-    if np.ma.is_masked(data) or has_masked_parts(data):
+    is_masked = isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data)
+    if is_masked or has_masked_parts(data):
         raise ValueError(f"{name} contains masked values; every value must be a number.")
     data = unwrap(data, name)
     frame = as_frame(data, name)
@@ -240,7 +241,7 @@ def _refuse_values(values, name):
     values = as_array(values, name)
     if values.dtype.kind not in "OUSTMm":
         return
-    values = list(values.flat)
+    shape, values = values.shape, list(values.flat)
     sorts = sorts_of(values)
     other = sorts.get(OTHERS)
     text = other if isinstance(other, bytes) else sorts.get(TEXT)
@@ -255,5 +256,7 @@ def _refuse_values(values, name):
             f"{name} holds {show(other)}, of type {type(other).__name__!r}; every value must be a "
             "number."
         )
-    if any(map(is_missing, values)):
-        raise ValueError(f"{name} contains NaN, None or NA; every value must be a number.")
+    missing = np.array([*map(is_missing, values)], dtype=bool).reshape(shape)
+    refuse_missing(
+        missing.any(axis=tuple(range(1, len(shape)))), f"{name} contains NaN, None or NA"
+    )

@@ -26,6 +26,12 @@ CATEGORIES = "categories"
 TEXTS = "texts"
 NOTHING = "nothing"
 
+# What makes numbers, dates or durations of text.
+CONVERTED = {
+    NUMBERS: "pandas.to_numeric",
+    TIMES: "pandas.to_datetime",
+    DURATIONS: "pandas.to_timedelta (of hh:mm:ss)",
+}
 # Kinds of columns that are named otherwise than the sort of their values.
 _KINDS = {TEXT: CATEGORIES, BOOLS: CATEGORIES, CLOCK_TIMES: DURATIONS}
 
@@ -89,9 +95,10 @@ class Column:
         kinds = {_KINDS.get(sort, sort): sort for sort in self.sorts}
         if len(kinds) > 1:
             found = (f"{sort} such as {show(self.sorts[sort])}" for sort in sorted(self.sorts))
-            advice = (
-                "Make all of one kind, for instance with pandas.to_numeric(..., errors='coerce')"
-            )
+            advice = "Make all of one kind"
+            others = kinds.keys() - {CATEGORIES}
+            if len(others) == 1:
+                advice += f", for instance with {CONVERTED[others.pop()]} and errors='coerce'"
             if not kinds.keys() & {TIMES, DURATIONS}:
                 advice += ", or name it in categorical_features"
             raise ValueError(f"{self.name} holds {' beside '.join(found)}. {advice}.")

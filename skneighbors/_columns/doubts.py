@@ -83,9 +83,10 @@ def find_doubts(table, reader, matrix, categorical_features):
     if not found:
         return None
     return (
-        f"Text may be read otherwise than it is meant. {'; '.join(found)}. Convert it by "
-        "pandas.to_numeric, to_datetime or to_timedelta, or by astype('category'), whichever is "
-        "meant, to end this warning; drop what only names rows."
+        f"Text may be read otherwise than it is meant. {'; '.join(found)}. To end this warning, "
+        "convert it to what is meant: numbers, after removing signs and separators (pandas."
+        "to_numeric), dates (to_datetime), durations as hh:mm:ss (to_timedelta), or categories "
+        "(astype('category')). Drop what only names rows."
     )
 
 

@@ -69,6 +69,8 @@ def read_per_row(values, name, n_samples=None, advice=""):
 def _with_dtype(values):
     """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
     pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
+    if pandas and isinstance(values, pandas.MultiIndex):
+        values = values.to_flat_index()
     if pandas and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
         return pandas.Series(values)
     if arrow and isinstance(values, arrow.Array):
@@ -85,7 +87,8 @@ def _read_named(argument, values, n_samples, X, reader):
     """Read an argument that may be the name of a column of X."""
     if not isinstance(values, str):
         return read_per_row(values, argument, n_samples, " A column can be given by its name.")
-    column = Table.of(X).column(_find_named(argument, values, reader))
+    place = _find_named(argument, values, reader)
+    column = Table.of(X).column(place)
     return replace(column, name=f"{argument}={show(values)}")
 
 

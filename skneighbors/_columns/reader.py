@@ -12,7 +12,7 @@ import numpy as np
 
 from .._utils.warn import warn
 from .calendar import PARTS, find_parts, take_parts
-from .column import CATEGORIES, NOTHING, TEXTS
+from .column import CATEGORIES, CONVERTED, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
 from .ngrams import fit_text_encoder, holds_text
@@ -21,12 +21,6 @@ from .values import BOOLS, CLOCK_TIMES, DURATIONS, NUMBERS, TEXT, TIMES, is_miss
 
 # Code of categories that were not seen in fit.
 _UNKNOWN = -1.0
-# What makes numbers, dates or durations of text.
-_CONVERTED = {
-    NUMBERS: "pandas.to_numeric",
-    TIMES: "pandas.to_datetime",
-    DURATIONS: "pandas.to_timedelta (of hh:mm:ss)",
-}
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -96,7 +90,7 @@ class TableReader:
             has_codes = kind in (CATEGORIES, TEXTS)
             codes.append(_number_categories(column.categories()) if has_codes else None)
         order, names = range(len(kinds)), table.names
-        if names is not None and all(isinstance(name, str) for name in names):
+        if names is not None and _all_are_text(names):
             order = sorted(order, key=names.__getitem__)
         return cls(kinds, codes, readings, list(order), names, [], [None] * len(kinds))
 
@@ -201,11 +195,13 @@ class TableReader:
     def _check_order(self, table):
         """Check names that are no text, of which scikit-learn takes no notice."""
         old, new = self.names, table.names
-        if None in (old, new) or old == new or set(old) != set(new):
+        if None in (old, new) or old == new or _all_are_text(old) or _all_are_text(new):
             return
+        if set(old) != set(new) and list(range(len(new))) in (old, new):
+            return  # one has names that pandas has given
         i = next(i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
         raise ValueError(
-            f"Columns of X must be in the order of fit: after {i} columns there is "
+            f"Columns of X must be those of fit, in the same order: after {i} columns there is "
             f"{show(new[i])}, in fit there was {show(old[i])}."
         )
 
@@ -233,7 +229,7 @@ class TableReader:
                     doubts.append(
                         f"{column.name} is read as {what}: cells such as {example} count as "
                         f"missing ({sum(others.values())} of {len(X)}). Convert those that are "
-                        f"values, for instance by {_CONVERTED[kind]}."
+                        f"values, for instance by {CONVERTED[kind]}."
                     )
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
@@ -377,7 +373,11 @@ def find_categorical(categorical_features, table):
     n_columns = table.data.shape[1]
     if isinstance(categorical_features, str):  # "from_dtype"
         return [None] * n_columns
-    given = np.asarray([] if categorical_features is None else categorical_features)
+    given = [] if categorical_features is None else categorical_features
+    if isinstance(given, list) and any(isinstance(name, tuple) for name in given):
+        names, given = given, np.empty(len(given), dtype=object)
+        given[:] = names  # of a MultiIndex
+    given = np.asarray(given)
     if given.ndim != 1:
         raise ValueError(
             f"categorical_features must have one dimension; got {categorical_features!r}."
@@ -396,11 +396,15 @@ def find_categorical(categorical_features, table):
         if column not in columns:
             raise ValueError(
                 f"categorical_features names {show(column)}, which is no column of X: give names, "
-                f"indices from 0 to {n_columns - 1}, or a mask."
+                f"indices from 0 to {n_columns - 1}, or a mask. Ints are indices, not names."
             )
     # Names equal to what is listed, as times of two kinds, need not have its hash.
     named = set(listed) if given.dtype.kind in "iu" else listed
     return [column in named for column in columns]
+
+
+def _all_are_text(names):
+    return all(isinstance(name, str) for name in names)
 
 
 def _kind_of(column, given, categorical_features):
@@ -430,12 +434,12 @@ def _is_of(column, kind):
     ValueError
         If it holds something else.
     """
-    if column.kind == kind:
+    if column.kind == kind or (kind == NUMBERS and column.sorts.keys() == {BOOLS}):
         return True
     if not column.is_missing():
         what, advice = column.kind, ""
-        if column.is_text() and kind in _CONVERTED:
-            what, advice = "text", f" Convert it with {_CONVERTED[kind]}."
+        if column.is_text() and kind in CONVERTED:
+            what, advice = "text", f" Convert it with {CONVERTED[kind]}."
         raise ValueError(
             f"{column.name} holds {what}, such as {column.example()}; in fit it held {kind}."
             f"{advice}"

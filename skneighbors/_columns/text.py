@@ -37,12 +37,15 @@ def _number_pattern(group, decimal):
 _NUMBERS = {"point": _number_pattern(",", r"\."), "comma": _number_pattern(r"\.", ",")}
 # Codes with leading zeros, telephone numbers, and what float64 rounds.
 _CODE = re.compile(r"0\d+|\+\d{6,}|\d{16,}")
-_DOTTED = re.compile(r"\d\.\d{1,2}\.")
+_DOTTED, _LONG_YEAR = re.compile(r"\d\.\d{1,2}\."), re.compile(r"\d{4}")
 _TWO_NUMBERS = re.compile(r"\d\D+\d")
 _SEASON = re.compile(r"\d{2}(\d{2})[-/](\d{2})")
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
 _YEAR = r"(?P<year>\d{4}|\d{2})"
 _CLOCK = (
     r"(?:[T ,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<part>\d+))?)?"
@@ -203,9 +206,10 @@ def _find_dates(cells, needed):
         return None
     if counts["day"] < counts[how] or counts["month"] < counts[how]:
         return Reading(TIMES, how)
-    # Day and month could be either: with dots the day stands first.
-    has_dots = any(map(_DOTTED.search, cells))
-    return Reading(TIMES, "day" if has_dots else "month", is_assumed=not has_dots)
+    # Day and month could be either: with dots the day stands first. With short years, too, they
+    # may be versions.
+    has_dots, has_years = (any(map(part.search, cells)) for part in (_DOTTED, _LONG_YEAR))
+    return Reading(TIMES, "day" if has_dots else "month", is_assumed=not (has_dots and has_years))
 
 
 def _find_numbers(cells, needed):
@@ -298,7 +302,7 @@ def _hours(hours, half):
 
 
 def _days_of_match(parts):
-    year, month = int(parts["year"]), parts["month"].lower()
+    year, month = int(parts["year"]), parts["month"][:3].lower()
     if len(parts["year"]) == 2:
         year += 1900 if year > 68 else 2000  # as in POSIX
     month = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)

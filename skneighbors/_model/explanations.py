@@ -48,7 +48,7 @@ class ColumnDifferences:
         Names, in the order of X; without columns that had no value in ``fit``.
     query_values : object ndarray of shape (n_queries, n_columns)
         Values of the queries as they were read: numbers, categories, dates; None for missing
-        values and categories that ``fit`` has not seen.
+        values.
     row_values : object ndarray of shape (n_queries, n_neighbors, n_columns)
         Values of the rows.
     differences : ndarray of shape (n_queries, n_neighbors, n_columns) or \

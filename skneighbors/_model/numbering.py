@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._columns import check_row_numbers, show, unwrap
+from .._columns import check_row_numbers, is_missing, show, unwrap
 from .._utils.arrays import array_field
 
 
@@ -120,24 +120,25 @@ class SampleNumbering:
 
     def find(self, labels):
         """Numbers of the samples of labels, but those forgotten; ValueError if one has none."""
-        if self.labels is None:
-            raise ValueError("labels: no X given so far had an index; name rows by number.")
         numbers, given = {}, set()
-        for sample in np.flatnonzero(~np.isnan(self.weight_of)):
-            numbers.setdefault(self.labels[sample], []).append(sample)
+        samples = np.flatnonzero(~np.isnan(self.weight_of))
+        for sample, label in zip(samples, self.name(samples), strict=True):
+            numbers.setdefault(_key(label), []).append(sample)
         found, labels = [], unwrap(labels, "labels")
+        labels = labels.to_pylist() if hasattr(labels, "to_pylist") else labels  # Arrow's
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
         for label in [labels] if is_one or getattr(labels, "ndim", 1) == 0 else labels:
             if not isinstance(label, Hashable):
                 raise ValueError(f"labels must be labels of rows; got {show(label)}.")
-            if label in given:
+            key = _key(label)
+            if key in given:
                 raise ValueError(f"labels holds {show(label)} more than once.")
-            given.add(label)
-            if label not in numbers:
+            given.add(key)
+            if key not in numbers:
                 raise ValueError(
                     f"labels holds {show(label)}, which no row has that is not forgotten."
                 )
-            found += numbers[label]
+            found += numbers[key]
         return np.array(found, dtype=np.int64)
 
     def check_indices(self, indices):
@@ -150,3 +151,8 @@ class SampleNumbering:
         if (counts > 1).any():
             raise ValueError(f"indices holds {values[counts > 1][0]} more than once.")
         return indices
+
+
+def _key(label):
+    """Label as a key; missing ones are the same."""
+    return None if is_missing(label) else label

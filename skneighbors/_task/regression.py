@@ -38,14 +38,17 @@ class Regression(Task):
     def check(cls, y):
         """Check targets given to `fit`, to float64 (n_samples,) or (n_samples, n_targets)."""
         refuse_what_is_no_number(y, "y")
-        y = check_array(
-            y,
-            dtype=np.float64,
-            ensure_2d=False,
-            ensure_all_finite="allow-nan",
-            input_name="y",
-            ensure_min_samples=0,
-        )
+        try:
+            y = check_array(
+                y,
+                dtype=np.float64,
+                ensure_2d=False,
+                ensure_all_finite="allow-nan",
+                input_name="y",
+                ensure_min_samples=0,
+            )
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"y cannot be read as numbers: {error}") from error
         if y.ndim not in (1, 2):
             raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")
         if y.ndim == 2 and y.shape[1] == 0:
@@ -116,7 +119,9 @@ class Regression(Task):
 
     def inverse_transform(self, y):
         """Undo :meth:`transform`, for (..., n_targets)."""
-        return self.shape_like_y(self.backward(y * self.scale + self.mean))
+        # Ends of intervals may be infinite, whatever the scale.
+        scaled = np.multiply(y, self.scale, where=np.isfinite(y), out=np.array(y, dtype=np.float64))
+        return self.shape_like_y(self.backward(scaled + self.mean))
 
     def on_scale(self, y):
         """Standardized targets (..., n_targets) on the scale on which they are averaged."""

@@ -103,6 +103,11 @@ def legend_above(ax, **kwargs):
     ax.legend(**style | kwargs)
 
 
+def as_label(value):
+    """Text for a picture, in which no ``$`` begins a formula."""
+    return str(value).replace("$", r"\$")
+
+
 def type_name(display):
     """Name of a display or of its class."""
     return (display if isinstance(display, type) else type(display)).__name__

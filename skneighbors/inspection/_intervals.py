@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
 from ._common import (
     BLUE,
@@ -123,7 +122,7 @@ class IntervalDisplay:
         confidence_level : float, default=0.9
             Coverage: fraction of the targets that intervals should contain, between 0 and 1.
         n_bins : int, default=5
-            Number of bins, no more than there are rows.
+            Number of bins; as many as rows, if these are fewer.
         target : int, default=0
             Number of the target to show, if there are several.
         max_bars : int, default=300
@@ -217,7 +216,8 @@ class IntervalDisplay:
         >>> float(display.plot().coverage_)
         1.0
         """
-        check_int("n_bins", n_bins, 1, len(self.y_true))
+        check_argument(f"{type(self).__name__}.plot", "n_bins", n_bins, [counts_from(1)])
+        n_bins = min(n_bins, len(self.y_true))
         check_argument(f"{type(self).__name__}.plot", "max_bars", max_bars, [counts_from(1)])
         axes = make_two_axes(self, ax, (7, 5.5), stacked=True, ratios=(2, 1))
         low, high = self.interval.T

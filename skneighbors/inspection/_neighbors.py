@@ -9,7 +9,15 @@ import numpy as np
 
 from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
-from ._common import BLUE, GREY, ORANGE, check_plottable, legend_above, make_two_axes
+from ._common import (
+    BLUE,
+    GREY,
+    ORANGE,
+    as_label,
+    check_plottable,
+    legend_above,
+    make_two_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,7 +216,7 @@ class NeighborsDisplay:
 
     def _draw_weights(self, ax, weights, others, kwargs):
         """Draw a bar for each row, from top to bottom, and a grey one for the others."""
-        names = [str(label) for label in self.explanation.labels[0, : len(weights)]]
+        names = [as_label(label) for label in self.explanation.labels[0, : len(weights)]]
         colors = [BLUE] * len(weights)
         if others.any():
             names.append("1 other" if len(others) == 1 else f"{len(others)} others")

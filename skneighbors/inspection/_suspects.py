@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.checks import check_int
-from ._common import BLUE, GREY, ORANGE, check_plottable, legend_above, make_axes
+from ._common import BLUE, GREY, ORANGE, as_label, check_plottable, legend_above, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,7 +185,7 @@ class SuspectsDisplay:
         self.expected_points_ = ax.scatter(expected, places, **style)
         style = {"color": ORANGE, "zorder": 4, "label": "target"} | (point_kwargs or {})
         self.points_ = ax.scatter(targets, places, **style)
-        ax.set_yticks(places, [str(label) for label in suspects.labels])
+        ax.set_yticks(places, [as_label(label) for label in suspects.labels])
         ax.set(xlabel="target", ylabel="row", ylim=(len(suspects) - 0.5, -0.5))
         legend_above(ax, handles=[self.points_, self.expected_points_, self.bars_])
         self.ax_, self.figure_ = ax, ax.figure

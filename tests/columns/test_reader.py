@@ -152,6 +152,10 @@ def test_columns_of_more_than_one_kind(values, n_before):
     for X, name in ((pd.DataFrame({"a": values}, dtype=object), "'a'"), (column.tolist(), "0")):
         with pytest.raises(ValueError, match=rf"Column {name} of X holds .* such as .* beside "):
             read(X)
+        kinds = {type(value) for value in values}
+        if kinds == {str, datetime.date}:
+            with pytest.raises(ValueError, match=r"with pandas\.to_datetime and errors="):
+                read(X)
         if not any(isinstance(value, datetime.date) for value in values):
             assert read(X, [0])[0].kinds == [CATEGORIES]
 
@@ -196,10 +200,14 @@ def test_bools_are_zero_and_one():
 def test_names_that_are_no_text_in_another_order():
     X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[0, 1])
     reader, matrix = read(X)
-    with pytest.raises(ValueError, match=r"Columns of X must be in the order of fit.* 0 .* 1"):
+    with pytest.raises(ValueError, match=r"Columns of X must be those of fit.* 1, in fit .* 0\."):
         reader.read(Table.of(X[[1, 0]]))
     assert_array_equal(reader.read(Table.of(X.to_numpy())), matrix)
     assert_array_equal(reader.read(Table.of(X.set_axis([5, 7], axis=1))), matrix)
+    years, _ = read(X.set_axis([2019, 2020], axis=1))
+    assert_array_equal(years.read(Table.of(X)), matrix)
+    with pytest.raises(ValueError, match=r"those of fit.* there is 2020, in fit there was 2019"):
+        years.read(Table.of(X.set_axis([2020, 2021], axis=1)))
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -277,6 +285,20 @@ def test_columns_given_as_categorical(columns):
     assert_array_equal(matrix, [[0, 3, 0], [1, 1, NAN], [0, 3, 1]])
     if not isinstance(columns[0], str):
         assert_array_equal(read(X.to_numpy(), columns)[1], matrix)
+
+
+def test_columns_of_several_levels_of_names_are_given_as_categorical():
+    X = pd.DataFrame([[3.0, 1.0], [1.0, 1.0]])
+    X.columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])
+    assert read(X, [("a", "x")])[0].kinds == [CATEGORIES, "numbers"]
+    with pytest.raises(ValueError, match=r"names 7, which is no column .* Ints are indices"):
+        read(X, [7])
+
+
+def test_bools_are_numbers_where_fit_had_numbers():
+    reader, _ = read(pd.DataFrame({"a": [0, 1]}))
+    for values in ([True, False], np.array([True, None], dtype=object)):
+        assert reader.read(Table.of(pd.DataFrame({"a": values})))[0, 0] == 1
 
 
 def test_none_is_categorical():
