@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import PREDICTED, BaseNeighborEstimator
 from ._columns import (
+    BOOLS,
+    NUMBERS,
     as_array,
     as_categories,
     check_total_weight,
@@ -18,6 +20,7 @@ from ._columns import (
     is_missing,
     refuse_missing,
     show,
+    sorts_of,
 )
 from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
@@ -338,7 +341,7 @@ def _read_labels(y):
     is_object = labels.dtype.kind == "O"
     missing = list(map(is_missing, labels)) if is_object else labels != labels
     refuse_missing(missing, "y holds missing labels")
-    if is_object and not any(isinstance(label, str) for label in labels):
+    if is_object and set(sorts_of(labels)) in ({BOOLS}, {NUMBERS}):
         plain = np.array(labels.tolist())
         labels = plain if plain.dtype.kind in "biuf" else labels
     return labels

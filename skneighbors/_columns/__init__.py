@@ -39,4 +39,4 @@ from .summary import ColumnSummary
 from .table import Table, as_array, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
 from .text import Reading
-from .values import as_categories, is_missing, show
+from .values import BOOLS, NUMBERS, as_categories, is_missing, show, sorts_of
