@@ -190,7 +190,7 @@ def test_where_it_has_no_say(params):
         (
             "calibrated",
             dict(early_stopping=False),
-            "must not be False with likeness='calibrated'",
+            "must not be False with recipe.likeness='calibrated'",
         ),
     ],
 )
