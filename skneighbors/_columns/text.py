@@ -121,7 +121,8 @@ class Reading:
         if len(text) > _LONGEST:
             return None
         if self.kind == TIMES:
-            return _parse_date(text, self.how)
+            days = _parse_date(text, self.how)
+            return _parse_date(text, "year") if days is None else days  # which is never in doubt
         if self.kind == DURATIONS:
             return _parse_duration(text, self.how)
         found = _parse_number(text, self.how)

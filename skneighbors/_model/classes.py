@@ -27,7 +27,7 @@ _MIXED = (
 )
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more probable the first\n'
-    "class is to the blended model for the query than for its neighbors due to the column."
+    "class is to the blended model for the query than for all neighbors due to the column."
 )
 
 

@@ -29,7 +29,7 @@ _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned
 _BLENDED = "The blended model is learned from all rows: boosted trees, unless blend is another one."
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
-    "blended model predict for the query than for its neighbors due to the column. Columns that\n"
+    "blended model predict for the query than for all neighbors due to the column. Columns that\n"
     "say the same share it, and large parts may cancel."
 )
 

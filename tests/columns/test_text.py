@@ -173,6 +173,12 @@ def test_cells_that_could_mislead(cells, expected):
         assert (reading and list(map(reading.parse, cells))) == expected
 
 
+def test_the_year_may_stand_first_in_any_column_of_dates():
+    reading = find_reading(Counter([f"{day}.03.2021" for day in range(10, 32)]))
+    assert reading.how == "day"
+    assert reading.parse("2021-03-05") == reading.parse("05.03.2021")
+
+
 def test_clocks_of_more_than_a_day_are_doubted():
     assert not find_reading(Counter(["14:35", "23:59"])).is_assumed
     assert find_reading(Counter(["14:35", "28:27"])).is_assumed
