@@ -62,14 +62,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return codes
 
     def _read_more_targets(self, y):
-        parts = _read_labels(y), self.classes_
-        labels, classes = (as_categories(list(values)) for values in parts)
-        known = {label: code for code, label in enumerate(classes)}
-        unknown = next((label for label in labels if label not in known), None)
-        if unknown is not None:
-            some = ", ".join(map(show, classes[:5]))
-            raise ValueError(f"y holds {show(unknown)}, which is no class of fit, such as {some}.")
-        return np.array([known[label] for label in labels], dtype=int)
+        return number_labels(y, self.classes_)
 
     def _settle_targets(self, y, sample_weight):
         """Weigh classes, and leave those without weight out."""
@@ -320,6 +313,20 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return self._call_for_samples(Model.class_suspects, n_rows, self.classes_)
 
 
+def number_labels(y, classes):
+    """Numbers (n_samples,) of labels among the classes of a fit; ValueError if one is none."""
+    labels, classes = (as_categories(list(values)) for values in (_read_labels(y), classes))
+    known = {label: code for code, label in enumerate(classes)}
+    unknown = next((label for label in labels if label not in known), None)
+    if unknown is not None:
+        some = ", ".join(map(show, classes[:5]))
+        raise ValueError(
+            f"y holds {show(unknown)}, which is no class of fit, such as {some}. Classes without "
+            "weight are left out."
+        )
+    return np.array([known[label] for label in labels], dtype=int)
+
+
 def _read_labels(y):
     """Read labels, to an array (n_samples,) that holds them as they are.
 
@@ -333,7 +340,9 @@ def _read_labels(y):
     # scikit-learn makes floats of nullable integers and bools, NumPy text of all beside text.
     labels = np.asarray(y) if hasattr(y, "__array__") or isinstance(y, list | tuple) else y
     if isinstance(y, list | tuple) and labels.dtype.kind in "SU":
-        labels = labels if all(isinstance(label, str | bytes) for label in y) else as_array(y, "y")
+        objects = as_array(y, "y")
+        is_text = all(isinstance(label, str | bytes) for label in objects.flat)
+        labels = labels if is_text else objects
     if isinstance(labels, np.ndarray) and labels.dtype.kind == "T":
         labels = labels.astype(object)  # for scikit-learn
     labels = column_or_1d(labels, warn=True)
@@ -343,5 +352,6 @@ def _read_labels(y):
     refuse_missing(missing, "y holds missing labels")
     if is_object and set(sorts_of(labels)) in ({BOOLS}, {NUMBERS}):
         plain = np.array(labels.tolist())
-        labels = plain if plain.dtype.kind in "biuf" else labels
+        is_same = plain.dtype.kind in "biuf" and plain.tolist() == labels.tolist()
+        labels = plain if is_same else labels
     return labels

@@ -382,8 +382,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
 
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
-        ``"balanced"``: all classes have the same total weight. Weights of a given validation set
-        and of samples appended later stay as they are given.
+        ``"balanced"``: all classes have the same total weight. A class of weight 0 is left out.
+        Weights of a given validation set and of samples appended later stay as they are given.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,

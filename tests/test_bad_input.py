@@ -57,6 +57,8 @@ BAD_DATA = {
     "complex y": (X, y + 1j, "Complex data not supported"),
     "a dict as y": (X, dict(enumerate(y)), "y cannot be read as numbers"),
     "an int beyond float64": (X, [10**400, *y[1:]], "y cannot be read as numbers"),
+    "no dimension": (X, np.array(None), "y contains NaN, None or NA"),
+    "sparse y": (X, sparse.csr_array(y[:, None]), "Sparse data was passed for y"),
     "a missing value": (X, [None, *y[1:]], "y contains NaN, None or NA in 1 of 20 rows"),
     "no y": (X, None, "requires y to be passed"),
     "no target": (X, np.empty((20, 0)), "(at least one target|0 feature)"),

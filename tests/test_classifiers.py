@@ -354,6 +354,7 @@ def test_bad_targets_are_named(fitted):
         (np.where(np.arange(len(y)) == 3, 1, y.astype(object)), "y holds labels of several types"),
         ([np.nan, *y[1:]], "missing labels in 1 of 300 rows, such as row 0"),
         ([0, *y[1:]], "y holds labels of several types"),
+        (np.array([2**53 + 1, 2**53, 1.0] * 100, dtype=object), "Unknown label type"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             NONAClassifier(**SHORT).fit(X, bad)

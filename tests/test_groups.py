@@ -234,6 +234,8 @@ def test_groups_are_found_by_value(groups):
 def test_groups_of_several_levels():
     groups = pd.MultiIndex.from_arrays([["a", "a", "b"], [1, 2, 1]])
     assert check_groups(groups, 3).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="contains NaN, None or NA"):
+        check_groups(pd.MultiIndex.from_arrays([["a", "a", "b"], [1, None, 1]]), 3)
 
 
 @pytest.mark.parametrize(

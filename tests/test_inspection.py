@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONAClassifier, NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors.inspection import (
     EmbeddingDisplay,
     IntervalDisplay,
@@ -462,6 +462,18 @@ def test_suspects_are_those_of_the_estimator(fit, estimator_class):
 def test_intervals_of_few_rows_have_fewer_bins(fit, X, y):
     shown = IntervalDisplay.from_estimator(fit(), X[:3], y[:3])
     assert len(shown.bin_coverage_) == 3
+
+
+def test_embedding_of_classes_by_their_numbers(friedman):
+    X, _, y, _ = friedman
+    labels = np.where(y > np.median(y), "high", "low")
+    model = NONAClassifier(max_iter=1, n_estimators=1, random_state=0).fit(X, labels)
+    frame = pd.DataFrame({"y": labels[:9]})
+    with pytest.warns(UserWarning, match="column-vector"):
+        shown = EmbeddingDisplay.from_estimator(model, X[:9], frame, method="pca")
+    assert_array_equal(shown.y, labels[:9] == "low")
+    with pytest.raises(ValueError, match="y holds 'none', which is no class of fit"):
+        EmbeddingDisplay.from_estimator(model, X[:2], ["low", "none"], method="pca")
 
 
 def test_labels_are_no_formulas(friedman):

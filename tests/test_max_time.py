@@ -215,17 +215,19 @@ def test_members_that_take_turns_do_not_count_the_search_of_others(
 ):
     auto(parallel=True)
     thread_count(1)
-    find_near = Trainer._find_near
+    find_near, calls = Trainer._find_near, []
 
     def slow(trainer):
+        calls.append(trainer)
         fake_time.now += 30.0
         find_near(trainer)
 
     monkeypatch.setattr(Trainer, "_find_near", slow)
-    recipe = Recipe(context_neighbors=2)
+    recipe = Recipe(context_neighbors=2, context_size=8)
     params = NO_TREES | dict(max_iter=31, batch_size=4, n_estimators=2, recipe=recipe)
     with pytest.warns(ConvergenceWarning, match="left time for"):
         model = NONARegressor(max_time=400.0, **params).fit(X, y)
+    assert len(calls) > 2
     assert model.n_iter_ > 1
 
 

@@ -268,6 +268,11 @@ def test_times_of_rows_without_weight_need_not_be_read(table):
     assert_array_equal(model.predict(X[:90]), alone.predict(X[:90]))
 
 
+def test_text_of_rows_without_weight_says_nothing_of_times():
+    days = ["2020-01-02", "2020-02-01", "2021-01-01", "soon"]
+    assert_array_equal(check_time(days, None, None, np.r_[1, 1, 1, 0])[:3], [0, 1, 2])
+
+
 def test_text_as_times_that_could_be_read_otherwise_is_named():
     days = ["01/02/2024", "02/02/2024", "01/03/2024", "02/03/2024"]
     with pytest.warns(ColumnWarning, match="time is read as dates, month first"):

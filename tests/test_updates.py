@@ -184,6 +184,7 @@ def test_bad_labels_are_named(estimator_class):
     for labels, message in (
         (["row 1", "row 1"], "labels holds 'row 1' more than once"),
         ([["row 1"]], "labels must be labels of rows"),
+        ([("row 1", [1])], "labels must be labels of rows"),
         (["row 9"], "labels holds 'row 9', which no row has that is not forgotten"),
     ):
         with pytest.raises(ValueError, match=message):

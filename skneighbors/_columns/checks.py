@@ -241,6 +241,7 @@ def _refuse_values(values, name):
     values = as_array(values, name)
     if values.dtype.kind not in "OUSTMm":
         return
+    values = np.atleast_1d(values)
     shape, values = values.shape, list(values.flat)
     sorts = sorts_of(values)
     other = sorts.get(OTHERS)

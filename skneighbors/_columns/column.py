@@ -28,9 +28,9 @@ NOTHING = "nothing"
 
 # What makes numbers, dates or durations of text.
 CONVERTED = {
-    NUMBERS: "pandas.to_numeric",
-    TIMES: "pandas.to_datetime",
-    DURATIONS: "pandas.to_timedelta (of hh:mm:ss)",
+    NUMBERS: "pandas.to_numeric(..., errors='coerce')",
+    TIMES: "pandas.to_datetime(..., errors='coerce')",
+    DURATIONS: "pandas.to_timedelta(..., errors='coerce') of hh:mm:ss",
 }
 # Kinds of columns that are named otherwise than the sort of their values.
 _KINDS = {TEXT: CATEGORIES, BOOLS: CATEGORIES, CLOCK_TIMES: DURATIONS}
@@ -97,8 +97,8 @@ class Column:
             found = (f"{sort} such as {show(self.sorts[sort])}" for sort in sorted(self.sorts))
             advice = "Make all of one kind"
             others = kinds.keys() - {CATEGORIES}
-            if len(others) == 1:
-                advice += f", for instance with {CONVERTED[others.pop()]} and errors='coerce'"
+            if len(others) == 1 and CLOCK_TIMES not in self.sorts:
+                advice += f", for instance with {CONVERTED[others.pop()]}"
             if not kinds.keys() & {TIMES, DURATIONS}:
                 advice += ", or name it in categorical_features"
             raise ValueError(f"{self.name} holds {' beside '.join(found)}. {advice}.")

@@ -70,7 +70,8 @@ def _with_dtype(values):
     """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
     pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
     if pandas and isinstance(values, pandas.MultiIndex):
-        values = values.to_flat_index()
+        rows = zip(values, (values.codes < np.zeros((len(values.codes), 1))).any(0), strict=True)
+        return pandas.Series([None if has_none else row for row, has_none in rows], dtype=object)
     if pandas and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
         return pandas.Series(values)
     if arrow and isinstance(values, arrow.Array):
@@ -228,9 +229,15 @@ def check_groups(groups, n_samples, X=None, reader=None):
     return np.array([codes[category] for category in categories])
 
 
-def _find_reading(column):
+def _counted_cells(column, counts):
+    """Cells of the rows that count; None for the others."""
+    pairs = zip(column.values, counts, strict=True)
+    return [cell if is_counted else None for cell, is_counted in pairs]
+
+
+def _find_reading(column, counts):
     """Find how a column of text is to be read, with a warning if it could be read otherwise."""
-    cells = Counter(cell for cell in column.values if not is_missing(cell))
+    cells = Counter(cell for cell in _counted_cells(column, counts) if not is_missing(cell))
     reading = find_reading(cells)
     if reading is not None and reading.is_assumed:
         what = describe_reading(cells, reading)
@@ -239,16 +246,17 @@ def _find_reading(column):
 
 
 def _read_text(column, reading, counts):
-    """Column of the numbers or days that text stands for; unread cells must not count."""
-    cells = zip(column.values, counts, strict=True)
-    values = [cell if is_counted else None for cell, is_counted in cells]
-    numbers, unread = reading.parse_all(values)
+    """Column of the numbers or days that text stands for; cells that count must be readable."""
+    numbers, unread = reading.parse_all(_counted_cells(column, counts))
     if unread:
         example = show(next(iter(unread)))
         raise ValueError(f"{column.name} holds {example} beside {reading.describe()}.")
     longest = max((number for number in numbers if number == number), default=1.0)
     if reading.kind == DURATIONS and reading.how != "units" and longest < 1:
-        raise ValueError(f"{column.name} holds times of day: times need their dates.")
+        raise ValueError(
+            f"{column.name} holds times of day: times need their dates. Give elapsed times as "
+            "numbers, or by pandas.to_timedelta."
+        )
     return Column(np.array(numbers), column.name, NUMBERS)
 
 
@@ -280,7 +288,7 @@ def check_time(time, X, reader, sample_weight):
         j = reader.names.index(time)
         is_category, reading = reader.codes[j] is not None, reader.readings[j]
     elif column.is_text():
-        reading = _find_reading(column)
+        reading = _find_reading(column, sample_weight > 0)
         is_category = reading is None
     else:
         is_category = column.kind == CATEGORIES

@@ -17,7 +17,18 @@ from .doubts import ColumnWarning
 from .merging import merge_rows
 from .ngrams import fit_text_encoder, holds_text
 from .text import find_reading
-from .values import BOOLS, CLOCK_TIMES, DURATIONS, NUMBERS, TEXT, TIMES, is_missing, show, sorts_of
+from .values import (
+    BOOLS,
+    CLOCK_TIMES,
+    DURATIONS,
+    NUMBERS,
+    TEXT,
+    TIMES,
+    as_categories,
+    is_missing,
+    show,
+    sorts_of,
+)
 
 # Code of categories that were not seen in fit.
 _UNKNOWN = -1.0
@@ -194,7 +205,9 @@ class TableReader:
 
     def _check_order(self, table):
         """Check names that are no text, of which scikit-learn takes no notice."""
-        old, new = self.names, table.names
+        names = self.names, table.names
+        # Missing names are the same.
+        old, new = (None if some is None else as_categories(some) for some in names)
         if None in (old, new) or old == new or _all_are_text(old) or _all_are_text(new):
             return
         if set(old) != set(new) and list(range(len(new))) in (old, new):

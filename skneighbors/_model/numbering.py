@@ -1,6 +1,6 @@
 """Which row of the bank each training sample is part of."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,8 +128,6 @@ class SampleNumbering:
         labels = labels.to_pylist() if hasattr(labels, "to_pylist") else labels  # Arrow's
         is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
         for label in [labels] if is_one or getattr(labels, "ndim", 1) == 0 else labels:
-            if not isinstance(label, Hashable):
-                raise ValueError(f"labels must be labels of rows; got {show(label)}.")
             key = _key(label)
             if key in given:
                 raise ValueError(f"labels holds {show(label)} more than once.")
@@ -154,5 +152,9 @@ class SampleNumbering:
 
 
 def _key(label):
-    """Label as a key; missing ones are the same."""
+    """Label as a key; missing ones are the same. ValueError if it can be none."""
+    try:
+        hash(label)
+    except TypeError as error:
+        raise ValueError(f"labels must be labels of rows; got {show(label)}.") from error
     return None if is_missing(label) else label

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._columns import refuse_missing, refuse_what_is_no_number
@@ -48,6 +49,8 @@ class Regression(Task):
                 ensure_min_samples=0,
             )
         except (TypeError, OverflowError) as error:
+            if issparse(y):
+                raise
             raise ValueError(f"y cannot be read as numbers: {error}") from error
         if y.ndim not in (1, 2):
             raise ValueError(f"y must have one or two dimensions; got shape {y.shape}.")

@@ -6,6 +6,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborEstimator
+from .._classifier import number_labels
 from .._utils.checks import check_int
 
 BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
@@ -55,12 +56,7 @@ def _say_where_ours_is(estimator):
 def select_target(y, target, n_samples, classes=None):
     """Values (n_samples,) of one target, by its number; of classes their numbers."""
     if classes is not None:
-        number_of = {label: number for number, label in enumerate(classes.tolist())}
-        labels = np.asarray(y).tolist()
-        unknown = [label for label in labels if label not in number_of]
-        if unknown:
-            raise ValueError(f"y holds {unknown[0]!r}, which is no class of fit.")
-        y = [number_of[label] for label in labels]
+        y = number_labels(y, classes)
     y = check_array(y, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
     if y.ndim not in (1, 2) or len(y) != n_samples:
         raise ValueError(

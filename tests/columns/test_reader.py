@@ -154,7 +154,7 @@ def test_columns_of_more_than_one_kind(values, n_before):
             read(X)
         kinds = {type(value) for value in values}
         if kinds == {str, datetime.date}:
-            with pytest.raises(ValueError, match=r"with pandas\.to_datetime and errors="):
+            with pytest.raises(ValueError, match=r"with pandas\.to_datetime\(\.\.\., errors="):
                 read(X)
         if not any(isinstance(value, datetime.date) for value in values):
             assert read(X, [0])[0].kinds == [CATEGORIES]
@@ -204,6 +204,8 @@ def test_names_that_are_no_text_in_another_order():
         reader.read(Table.of(X[[1, 0]]))
     assert_array_equal(reader.read(Table.of(X.to_numpy())), matrix)
     assert_array_equal(reader.read(Table.of(X.set_axis([5, 7], axis=1))), matrix)
+    gone, _ = read(X.set_axis([np.nan, 1.0], axis=1))
+    assert_array_equal(gone.read(Table.of(X.set_axis([float("nan"), 1.0], axis=1))), matrix)
     years, _ = read(X.set_axis([2019, 2020], axis=1))
     assert_array_equal(years.read(Table.of(X)), matrix)
     with pytest.raises(ValueError, match=r"those of fit.* there is 2020, in fit there was 2019"):
