@@ -9,6 +9,7 @@
        |  text      text that stands for numbers, dates or durations
        |  ngrams    other text, as components of its character n-grams
        |  calendar  months, weekdays and hours of dates
+       |  codes     categories as numbers
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days
        |  per_row   weights, groups, times: an array, or a column by its name
        |  checks    bad input is refused, by the name of its column

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._utils.warn import warn
 from .calendar import PARTS, find_parts, take_parts
+from .codes import UNKNOWN, encode_categories, number_categories, rank_categories
 from .column import CATEGORIES, CONVERTED, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
@@ -30,8 +31,6 @@ from .values import (
     sorts_of,
 )
 
-# Code of categories that were not seen in fit.
-_UNKNOWN = -1.0
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -99,7 +98,7 @@ class TableReader:
             kinds.append(kind)
             readings.append(reading)
             has_codes = kind in (CATEGORIES, TEXTS)
-            codes.append(_number_categories(column.categories()) if has_codes else None)
+            codes.append(number_categories(column.categories()) if has_codes else None)
         order, names = range(len(kinds)), table.names
         if names is not None and _all_are_text(names):
             order = sorted(order, key=names.__getitem__)
@@ -232,7 +231,7 @@ class TableReader:
                 continue
             column = table.column(j)
             if codes is not None:
-                X[:, j] = _encode(column, codes, self._sorts[j])
+                X[:, j] = encode_categories(column, codes, self._sorts[j])
                 if kind == CATEGORIES:
                     doubts += self._find_misspelled(j, column, X[:, j])
             elif self.readings[j] is not None and column.is_text():
@@ -252,7 +251,7 @@ class TableReader:
 
     def _find_misspelled(self, j, column, X):
         """Say which unknown categories case or spaces alone tell from known ones; a list."""
-        unknown = [column.values[i] for i in np.flatnonzero(X == _UNKNOWN)]
+        unknown = [column.values[i] for i in np.flatnonzero(X == UNKNOWN)]
         found = [
             (text, self._folded[j][folded])
             for text in unknown
@@ -345,7 +344,7 @@ class TableReader:
             rank = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
         for i in categorical:
             j = order[i]
-            new = _rank_categories(X[counted, i], rank, sample_weight[counted], list(codes[j]))
+            new = rank_categories(X[counted, i], rank, sample_weight[counted], list(codes[j]))
             known = ~np.isnan(X[:, i])
             X[known, i] = new[X[known, i].astype(int)]
             categories = zip(codes[j], new, strict=True)
@@ -469,43 +468,6 @@ def _weigh_cells(cells, sample_weight):
     return weights
 
 
-def _number_categories(categories):
-    unique = dict.fromkeys(category for category in categories if category is not None)
-    return {category: code for code, category in enumerate(unique)}
-
-
-def _encode(column, codes, were):
-    """Codes of a column's categories; NaN for those that are missing, -1 for unknown ones.
-
-    `were` are the sorts of categories in fit.
-
-    Raises
-    ------
-    ValueError
-        If it holds categories of a sort that there was none of in fit.
-    """
-    categories = column.categories()
-    for sort, value in sorts_of(categories).items():
-        # A bool equals a number.
-        if sort == BOOLS and NUMBERS in were:
-            continue
-        if sort == NUMBERS and were == {BOOLS}:
-            value = next(
-                (category for category in categories if category not in (None, 0, 1)), None
-            )
-            if value is None:
-                continue
-        if were and sort not in were:
-            was = "text" if were == {TEXT} else f"no {sort} but {' and '.join(sorted(were))}"
-            raise ValueError(
-                f"{column.name} holds categories such as {show(value)}, of type "
-                f"{type(value).__name__!r}; in fit they were {was}."
-            )
-    codes = codes | {None: np.nan}
-    found = (codes.get(category, _UNKNOWN) for category in categories)
-    return np.fromiter(found, np.float64, len(categories))
-
-
 def _fold(text):
     return " ".join(text.split()).casefold()
 
@@ -519,32 +481,3 @@ def _decode(column, kind, codes):
         microseconds = np.rint(column * _MICROSECONDS_A_DAY).astype("timedelta64[us]")
         return (microseconds if kind == DURATIONS else _EPOCH + microseconds).astype(object)
     return column
-
-
-def _rank_categories(column, rank, weight, categories):
-    """Find the new code of each old one; that of unknown ones if it has no weight.
-
-    Rows that are alike have the same rank.
-    """
-    present = ~np.isnan(column)
-    old, rank, weight = column[present].astype(int), rank[present], weight[present]
-    # Sums in an order that depends on the rows alone, so that rounding does, too.
-    order = np.lexsort([weight, rank, old])
-    old, rank, weight = old[order], rank[order], weight[order]
-    first = np.flatnonzero(np.diff(old, prepend=-1) | np.diff(rank, prepend=-1))
-    old, rank, weight = old[first], rank[first], np.add.reduceat(weight, first)
-    starts = np.flatnonzero(np.diff(old, prepend=-1))
-    parts = zip(
-        -np.add.reduceat(weight, starts),
-        np.split(rank, starts[1:]),
-        np.split(weight, starts[1:]),
-        old[starts],
-        strict=True,
-    )
-    keys = sorted(
-        (total, ranks.tolist(), weights.tolist(), repr(categories[code]), code)
-        for total, ranks, weights, code in parts
-    )
-    new = np.full(len(categories), _UNKNOWN)
-    new[[key[-1] for key in keys]] = np.arange(len(keys))
-    return new
