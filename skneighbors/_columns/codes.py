@@ -9,7 +9,7 @@ UNKNOWN = -1.0
 
 
 def number_categories(categories):
-    """Number categories in their order, to a dict; None is none."""
+    """Give each category a number, in their order; None has none."""
     unique = dict.fromkeys(category for category in categories if category is not None)
     return {category: code for code, category in enumerate(unique)}
 
