@@ -314,7 +314,32 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
 
 def number_labels(y, classes):
-    """Numbers (n_samples,) of labels among the classes of a fit; ValueError if one is none."""
+    """Find the numbers of labels among the classes of a fit.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels.
+    classes : ndarray of shape (n_classes,)
+        What `classes_` holds.
+
+    Returns
+    -------
+    numbers : int ndarray of shape (n_samples,)
+        Places in `classes`.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing or no class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skneighbors._classifier import number_labels
+    >>> number_labels(["b", "a", "b"], np.array(["a", "b"])).tolist()
+    [1, 0, 1]
+    """
     labels, classes = (as_categories(list(values)) for values in (_read_labels(y), classes))
     known = {label: code for code, label in enumerate(classes)}
     unknown = next((label for label in labels if label not in known), None)
