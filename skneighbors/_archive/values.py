@@ -144,7 +144,7 @@ def _are_categories(value):
 
 def _write_labels(labels, path, plain):
     """Write labels as bytes of JSON: of many, a header holds no more than the path."""
-    if not set(map(type, labels)) <= set(SCALARS):
+    if not set(map(type, labels)).issubset(SCALARS):
         labels = _write_all(labels, path, plain)
     text = json.dumps(labels, separators=(",", ":"))
     plain.arrays[path] = np.frombuffer(text.encode(), dtype=np.uint8)

@@ -13,9 +13,9 @@ from .._utils.sklearn_private import take_samples
 
 _HOW = (
     "With sklearn.set_config(enable_metadata_routing=True), it and what is in it get what they "
-    "request, as by set_fit_request(sample_weight=True). A regressor whose fit has no "
-    "sample_weight cannot be blended where weights are given."
+    "request, as by set_fit_request(sample_weight=True)."
 )
+_NO_WEIGHTS = "One whose fit has no sample_weight cannot be blended where weights are given."
 
 
 class Metadata(NamedTuple):
@@ -129,11 +129,11 @@ def metadata_for_blend(estimator, samples, groups, time):
         if routing_is_enabled():
             how = (
                 "A regressor requests it by set_fit_request(sample_weight=True) and declines it by "
-                "False; one whose fit has no sample_weight cannot be blended where weights are "
-                "given."
+                "False."
             )
         raise ValueError(
-            f"blend must take sample_weight in fit, as it is given; {show(blend)} does not. {how}"
+            f"blend must take sample_weight in fit, as it is given; {show(blend)} does not. {how} "
+            f"{_NO_WEIGHTS}"
         )
     parts = (
         {name: part[alias] for name, alias in names.items() if alias in part}
@@ -208,7 +208,8 @@ def name_origin(error, blend, samples, metadata):
     if is_refusal and not routed and "sample_weight" in metadata.by_sample:
         first_line = str(error).strip().partition("\n")[0]
         return ValueError(
-            f"blend must take sample_weight in fit; {name} raised: {first_line}\n{_HOW}"
+            f"blend must take sample_weight in fit; {name} raised: {first_line}\n"
+            f"{_HOW} {_NO_WEIGHTS}"
         )
     note = f"blend={name} failed on X and y as given."
     if np.isnan(samples.matrix).any() or (samples.reader and samples.reader.n_categories.any()):

@@ -70,8 +70,8 @@ def _with_dtype(values):
     """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
     pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
     if pandas and isinstance(values, pandas.MultiIndex):
-        rows = zip(values, (values.codes < np.zeros((len(values.codes), 1))).any(0), strict=True)
-        return pandas.Series([None if has_none else row for row, has_none in rows], dtype=object)
+        rows = [None if any(map(is_missing, row)) else row for row in values]
+        return pandas.Series(rows, dtype=object)
     if pandas and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
         return pandas.Series(values)
     if arrow and isinstance(values, arrow.Array):

@@ -205,9 +205,10 @@ class TableReader:
     def _check_order(self, table):
         """Check names that are no text, of which scikit-learn takes no notice."""
         names = self.names, table.names
-        # Missing names are the same.
-        old, new = (None if some is None else as_categories(some) for some in names)
-        if None in (old, new) or old == new or _all_are_text(old) or _all_are_text(new):
+        if None in names or names[0] == names[1] or any(map(_all_are_text, names)):
+            return
+        old, new = map(as_categories, names)  # of which missing ones are the same
+        if old == new:
             return
         if set(old) != set(new) and list(range(len(new))) in (old, new):
             return  # one has names that pandas has given

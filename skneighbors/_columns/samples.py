@@ -87,8 +87,9 @@ class TrainingSamples:
     @cached_property
     def columns(self):
         """Summarize how the columns were read; None if a feature extractor takes X as it is."""
-        return None if self.reader is None else summarize_columns(self._counted(), self.reader)
+        return None if self.reader is None else summarize_columns(self._counted, self.reader)
 
+    @cached_property
     def _counted(self):
         """Table of the samples that count."""
         rows = np.flatnonzero(self.sample_weight > 0)
@@ -104,7 +105,7 @@ class TrainingSamples:
         if self.reader is None:
             return None
         counted = self.matrix[self.sample_weight > 0]
-        return find_doubts(self._counted(), self.reader, counted, categorical_features)
+        return find_doubts(self._counted, self.reader, counted, categorical_features)
 
     @property
     def row_groups(self):
