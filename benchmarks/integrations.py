@@ -1,6 +1,6 @@
 """Run the guide's blocks on other libraries as they stand.
 
-Usage: pip install mapie mlflow optuna shap skops skrub; python benchmarks/integrations.py
+Usage: pip install mapie mlflow shap skops skrub; python benchmarks/integrations.py
 
 Too heavy for the tests. Prints a line for each library, and raises where a block fails.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 BLOCK = re.compile(r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)")
-LIBRARY = re.compile(r"^(?:import|from) (mapie|mlflow|optuna|shap|skrub)\b", re.MULTILINE)
+LIBRARY = re.compile(r"^(?:import|from) (mapie|mlflow|shap|skrub)\b", re.MULTILINE)
 
 
 def main():

@@ -29,7 +29,6 @@ from ._model import (
 from ._plan import TABLE
 from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
-from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.memory import explain_out_of_memory
@@ -44,7 +43,6 @@ from ._utils.parameters import (
 )
 from ._utils.process import changing_rows
 from ._utils.restoring import restored_on_failure
-from ._utils.sklearn_private import CallbackSupportMixin
 from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from ._utils.warn import warn
@@ -63,9 +61,7 @@ _AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicte
 _MANY_MEMBERS = 16
 
 
-class BaseNeighborEstimator(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Estimator that predicts from training samples in a learned embedding.
 
     Subclasses have the parameters named in `_parameter_constraints`, and `_tables` holds what
@@ -240,7 +236,6 @@ class BaseNeighborEstimator(
         5
         """
         clock = Clock(self.max_time)
-        callbacks = FitCallbacks(self, X, y, sample_weight)
         validation = X_val, y_val, sample_weight_val
         # The caller may have set modes of torch, which are not to change results.
         with (
@@ -261,10 +256,9 @@ class BaseNeighborEstimator(
                 warn(doubts, ColumnWarning)
             metadata = metadata_for_blend(self, samples, groups, time)
             given = params, self._tables(), self._task_class, self._make_head, samples, metadata
-            fit = fit_model(FitInput(*given, n_threads, clock, callbacks))
+            fit = fit_model(FitInput(*given, n_threads, clock))
         fit.warn()
         vars(self).update(fit.attributes())
-        callbacks.end()
         return self
 
     def _check_parameters(self):

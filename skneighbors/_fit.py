@@ -28,7 +28,6 @@ from ._plan import Plan, make_plan
 from ._recipe import Recipe
 from ._selection import complete, inverse_error_weights, weigh
 from ._training import Runtime, Training, TrainingData
-from ._utils.callbacks import FitCallbacks
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
@@ -99,7 +98,6 @@ class FitInput:
         What a blended model of the user's is given, beside X and y.
     n_threads : int
     clock : Clock
-    callbacks : FitCallbacks
     """
 
     params: dict
@@ -110,7 +108,6 @@ class FitInput:
     metadata: object
     n_threads: int
     clock: Clock
-    callbacks: FitCallbacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +141,7 @@ def fit_model(given):
     -------
     fit : Fit
     """
-    params, samples, callbacks = given.params, given.samples, given.callbacks
+    params, samples = given.params, given.samples
     device = resolve_device(params["device"])
     random_state = check_random_state(params["random_state"])
     wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
@@ -169,13 +166,8 @@ def fit_model(given):
         draws_globally=draws_globally,
         n_threads=given.n_threads,
         clock=given.clock,
-        callbacks=callbacks,
         keep_interrupted=not ends_the_program(),
     )
-    callbacks.finish = lambda network, history: _finish(
-        samples, parts, network, plan, history
-    ).attributes()
-    callbacks.begin(plan.max_epochs)
     with explain_out_of_memory("batch_size or hidden_layer_sizes"):
         with runtime.borrowed(), CPU:
             network = _make_initial_network(parts, plan, given).to(device)

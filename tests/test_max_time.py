@@ -15,6 +15,7 @@ from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting
 from skneighbors._blend.boosting import BoostingData
 from skneighbors._training import stopping
+from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.optim import AdamW
 from skneighbors._training.schedule import _AFTER, Pace
 from skneighbors._training.trainer import Trainer
@@ -173,22 +174,19 @@ def test_a_training_again_is_as_much_shorter_as_there_is_time(fake_time, overfit
     assert counts == [1, pytest.approx(0.8, abs=0.3), 0]
 
 
-def test_a_fit_that_has_become_slow_ends_in_time(fake_time, rates):
-    class SlowsDown:
-        def setup(self, estimator, context): ...
+def test_a_fit_that_has_become_slow_ends_in_time(fake_time, rates, monkeypatch):
+    epoch = ParallelTrainers.epoch
 
-        def teardown(self, estimator, context): ...
+    def slower(self, number):
+        fake_time.step = 4.0 if number == 20 else fake_time.step
+        return epoch(self, number)
 
-        def on_fit_task_begin(self, estimator, context): ...
-
-        def on_fit_task_end(self, estimator, context):
-            fake_time.step = 4.0 if context.task_id == 18 else fake_time.step
-
+    monkeypatch.setattr(ParallelTrainers, "epoch", slower)
     limit = 31.0
     params = NO_TREES | dict(max_iter=63, batch_size=256)
     model = NONARegressor(max_time=limit, **params)
     with pytest.warns(ConvergenceWarning, match="2[0-9] of 63 epochs"):
-        model.set_callbacks(SlowsDown()).fit(X, y)
+        model.fit(X, y)
     assert fake_time.now <= limit + 4
     assert model.score(X, y) > 0
 

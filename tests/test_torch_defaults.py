@@ -13,7 +13,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 import skneighbors
-from skneighbors import NONARegressor, Recipe, load
+from skneighbors import Recipe, load
 from skneighbors.inspection import (
     EmbeddingDisplay,
     IntervalDisplay,
@@ -94,7 +94,6 @@ OTHERS = {
     *("fit", "fit_transform", "save", "get_params", "set_params", "get_metadata_routing"),
     *("get_feature_names_out", "set_output", "set_fit_request", "set_predict_request"),
     *("set_score_request", "blend_"),
-    *(["set_callbacks"] if hasattr(NONARegressor, "set_callbacks") else []),
 }
 
 

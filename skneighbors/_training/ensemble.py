@@ -1,6 +1,5 @@
 """The networks of an ensemble trained side by side."""
 
-import copy
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import zip_longest
@@ -11,7 +10,7 @@ import torch
 from .._utils.device import CPU
 from .._utils.threads import map_in_threads, use_one_thread
 from .calibration import Calibrated
-from .optim import FlatWeights, Snapshot
+from .optim import Snapshot
 from .schedule import Pace, cycle_ends, validates
 from .trainer import Trainer
 from .validation import EpochResult, ValidationResult
@@ -123,23 +122,12 @@ class ParallelTrainers:
         for snapshot in self._snapshots:
             snapshot.take()
 
-    def copy_kept(self):
-        """Copy the network, as it would be kept if the training ended now."""
-        parts = [copy.deepcopy(trainer.network) for trainer in self.trainers]
-        for part, snapshot, trainer in zip(parts, self._snapshots, self.trainers, strict=True):
-            snapshot.restore(FlatWeights(part))
-            trainer.calibrate(part)
-        if not self._apart:
-            return parts[0].eval()
-        network = copy.deepcopy(self._network)
-        network.join(parts)
-        return network.eval()
-
     def finish(self):
         """Give the network the weights of the last snapshot."""
         for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
             snapshot.restore(trainer.weights)
-        self._join()
+        if self._apart:
+            self._network.join(self._networks)
         self._network.eval()
 
     def calibrate(self):
@@ -153,10 +141,6 @@ class ParallelTrainers:
         """Predictions of the validation rows in the end; None if nothing is to be chosen."""
         parts = [trainer.calibrated for trainer in self.trainers]
         return None if None in parts else Calibrated.of_members(parts)
-
-    def _join(self):
-        if self._apart:
-            self._network.join(self._networks)
 
 
 def _take_turns(trainers):

@@ -4,7 +4,6 @@ import copy
 import itertools
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from .._utils.blocks import count_batches
 from .._utils.process import keep_freed_memory
@@ -44,9 +43,9 @@ class TrainingHistory:
     def curves(self, validated):
         """Attributes of an estimator; `validated` is whether there are validation rows."""
         return dict(
-            loss_curve_=list(self.losses),
-            validation_scores_=list(self.scores) if validated else None,
-            validation_iters_=list(self.validated_epochs) if validated else None,
+            loss_curve_=self.losses,
+            validation_scores_=self.scores if validated else None,
+            validation_iters_=self.validated_epochs if validated else None,
             n_iter_=len(self.losses),
             best_iter_=self.best_epoch,
         )
@@ -118,7 +117,6 @@ class Training:
         patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
         for epoch in itertools.count(1):
-            self._runtime.callbacks.begin_epoch("epoch")
             before = trainers.position
             result = trainers.epoch(epoch)
             now = trainers.position
@@ -135,8 +133,6 @@ class Training:
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
             self._runtime.report(result.loss, result.score, on_all, plan.max_epochs)
-            if self._callbacks_stop(partial(self._copy_kept, trainers)):
-                return False
             if patience.is_exhausted(result.error):
                 break
             is_due = check.is_due(before, now) and now < trainers.n_planned and not on_all
@@ -179,30 +175,16 @@ class Training:
         plan = replace(plan, max_iter=max_iter, always_refits=False)
         with ParallelTrainers(network, everything, plan, self._runtime, (n_epochs,)) as trainers:
             for epoch in itertools.count(1):
-                self._runtime.callbacks.begin_epoch("refit-epoch")
                 result = trainers.epoch(epoch)
                 if math.isnan(result.error):
                     self._stop_at_fault(epoch)
                     return False
                 self._runtime.report(result.loss, None, True, max_epochs)
-                if self._callbacks_stop(lambda: self._network):
-                    return False
                 if trainers.is_over:
                     break
         trainers.take_snapshot()
         trainers.finish()
         return is_finite(network)
-
-    def _copy_kept(self, trainers):
-        """Copy the network as it would be kept if the training ended now."""
-        network = trainers.copy_kept()
-        self.history.calibrated = trainers.calibrated
-        return network
-
-    def _callbacks_stop(self, keep):
-        """Tell callbacks of an epoch; whether they end the training, for which `keep` is called."""
-        history, callbacks = self.history, self._runtime.callbacks
-        return callbacks.end_epoch(history.curves(self._plan.n_validation > 0), keep, history)
 
     def _stop_at_fault(self, epoch):
         best_epoch = self.history.best_epoch

@@ -7,7 +7,6 @@ import torch
 
 from .._columns import EnsembleSplit, LabeledRows, Likeness
 from .._task import Task
-from .._utils.callbacks import FitCallbacks
 from .._utils.clock import Clock
 from .._utils.random import MAX_SEED, BorrowedGenerators
 
@@ -49,8 +48,6 @@ class Runtime:
         How many threads members that are trained apart may share.
     clock : Clock
         Ends it in time: see :class:`Pace`.
-    callbacks : FitCallbacks
-        They may end the training with the best epoch so far.
     report : callable
         Called as ``report(loss, score, on_all, n_epochs)`` after every epoch, also of a refit;
         `score` is the validation R2 or None, `on_all` whether validation rows are trained on,
@@ -64,7 +61,6 @@ class Runtime:
     draws_globally: bool = False
     n_threads: int = 1
     clock: Clock = field(default_factory=Clock)
-    callbacks: FitCallbacks = field(default_factory=FitCallbacks)
     report: Callable = lambda loss, score, on_all, n_epochs: None
     keep_interrupted: bool = True
 

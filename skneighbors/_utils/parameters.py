@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import config_context, get_config
 
-from .sklearn_private import with_callbacks
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -146,8 +144,7 @@ def check_params_of(estimator, params):
 
 
 def check_parameters_first(fit: _Method) -> _Method:
-    """Decorate a `fit`: parameters are checked before it, and callbacks torn down after it."""
-    fit = with_callbacks(fit)
+    """Decorate a `fit`: parameters are checked before it."""
 
     @wraps(fit)
     def checked(estimator, *args, **kwargs):

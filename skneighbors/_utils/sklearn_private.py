@@ -1,35 +1,13 @@
 """What is private in scikit-learn, gathered here, where a new version may break it."""
 
-from functools import wraps
 from inspect import unwrap
 
 import narwhals as nw
 import numpy as np
 from sklearn import config_context
 
-try:  # from scikit-learn 1.9 on
-    from sklearn.callback import CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
-
-    CallbackSupportMixin._init_callback_context  # noqa: B018
-except (AttributeError, ImportError):
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: this version of scikit-learn knows no callbacks."""
-
-    def with_callbacks(method):
-        """Call a method as it is, by one more frame, as warnings count them."""
-
-        @wraps(method)
-        def called(*args, **kwargs):
-            return method(*args, **kwargs)
-
-        return called
-
-
-# Attributes of an estimator: what `set_callbacks`, `set_output` and `set_fit_request` leave.
-CALLBACKS, _OUTPUT, _REQUESTS = "_skl_callbacks", "_sklearn_output_config", "_metadata_request"
-SETTINGS = CALLBACKS, _OUTPUT, _REQUESTS
+# Attributes of an estimator: what `set_output` and `set_fit_request` leave.
+SETTINGS = _OUTPUT, _REQUESTS = "_sklearn_output_config", "_metadata_request"
 
 
 def take_samples(X, samples):

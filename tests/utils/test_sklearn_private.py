@@ -1,4 +1,4 @@
-"""Fits, predictions and files without what is private or young in scikit-learn."""
+"""Fits, predictions and files without what is private in scikit-learn."""
 
 import ast
 import subprocess
@@ -15,11 +15,6 @@ import numpy as np
 from pathlib import Path
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor as Boosting
-try:
-    import sklearn.callback
-    del sklearn.callback.CallbackSupportMixin
-except ImportError:
-    pass
 fit = Boosting.fit
 def fit_otherwise(self, *args, **kwargs):
     fit(self, *args, **kwargs)
@@ -28,7 +23,6 @@ def fit_otherwise(self, *args, **kwargs):
 Boosting.fit = fit_otherwise
 Boosting.predict = lambda self, X: np.zeros(len(X))
 from skneighbors import NONARegressor, Recipe, load
-assert not hasattr(NONARegressor, "set_callbacks")
 X = np.random.RandomState(0).normal(size=(120, 3))
 y = X[:, 0] + (X[:, 1] > 0)
 params = dict(max_iter=2, hidden_layer_sizes=8, n_estimators=1, recipe=Recipe(boosting_iter=5))
@@ -41,14 +35,14 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-def test_without_private_and_young_names():
+def test_without_private_names():
     subprocess.run([sys.executable, "-c", CODE], check=True, cwd=PACKAGE.parent)
 
 
-def test_private_and_young_names_stand_in_one_file():
+def test_private_names_stand_in_one_file():
     """Imports, attributes that follow a dot, and those that are looked up by their names."""
     private = {"_predictors", "_baseline_prediction", "raw_left_cat_bitsets", "_bin_mapper"}
-    private |= {*sklearn_private.SETTINGS, "sklearn.callback"}
+    private |= {*sklearn_private.SETTINGS}
     for path in PACKAGE.rglob("*.py"):
         if path.stem == "sklearn_private":
             continue
