@@ -34,7 +34,7 @@ def measure(name, split, method):
     if is_table and "groups" in X.attrs:
         given["groups"] = X.attrs["groups"]
     if name in TIME_COLUMNS:
-        given["time"] = TIME_COLUMNS[name]
+        given["time"] = X[TIME_COLUMNS[name]]
     model = NONARegressor(random_state=split)
     found = score(model, *data)
     figures = {"kind": "table" if is_table else "set", "rows": len(y), "versions": versions()}

@@ -158,8 +158,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X_val: ArrayLike | None = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
-        groups: str | ArrayLike | None = None,
-        time: str | ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Learn the embedding, the head and the bank of neighbors.
 
@@ -185,21 +185,21 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             Their targets.
         sample_weight_val : array-like of shape (n_val,), default=None
             Their weights.
-        groups : str or array-like of shape (n_samples,), default=None
-            Group of each row, if rows to predict are of other groups: the name of a column of X,
-            which stays a feature, or an array; all of one kind, such as numbers or text. Rows
-            of one group are validation rows together, and no neighbors of each other in training.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, if rows to predict are of other groups, such as ``X["shop"]``; all
+            of one kind, such as numbers or text. Rows of one group are validation rows together,
+            and no neighbors of each other in training.
             If the rows to predict are later ones of the same groups (the same shops next week),
             give `time` alone; if they are of new groups, `groups` alone; if they are later ones
             of new groups, both. See :ref:`groups`.
-        time : str or array-like of shape (n_samples,), default=None
-            When rows were observed, if rows to predict come later: the name of a column of X,
-            or an array, of numbers, dates or times. The last fifth is the validation set, by which
+        time : array-like of shape (n_samples,), default=None
+            When rows were observed, if rows to predict come later, such as ``X["date"]``:
+            numbers, dates or times. The last fifth is the validation set, by which
             steps, temperatures, weights and widths of intervals are chosen; then the model is
             refitted on all rows (unless ``Recipe(refit=False)``).
-            Rows of one time stay together. Rows without a time, NaN or NaT, are trained on. A
-            column stays a feature. With `groups`, the validation set is the last fifth of a fifth
-            of the groups. Not with `X_val`. See :ref:`time`.
+            Rows of one time stay together. Rows without a time, NaN or NaT, are trained on.
+            With `groups`, the validation set is the last fifth of a fifth of the groups. Not with
+            `X_val`. See :ref:`time`.
 
         Returns
         -------
@@ -661,7 +661,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 self._model = model.with_rows(queries, y, weight, search)
         return self
 
-    def forget(self, indices: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> Self:
+    def forget(self, indices: ArrayLike) -> Self:
         """Remove rows from the neighbors, without training.
 
         Predictions are, up to rounding, as if the rows had never been neighbors: the nearest
@@ -671,13 +671,10 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         Parameters
         ----------
-        indices : int, array-like of int or bool array-like of shape (n_samples,), default=None
+        indices : int, array-like of int or bool array-like of shape (n_samples,)
             Rows of the X given to :meth:`fit`, counted from 0; rows appended later are numbered
             on from there. Forgetting changes no number. Or a mask with an entry for
             each of all these rows.
-        labels : array-like, default=None
-            Labels of rows in the index of the DataFrames given to :meth:`fit` and
-            :meth:`append`, instead of `indices`. All rows of a label are forgotten.
 
         Returns
         -------
@@ -689,8 +686,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If there is no such row, it is forgotten already, none would be
-            left, or not just one of `indices` and `labels` is given. Nothing is forgotten then.
+            If there is no such row, it is forgotten already, or none would be left. Nothing is
+            forgotten then.
 
         Notes
         -----
@@ -708,13 +705,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         check_is_fitted(self)
         with changing_rows:
             model = self._model
-            if (indices is None) == (labels is None):
-                raise ValueError("forget takes either indices or labels.")
-            if labels is None:
-                samples = model.numbering.check_indices(indices)
-            else:
-                samples = model.numbering.find(labels)
-            self._model = model.without_rows(samples)
+            self._model = model.without_rows(model.numbering.check_indices(indices))
         return self
 
     def prepare(self, X: ArrayLike) -> torch.Tensor:

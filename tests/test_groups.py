@@ -12,7 +12,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
@@ -135,75 +134,26 @@ def test_names_of_groups_do_not_matter(estimator_class, episodes):
         assert_array_equal(estimator_class(**QUICK).fit(X, y, groups=names).predict(X), expected)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_a_column_is_as_good_by_its_name(estimator_class, episodes, library):
-    X, y, groups = episodes
-    own = {
-        "number": groups,
-        "text": [f"group {group}" for group in groups],
-        "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(groups, unit="D"),
-        "b": X[:, 0],
-    }
-    table, params = library(own), QUICK | dict(max_iter=1, blend=None)
-    expected = estimator_class(**params).fit(table, y, groups=groups)
-    assert expected.n_features_in_ == 4
-    for name in ("number", "text", "day"):
-        model = estimator_class(**params).fit(table, y, groups=name)
-        assert model.n_features_in_ == 4
-        assert_array_equal(model.predict(table), expected.predict(table))
-
-
-def test_a_group_of_no_weight_stands_in_a_column_too():
-    """Its level is none that the reader keeps."""
+def test_a_group_of_no_weight_is_none():
     X = pd.DataFrame({"who": np.repeat(["a", "b", "c", "d"], 5), "x": np.arange(20.0)})
     weight = np.where(X["who"] == "d", 0.0, 1.0)
-    model = NONARegressor(**QUICK).fit(X, X["x"], weight, groups="who")
-    expected = NONARegressor(**QUICK).fit(X[:15], X["x"][:15], groups="who")
+    model = NONARegressor(**QUICK).fit(X, X["x"], weight, groups=X["who"])
+    expected = NONARegressor(**QUICK).fit(X[:15], X["x"][:15], groups=X["who"][:15])
     assert_array_equal(model.predict(X[:15]), expected.predict(X[:15]))
 
 
-NAMED = pd.DataFrame({"who": ["a", "b", None] * 10, "one": [1] * 30, "x": np.arange(30.0)})
-
-
 @pytest.mark.parametrize(
-    ("X", "groups", "message"),
+    ("groups", "message"),
     [
-        (NAMED, "wh", r"groups='wh' names no column of X: there are 'who', 'one', 'x'\."),
-        (NAMED.join(NAMED.add_prefix("y")), "wh", r"of X: there are 'who', .*, \.\.\.\."),
-        (NAMED, "who", r"groups='who' contains NaN, None or NA; every sample"),
-        (NAMED, "one", r"groups must hold at least 2 groups to train on; got 1"),
-        (NAMED[["x"]].to_numpy(), "x", r"groups='x' names no column of X: it has no names\. Give"),
-        (
-            NAMED,
-            ["who"],
-            r"groups must have one entry .* \(1,\)\. A column can be given by its name",
-        ),
+        ("who", r"groups must have one entry for each of 30 samples; got 'who'\."),
+        (["who"], r"groups must have one entry for each of 30 samples; got an .* \(1,\)\."),
+        (["a", "b", None] * 10, "groups contains NaN, None or NA; every sample"),
+        ([1] * 30, "groups must hold at least 2 groups to train on; got 1"),
     ],
 )
-def test_columns_that_name_no_groups(X, groups, message):
+def test_what_are_no_groups_is_said(groups, message):
     with pytest.raises(ValueError, match=message):
-        NONARegressor(**QUICK).fit(X, np.arange(30.0), groups=groups)
-
-
-@pytest.mark.parametrize("argument", ["groups", "time"])
-def test_a_feature_extractor_s_columns_have_no_names(argument):
-    model = NONARegressor(feature_extractor=torch.nn.Flatten, **QUICK)
-    with pytest.raises(ValueError, match=rf"{argument}='x' names no .*: a feature_extractor reads"):
-        model.fit(NAMED[["x"]], np.arange(30.0), **{argument: "x"})
-
-
-def test_a_name_reaches_a_fit_in_a_search_and_a_pipeline(episodes):
-    X, y, groups = episodes
-    table = pd.DataFrame({"who": groups, "x": X[:, 0]})
-    own = NONARegressor(blend=None, **QUICK)
-    expected = clone(own).fit(table, y, groups=groups).predict(table)
-    pipeline = make_pipeline("passthrough", own)
-    pipeline.fit(table, y, nonaregressor__groups="who")
-    assert_array_equal(pipeline.predict(table), expected)
-    with config_context(enable_metadata_routing=True):
-        model = clone(own).set_fit_request(groups=True)
-        search = GridSearchCV(model, {"trend": ["auto"]}, cv=2).fit(table, y, groups="who")
-        assert_array_equal(search.predict(table), expected)
+        NONARegressor(**QUICK).fit(np.arange(30.0)[:, None], np.arange(30.0), groups=groups)
 
 
 SAME_GROUPS = {

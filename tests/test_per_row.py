@@ -95,7 +95,7 @@ WITH_A_GAP = {
 @pytest.mark.parametrize("values", WITH_A_GAP.values(), ids=WITH_A_GAP)
 def test_missing_values_are_refused_or_missing(no_training, fitted, argument, values):
     if argument == "time":
-        ranks = check_time(values, X, None, np.ones(N))
+        ranks = check_time(values, np.ones(N))
         assert_array_equal(ranks, [0, np.nan, *range(1, N - 1)])
     else:
         refused(argument, fitted, values, "contains NaN, None or NA")
@@ -226,17 +226,9 @@ FINE = {
 
 @pytest.mark.parametrize("values", FINE.values(), ids=FINE)
 def test_values_that_float64_does_not_tell_apart_stay_apart(values):
-    assert_array_equal(check_time(values, X, None, np.ones(N)), PLACES)
+    assert_array_equal(check_time(values, np.ones(N)), PLACES)
     if not isinstance(values, list) or not isinstance(values[0], Fraction | Decimal):
         assert len(set(check_groups(values, N))) == N
-
-
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
-@pytest.mark.parametrize("values", [INTEGERS, NANOSECONDS])
-def test_a_column_of_fine_times_is_as_good_by_its_name(library, values):
-    model, table = NONARegressor(**QUICK), library({"t": values, "a": X[:, 0]})
-    by_name, by_rank = (model.fit(table, y, time=own).predict(table) for own in ("t", PLACES))
-    assert_array_equal(by_name, by_rank)
 
 
 @given(
@@ -255,7 +247,7 @@ def test_integers_keep_their_order(values, library):
     }[library](values)
     ordered = sorted(set(present))
     expected = [np.nan if own is None else ordered.index(own) for own in values]
-    assert_array_equal(check_time(given, values, None, np.ones(len(values))), expected)
+    assert_array_equal(check_time(given, np.ones(len(values))), expected)
 
 
 UNREADABLE = {
@@ -319,13 +311,6 @@ def test_masked_rows_of_a_list_are_missing(fitted):
     expected = fitted.predict(np.column_stack([X[:, 0], np.full(N, np.nan)]))
     assert_array_equal(fitted.predict(rows), expected)
     assert_array_equal(fitted.predict([[own, np.ma.masked] for own in X[:, 0]]), expected)
-
-
-def test_labels_under_a_mask_are_none():
-    model = NONARegressor(**QUICK).fit(pd.DataFrame(X), y)
-    with pytest.raises(ValueError, match="labels holds None"):
-        model.forget(labels=np.ma.array([0, 1], mask=[0, 1]))
-    assert len(model._model.numbering.weights_left) == N
 
 
 def test_score_weighs_as_repetition_does(fitted):

@@ -59,7 +59,6 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
 def fit_and_predict(X: np.ndarray, y: np.ndarray) -> None:
     model = assert_type(NONARegressor(random_state=0).fit(X, y), NONARegressor)
     model = model.fit(X, y, np.ones(len(y)), X_val=X[:5], y_val=y[:5], groups=["a"] * len(y))
-    model = model.fit(X, y, groups="customer")
     assert_type(model.set_params(max_iter=5, recipe__dropout=0.1), NONARegressor)
     assert_type(model.predict(X), np.ndarray)
     assert_type(model.predict([[1.0, 2.0], [3.0, 4.0]]), np.ndarray)
@@ -75,7 +74,7 @@ def fit_and_predict(X: np.ndarray, y: np.ndarray) -> None:
     assert_type(model.network_.forward(model.prepare(X)), tuple[torch.Tensor, torch.Tensor])
     assert_type(model.kneighbors(X, 3), tuple[np.ndarray, np.ndarray])
     assert_type(model.kneighbors(return_distance=False), np.ndarray)
-    model.append(X, y).forget([0, 1]).forget(labels=["house 7"])
+    model.append(X, y).forget([0, 1])
     model.neighbor_weights(X)
 
 

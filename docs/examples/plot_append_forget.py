@@ -17,12 +17,10 @@ from sklearn.metrics import root_mean_squared_error
 from skneighbors import NONARegressor
 
 X, y = make_friedman1(n_samples=1500, n_features=5, noise=0.5, random_state=0)
-sensors = np.random.default_rng(0).choice(["sensor A", "sensor B"], len(X))
-X = pd.DataFrame(X, columns=[*"abcde"], index=sensors)
+X = pd.DataFrame(X, columns=[*"abcde"])
 
 # %%
-# The model is trained where column c is below 0.6. Then rows beyond come in. The index of the table
-# says which sensor each row is from.
+# The model is trained where column c is below 0.6. Then rows beyond come in.
 
 is_new = (X["c"] > 0.6).to_numpy()
 X_old, y_old = X[~is_new][:300], y[~is_new][:300]
@@ -57,13 +55,14 @@ _ = ax.legend()
 #
 # Rows that should not count
 # --------------------------
-# A third sensor was broken, whose 20 rows with wrong targets were appended. Once that is known,
-# :meth:`~skneighbors.NONARegressor.forget` takes out all rows with its label in the index. (Rows
-# can be named by their numbers, too, which count on from those given to ``fit``.)
+# A sensor was broken, whose 20 rows with wrong targets were appended. Once that is known,
+# :meth:`~skneighbors.NONARegressor.forget` takes them out by their numbers, which count on from
+# those given to ``fit``.
 
 rng = np.random.default_rng(0)
 print(f"RMSE before: {rmse(model):.3f}")
-model.append((X_new[:20] + 0.01).set_axis(["sensor C"] * 20), rng.uniform(0, 30, 20))
+n_before = len(X_all)
+model.append(X_new[:20] + 0.01, rng.uniform(0, 30, 20))
 print(f"RMSE with the wrong rows: {rmse(model):.3f}")
-model.forget(labels=["sensor C"])
+model.forget(np.arange(n_before, n_before + 20))
 print(f"RMSE after they are forgotten: {rmse(model):.3f}")

@@ -11,7 +11,7 @@
        |  calendar  months, weekdays and hours of dates
        |  codes     categories as numbers
        |  reader    all of them as one matrix: missing values NaN, categories codes, times days
-       |  per_row   weights, groups, times: an array, or a column by its name
+       |  per_row   weights, groups, times, numbers of rows
        |  checks    bad input is refused, by the name of its column
        |  merging   unique samples: those that agree in X and y become one, with their total weight
        |  doubts    columns of text that may be meant otherwise, for a warning

@@ -1,8 +1,6 @@
 """What comes per row beside X and y: weights, groups, times, numbers of rows."""
 
 from collections import Counter
-from dataclasses import replace
-from difflib import get_close_matches
 from numbers import Integral, Number
 
 import narwhals as nw
@@ -12,7 +10,7 @@ from .._utils.warn import warn
 from .column import CATEGORIES, Column
 from .doubts import ColumnWarning, describe_reading
 from .merging import check_total_weight
-from .table import Table, as_array, single_column, unwrap
+from .table import as_array, single_column, unwrap
 from .text import find_reading
 from .values import (
     BOOLS,
@@ -26,11 +24,8 @@ from .values import (
     sorts_of,
 )
 
-# A message names at most so many columns: those whose names are most alike.
-_N_SHOWN = 5
 
-
-def read_per_row(values, name, n_samples=None, advice=""):
+def read_per_row(values, name, n_samples=None):
     """Read an argument with a value for each row, as a column.
 
     Parameters
@@ -41,8 +36,6 @@ def read_per_row(values, name, n_samples=None, advice=""):
         For messages.
     n_samples : int, default=None
         How many rows there are; None: any number.
-    advice : str, default=""
-        For a message about another shape.
 
     Returns
     -------
@@ -62,7 +55,8 @@ def read_per_row(values, name, n_samples=None, advice=""):
         "a single dimension" if n_samples is None else f"one entry for each of {n_samples} samples"
     )
     if len(data.shape) != 1 if n_samples is None else data.shape != (n_samples,):
-        raise ValueError(f"{name} must have {wanted}; got an array of shape {data.shape}.{advice}")
+        found = show(values) if isinstance(values, str) else f"an array of shape {data.shape}"
+        raise ValueError(f"{name} must have {wanted}; got {found}.")
     return single_column(data, name)
 
 
@@ -82,29 +76,6 @@ def _with_dtype(values):
 def _is_single(value):
     """Whether an argument is a single value, not one for each row."""
     return isinstance(value, Number) or getattr(value, "ndim", None) == 0
-
-
-def _read_named(argument, values, n_samples, X, reader):
-    """Read an argument that may be the name of a column of X."""
-    if not isinstance(values, str):
-        return read_per_row(values, argument, n_samples, " A column can be given by its name.")
-    place = _find_named(argument, values, reader)
-    column = Table.of(X).column(place)
-    return replace(column, name=f"{argument}={show(values)}")
-
-
-def _find_named(argument, name, reader):
-    """Find the position of the column of X that an argument names."""
-    names = [] if reader is None or reader.names is None else reader.names
-    if name in names:
-        return names.index(name)
-    if not names:
-        why = "it has no names" if reader else "a feature_extractor reads it as a whole"
-        raise ValueError(f"{argument}={show(name)} names no column of X: {why}. Give an array.")
-    alike = get_close_matches(name, [known for known in names if isinstance(known, str)], 3, 0)
-    alike = alike if len(names) > _N_SHOWN else names
-    known = ", ".join(map(show, alike)) + (", ..." if len(names) > len(alike) else "")
-    raise ValueError(f"{argument}={show(name)} names no column of X: there are {known}.")
 
 
 def check_weights(sample_weight, n_samples, name="sample_weight"):
@@ -152,7 +123,7 @@ def _finite_numbers(column):
     return numbers
 
 
-def check_row_numbers(numbers, n_samples, name, advice):
+def check_row_numbers(numbers, n_samples, name):
     """Check numbers of rows, or a mask of them, to int64 (n,).
 
     Parameters
@@ -161,8 +132,6 @@ def check_row_numbers(numbers, n_samples, name, advice):
     n_samples : int
     name : str
         For messages.
-    advice : str
-        What else to do, for a message about what is neither.
 
     Raises
     ------
@@ -170,7 +139,7 @@ def check_row_numbers(numbers, n_samples, name, advice):
         If they are no numbers of rows.
     """
     is_one = _is_single(numbers) or isinstance(numbers, str | bytes)
-    column = read_per_row([numbers] if is_one else numbers, name, advice=f" {advice}")
+    column = read_per_row([numbers] if is_one else numbers, name)
     values = column.values
     if any(map(is_missing, values)):
         raise ValueError(f"{name} contains NaN, None or NA; every entry must name a row.")
@@ -184,47 +153,42 @@ def check_row_numbers(numbers, n_samples, name, advice):
     others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
     others += [value for value in values if not isinstance(value, Integral)]
     if others:
-        raise ValueError(f"{name} must be ints or a mask; got {show(others[0])}. {advice}")
+        raise ValueError(f"{name} must be ints or a mask; got {show(others[0])}.")
     unknown = [value for value in values if not 0 <= value < n_samples]
     if unknown:
         raise ValueError(f"{name} must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
     return np.array(values, dtype=np.int64)
 
 
-def check_groups(groups, n_samples, X=None, reader=None):
+def check_groups(groups, n_samples):
     """Check groups and count them from 0, to int64 (n_samples,).
 
     Parameters
     ----------
-    groups : str or array-like of shape (n_samples,)
-        A column's name or an array.
+    groups : array-like of shape (n_samples,)
     n_samples : int
-    X : array-like of shape (n_samples, ...)
-        As given.
-    reader : TableReader or None
-        What has read it.
 
     Raises
     ------
     ValueError
         If there is not one group for each sample.
     """
-    column = _read_named("groups", groups, n_samples, X, reader)
-    name, values = column.name, column.values
+    column = read_per_row(groups, "groups", n_samples)
+    values = column.values
     if any(map(is_missing, values)):
-        raise ValueError(f"{name} contains NaN, None or NA; every sample must have a group.")
+        raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
     if column.declared in (TIMES, DURATIONS):
         return column.ranks().astype(np.int64)
     sorts = sorts_of(values)
     if len(sorts) > 1:
         found = " and ".join(map(show, sorts.values()))
-        raise ValueError(f"{name} must be all numbers or all text; got {found}.")
+        raise ValueError(f"groups must be all numbers or all text; got {found}.")
     try:
         categories = as_categories(values)
         codes = {category: code for code, category in enumerate(sorted(set(categories)))}
     except TypeError as error:
         raise ValueError(
-            f"{name} must be all numbers or all text; got {show(values[0])}."
+            f"groups must be all numbers or all text; got {show(values[0])}."
         ) from error
     return np.array([codes[category] for category in categories])
 
@@ -260,16 +224,12 @@ def _read_text(column, reading, counts):
     return Column(np.array(numbers), column.name, NUMBERS)
 
 
-def check_time(time, X, reader, sample_weight):
-    """Check when rows were observed, by a column's name or an array, and rank them.
+def check_time(time, sample_weight):
+    """Check when rows were observed, and rank them.
 
     Parameters
     ----------
-    time : str or array-like of shape (n_samples,)
-    X : array-like of shape (n_samples, ...)
-        As given.
-    reader : TableReader or None
-        What has read it.
+    time : array-like of shape (n_samples,)
     sample_weight : ndarray of shape (n_samples,)
 
     Returns
@@ -280,14 +240,10 @@ def check_time(time, X, reader, sample_weight):
     Raises
     ------
     ValueError
-        If there is no such column, or it holds no numbers or times, of which at least two differ
-        among the samples that count.
+        If they are no numbers or times, of which at least two differ among the samples that count.
     """
-    column, reading = _read_named("time", time, len(sample_weight), X, reader), None
-    if isinstance(time, str):
-        j = reader.names.index(time)
-        is_category, reading = reader.codes[j] is not None, reader.readings[j]
-    elif column.is_text():
+    column, reading = read_per_row(time, "time", len(sample_weight)), None
+    if column.is_text():
         reading = _find_reading(column, sample_weight > 0)
         is_category = reading is None
     else:

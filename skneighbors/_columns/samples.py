@@ -65,7 +65,7 @@ class TrainingSamples:
         reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
-            groups = check_groups(groups, len(y), X, reader)
+            groups = check_groups(groups, len(y))
             if len(np.unique(groups[sample_weight > 0])) < 2:
                 raise ValueError("groups must hold at least 2 groups to train on; got 1.")
         if time is not None:
@@ -73,7 +73,7 @@ class TrainingSamples:
                 raise ValueError(
                     "time cannot be given with X_val: each says which rows validate. Give one."
                 )
-            time = check_time(time, X, reader, sample_weight)
+            time = check_time(time, sample_weight)
         validation = check_validation_data(estimator, reader, matrix, y, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:

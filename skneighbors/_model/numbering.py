@@ -1,12 +1,11 @@
 """Which row of the bank each training sample is part of."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from .._columns import check_row_numbers, is_missing, show, unwrap
+from .._columns import check_row_numbers
 from .._utils.arrays import array_field
 
 
@@ -118,30 +117,9 @@ class SampleNumbering:
         """Labels of samples; their numbers if they have none."""
         return samples if self.labels is None else self.labels[samples]
 
-    def find(self, labels):
-        """Numbers of the samples of labels, but those forgotten; ValueError if one has none."""
-        numbers, given = {}, set()
-        samples = np.flatnonzero(~np.isnan(self.weight_of))
-        for sample, label in zip(samples, self.name(samples), strict=True):
-            numbers.setdefault(_key(label), []).append(sample)
-        found, labels = [], unwrap(labels, "labels")
-        labels = labels.to_pylist() if hasattr(labels, "to_pylist") else labels  # Arrow's
-        is_one = isinstance(labels, str | bytes | tuple) or not isinstance(labels, Iterable)
-        for label in [labels] if is_one or getattr(labels, "ndim", 1) == 0 else labels:
-            key = _key(label)
-            if key in given:
-                raise ValueError(f"labels holds {show(label)} more than once.")
-            given.add(key)
-            if key not in numbers:
-                raise ValueError(
-                    f"labels holds {show(label)}, which no row has that is not forgotten."
-                )
-            found += numbers[key]
-        return np.array(found, dtype=np.int64)
-
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
-        indices = check_row_numbers(indices, len(self), "indices", "Labels go to labels=.")
+        indices = check_row_numbers(indices, len(self), "indices")
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:
             raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")
@@ -149,12 +127,3 @@ class SampleNumbering:
         if (counts > 1).any():
             raise ValueError(f"indices holds {values[counts > 1][0]} more than once.")
         return indices
-
-
-def _key(label):
-    """Label as a key; missing ones are the same. ValueError if it can be none."""
-    try:
-        hash(label)
-    except TypeError as error:
-        raise ValueError(f"labels must be labels of rows; got {show(label)}.") from error
-    return None if is_missing(label) else label

@@ -189,8 +189,8 @@ def test_time_as_text():
     X = pd.DataFrame({"day": DAYS.strftime("%d.%m.%Y"), "x": NUMBERS})
     typed = X.assign(day=DAYS)
     params = dict(max_iter=2, hidden_layer_sizes=4, n_estimators=1, random_state=0)
-    expected = NONARegressor(**params).fit(typed, NUMBERS, time="day").predict(typed)
-    for time in ("day", X["day"], X["day"].tolist()):
+    expected = NONARegressor(**params).fit(typed, NUMBERS, time=DAYS).predict(typed)
+    for time in (X["day"], X["day"].tolist()):
         assert_array_equal(NONARegressor(**params).fit(X, NUMBERS, time=time).predict(X), expected)
     wrong = ["soon", *X["day"][1:]]
     with pytest.raises(ValueError, match="time holds 'soon' beside dates, day first"):

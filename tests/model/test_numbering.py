@@ -190,7 +190,7 @@ def test_numbers_to_forget(numbering, given, expected):
         ([5], "indices holds 5, which is forgotten already"),
         ([0, 5, 5], "indices holds 5, which is forgotten already"),
         ([2, 4, 2], "indices holds 2 more than once"),
-        ([1.0], r"indices must be ints or a mask; got 1\.0\. Labels go to"),
+        ([1.0], r"indices must be ints or a mask; got 1\.0\."),
         (np.nan, "indices contains NaN, None or NA"),
         (np.ma.array([0, 1], mask=[0, 1]), "indices contains NaN, None or NA"),
         (["a"], "must be ints"),
