@@ -32,7 +32,7 @@ from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.memory import explain_out_of_memory
 from ._utils.process import ends_the_program, remember_interrupt
-from ._utils.progress import progress_bar
+from ._utils.progress import show_progress
 from ._utils.warn import warn
 from .nn import MLPEmbedder
 
@@ -174,10 +174,9 @@ def fit_model(given):
         data = TrainingData(parts.rows.float(), split.to(device), task, parts.likeness(0.0))
         with (
             torch.autocast(device.type, enabled=False),
-            progress_bar(params["verbose"], plan.max_epochs) as report,
+            show_progress(params["verbose"], plan.max_epochs, task.score_name) as report,
         ):
-            runtime = runtime if report is None else replace(runtime, report=report)
-            history = Training(network, data, plan, runtime).run()
+            history = Training(network, data, plan, replace(runtime, report=report)).run()
         fit = _finish(samples, parts, network, plan, history)
     if history.out_of_time:
         n_epochs = len(history.losses)

@@ -166,8 +166,8 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
         same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
-        1: the validation score and the time left, by a progress bar if there is `tqdm`.
-        0: silence.
+        1: loss, validation score (R2) and the time left, by a bar if there is
+        `tqdm`, else by a line every few seconds. 0: silence.
 
     Attributes
     ----------
@@ -437,8 +437,8 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
         same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
-        1: the validation score and the time left, by a progress bar if there is `tqdm`.
-        0: silence.
+        1: loss, validation score (the gain in log loss) and the time left, by a bar if there is
+        `tqdm`, else by a line every few seconds. 0: silence.
 
     Attributes
     ----------

@@ -187,8 +187,8 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
-        1: the validation score and the time left, by a progress bar if there is `tqdm`.
-        0: silence.
+        1: loss, validation score (R2) and the time left, by a bar if there is
+        `tqdm`, else by a line every few seconds. 0: silence.
 
     Attributes
     ----------
@@ -448,8 +448,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         same seed gives bitwise the same fit on a CPU.
 
     verbose : bool or int, default=0
-        1: the validation score and the time left, by a progress bar if there is `tqdm`.
-        0: silence.
+        1: loss, validation score (the gain in log loss) and the time left, by a bar if there is
+        `tqdm`, else by a line every few seconds. 0: silence.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, Recipe
+from skneighbors import NONAClassifier, NONARegressor, Recipe
 from skneighbors._utils import progress
 
 
@@ -295,30 +295,49 @@ def test_a_module_itself_is_copied(estimator_class, friedman):
         assert torch.equal(value, before[name])
 
 
-def test_verbose_shows_a_bar_and_silence_is_silent(estimator_class, friedman, capfd):
+@pytest.fixture(params=[(NONARegressor, "R2"), (NONAClassifier, "gain in log loss")])
+def scored(request, friedman):
+    """An estimator that tells of a fit, data for it, and the name of its score."""
+    kind, name = request.param
     X, _, y, _ = friedman
-    estimator_class(max_iter=2).fit(X, y)
-    assert capfd.readouterr() == ("", "")
-    estimator_class(max_iter=2, verbose=1).fit(X, y)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "epoch 2 of at most 2" in err
-    assert "validation_r2" in err
+    y = y > np.median(y) if kind is NONAClassifier else y
+    return kind(max_iter=3, n_estimators=1, blend=None, verbose=1), X, y, name
 
 
-def test_without_a_bar_lines_tell_the_time_left(estimator_class, friedman, monkeypatch, capfd):
-    X, _, y, _ = friedman
+@pytest.fixture
+def no_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    clock = SimpleNamespace(monotonic=itertools.count(0, 6).__next__)
-    monkeypatch.setattr(progress, "time", clock)
-    estimator_class(max_iter=3, n_estimators=1, verbose=1).fit(X, y)
+
+
+def test_verbose_shows_a_bar_and_silence_is_silent(scored, capfd):
+    model, X, y, name = scored
+    clone(model).set_params(verbose=0).fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    model.fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
-    first, *_, last = err.splitlines()
-    says = r"epoch 1 of at most 3, at most \d+ s left, loss=\S+, validation_r2=\S+, best=\S+$"
-    assert re.match(says, first)
-    assert last.startswith("epoch 3 of at most 3, at most 0 s left")
+    scores = model.validation_scores_
+    assert "epoch 3 of at most 3" in err
+    assert f", validation {name}={scores[-1]:.4f}, best={max(scores):.4f}" in err
+
+
+def test_without_a_bar_lines_tell_the_time_left(scored, no_tqdm, monkeypatch, capfd):
+    model, X, y, name = scored
+    clock = SimpleNamespace(monotonic=itertools.count(0, 3).__next__)
+    monkeypatch.setattr(progress, "time", clock)
+    model.fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    losses, scores = model.loss_curve_, model.validation_scores_
+    assert (
+        err.splitlines()
+        == [  # none of the first epoch, three seconds after the start
+            f"epoch {n} of at most 3, at most {left} s left, loss={losses[n - 1]:.4g}, "
+            f"validation {name}={scores[n - 1]:.4f}, best={max(scores[:n]):.4f}"
+            for n, left in [(2, 3), (3, 0)]
+        ]
+    )
 
 
 def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
@@ -337,32 +356,25 @@ def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
     assert f"epoch 0 of at most {model.plan_.max_iter} " in first
     assert "on all rows" in last
     assert f"best={max(model.validation_scores_):.4f}" in last
-    assert "validation_r2" not in last
+    assert "validation R2" not in last
     n_epochs = model.n_iter_ + model.best_iter_
     assert f"epoch {n_epochs} of at most {n_epochs} " in last
 
 
 @pytest.mark.parametrize("time", [None, np.arange(200.0)])
-def test_the_progress_line_names_a_bound_that_holds(friedman, monkeypatch, time):
+def test_lines_name_a_bound_that_holds(friedman, no_tqdm, monkeypatch, capfd, time):
     """It never grows, no epoch exceeds it, and a refit is known to the epoch."""
-    told = []
-
-    def lines(**kwargs):
-        told.append(bar := progress._Lines(**kwargs))
-        bar.totals = []
-        bar.update = lambda: bar.totals.append(bar.total)
-        bar.refresh = lambda: None
-        return bar
-
-    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=lines))
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0)
     noise = np.random.RandomState(0).normal(size=200)
     model = NONARegressor(verbose=1, n_estimators=1, random_state=0)
     model.fit(friedman[0], noise, time=time)
-    (bar,) = told
-    assert bar.totals == sorted(bar.totals, reverse=True)
-    assert len(bar.totals) <= min(bar.totals)
-    assert len(bar.totals) > model.n_iter_  # trained again
-    assert set(bar.totals[model.n_iter_ :]) == {len(bar.totals)}
+    lines = capfd.readouterr().err.splitlines()
+    totals = [int(re.search(r"of at most (\d+),", line)[1]) for line in lines]
+    assert totals == sorted(totals, reverse=True)
+    assert len(totals) <= min(totals)
+    assert len(totals) > model.n_iter_  # trained again
+    assert set(totals[model.n_iter_ :]) == {len(totals)}
+    assert all(line.startswith("on all rows: ") for line in lines[model.n_iter_ :])
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ class TwoClasses(Task):
     """Classes 0 and 1, whose values are their shares."""
 
     n_values = 2
+    score_name = "gain in log loss"
 
     @classmethod
     def check(cls, y):

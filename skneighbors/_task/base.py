@@ -19,9 +19,12 @@ class Task(ABC):
     ----------
     boosting : str
         Which boosted trees blend, by their name in `_blend.BOOSTING`; None if none can.
+    score_name : str
+        What the score of validation rows is: 1 less their loss over that of a constant.
     """
 
     boosting: str | None = None
+    score_name: str
 
     @classmethod
     @abstractmethod

@@ -30,6 +30,7 @@ class Classification(Task):
     """
 
     boosting = "log_loss"
+    score_name = "gain in log loss"
 
     prior: np.ndarray = array_field("float64", "k", low=0)
     prior_weight: float = _PRIOR_WEIGHT

@@ -30,6 +30,7 @@ class Regression(Task):
     """
 
     boosting = "squared_error"
+    score_name = "R2"
 
     mean: np.ndarray = array_field("float64", "k")
     scale: np.ndarray = array_field("float64", "k", low=0)

@@ -50,8 +50,7 @@ class Runtime:
         Ends it in time: see :class:`Pace`.
     report : callable
         Called as ``report(loss, score, on_all, n_epochs)`` after every epoch, also of a refit;
-        `score` is the validation R2 or None, `on_all` whether validation rows are trained on,
-        `n_epochs` how many there will be at most.
+        see :func:`show_progress`.
     keep_interrupted : bool
         Whether an interrupt from the keyboard keeps what is learned so far.
     """

@@ -36,7 +36,7 @@ class EpochResult(NamedTuple):
 
     `error` is what to judge it by: the validation error, or the loss without
     validation rows; inf if it was not validated, NaN if the loss or the weights
-    are not finite. `score` is the validation R2 or None, as is `validation`.
+    are not finite. `score` is that of the validation rows or None, as is `validation`.
     """
 
     loss: float

@@ -1,10 +1,12 @@
-"""Progress of a training, by a bar or lines."""
+"""Progress of a training: a bar by tqdm, or a line now and then."""
 
+import math
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 _SECONDS_BETWEEN_LINES = 5.0
+_ON_ALL = "on all rows"
 _BAR = (
     "{l_bar}{bar}| epoch {n_fmt} of at most {total_fmt} "
     "[{elapsed}, at most {remaining} left{postfix}]"
@@ -12,8 +14,8 @@ _BAR = (
 
 
 @contextmanager
-def progress_bar(verbose, n_epochs):
-    """Show a tqdm bar or, without `tqdm`, lines; yields its reporter, or None.
+def show_progress(verbose, n_epochs, score_name):
+    """Show a tqdm bar or, without `tqdm`, lines; yields their reporter.
 
     Parameters
     ----------
@@ -21,72 +23,70 @@ def progress_bar(verbose, n_epochs):
         Whether to show any.
     n_epochs : int
         How many there will be at most.
+    score_name : str
+        What the validation score is.
 
     Yields
     ------
-    report : callable or None
+    report : callable
         To be called as ``report(loss, score, on_all, n_epochs)`` after every epoch; `score`
         may be None, `on_all` says whether all rows are trained on, `n_epochs` how many
         there will be at most, by what is known then.
     """
     if not verbose:
-        yield None
+        yield lambda loss, score, on_all, n_epochs: None
         return
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        tqdm = _Lines
-
-    with tqdm(total=n_epochs, unit="epoch", bar_format=_BAR) as bar:
-        shown, scores = {}, []
+        display = nullcontext(_line_printer())
+    else:
+        display = _bar(tqdm, n_epochs)
+    best = -math.inf
+    with display as show:
 
         def report(loss, score, on_all, n_epochs):
-            bar.total = n_epochs
-            shown["loss"] = f"{loss:.4g}"
-            shown.pop("validation_r2", None)  # not of this epoch
+            nonlocal best
+            results = f"loss={loss:.4g}"
             if score is not None:
-                scores.append(score)
-                shown.update(validation_r2=f"{score:.4f}", best=f"{max(scores):.4f}")
-            if on_all:
-                bar.set_description("on all rows", refresh=False)
-            bar.set_postfix(shown, refresh=False)
-            bar.update()
+                best = max(best, score)
+                results += f", validation {score_name}={score:.4f}"
+            if best > -math.inf:
+                results += f", best={best:.4f}"
+            show(results, on_all, n_epochs)
 
         yield report
+
+
+@contextmanager
+def _bar(tqdm, n_epochs):
+    """Yield a function that shows the results of an epoch in a bar."""
+    with tqdm(total=n_epochs, unit="epoch", bar_format=_BAR) as bar:
+
+        def show(results, on_all, n_epochs):
+            bar.total = n_epochs
+            if on_all:
+                bar.set_description(_ON_ALL, refresh=False)
+            bar.set_postfix_str(results, refresh=False)
+            bar.update()
+
+        yield show
         bar.total = bar.n  # fewer where training stops early
         bar.refresh()
 
 
-class _Lines:
-    """What :func:`progress_bar` uses of a tqdm bar, in lines every few seconds."""
+def _line_printer():
+    """Make a function that prints the results of an epoch every few seconds, and of the last."""
+    n, start = 0, time.monotonic()
+    last = start
 
-    def __init__(self, total, unit, bar_format):
-        self.total, self.n = total, 0
-        self._unit, self._description, self._shown = unit, "", {}
-        self._start = self._last = time.monotonic()
+    def show(results, on_all, n_epochs):
+        nonlocal n, last
+        n, now = n + 1, time.monotonic()
+        if now - last < _SECONDS_BETWEEN_LINES and n < n_epochs:
+            return
+        last, left = now, (now - start) * (n_epochs - n) / n
+        line = f"epoch {n} of at most {n_epochs}, at most {left:.0f} s left, {results}"
+        print(f"{_ON_ALL}: {line}" if on_all else line, file=sys.stderr, flush=True)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        pass
-
-    def set_description(self, description, refresh):
-        self._description = f"{description}: "
-
-    def set_postfix(self, shown, refresh):
-        self._shown = shown
-
-    def update(self):
-        self.n += 1
-        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
-            self.refresh()
-
-    def refresh(self):
-        self._last = time.monotonic()
-        elapsed = self._last - self._start
-        left = elapsed * max(0, self.total - self.n) / max(1, self.n)
-        done = f"{self._description}{self._unit} {self.n} of at most {self.total}"
-        line = f"{done}, at most {left:.0f} s left"
-        shown = "".join(f", {name}={value}" for name, value in self._shown.items())
-        print(line + shown, file=sys.stderr, flush=True)
+    return show
