@@ -166,17 +166,6 @@ class FittedNetwork(nn.Module):
         """Head of all networks."""
         return self.network.head
 
-    def weights_of_rows(self) -> tuple[float, float]:
-        """Weight of all training samples, and that of as many as predict.
-
-        Returns
-        -------
-        total, near : float
-            The latter averaged over the rows.
-        """
-        total = float(self.total)
-        return total, total * self.n_neighbors / len(self.z_n)
-
     def embed(self, X: torch.Tensor) -> torch.Tensor:
         """Embed prepared rows X (n, ...) by each network, to (n, m, d)."""
         return self.network.embed(X.unsqueeze(0)).transpose(0, 1)

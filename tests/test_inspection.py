@@ -1,7 +1,6 @@
 """Displays: what is drawn, and what they refuse."""
 
 import sys
-from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -14,19 +13,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONAClassifier, NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors.inspection import (
-    EmbeddingDisplay,
-    IntervalDisplay,
-    NeighborsDisplay,
-    SoftStepDisplay,
-    SuspectsDisplay,
-)
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-DISPLAYS = [EmbeddingDisplay, IntervalDisplay, NeighborsDisplay, SoftStepDisplay, SuspectsDisplay]
+DISPLAYS = [IntervalDisplay, NeighborsDisplay]
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +54,6 @@ def plot(display, model, X, y, **options):
     """Show a few rows."""
     if display is NeighborsDisplay:
         return display.from_estimator(model, X[:1], **{"n_neighbors": 3, **options})
-    if display is SoftStepDisplay:
-        return display.from_estimator(model, X, **options)
-    if display is SuspectsDisplay:
-        return display.from_estimator(model, n_rows=4, **options)
-    if display is EmbeddingDisplay:
-        options = {"method": "pca", **options}
     return display.from_estimator(model, X, y, **options)
 
 
@@ -80,15 +67,7 @@ def test_from_estimator_returns_what_is_drawn_again(display, fit, X, y):
     shown.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize("display", [EmbeddingDisplay, SoftStepDisplay, SuspectsDisplay])
-def test_draws_on_axes_given(display, fit, X, y):
-    figure, axes = plt.subplots(1, 2)
-    shown = plot(display, fit(), X, y, ax=axes[1])
-    assert shown.ax_ is axes[1]
-    assert shown.figure_ is figure
-
-
-@pytest.mark.parametrize("display", [IntervalDisplay, NeighborsDisplay])
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_two_axes_are_given_or_take_the_place_of_one(display, fit, X, y):
     _, axes = plt.subplots(1, 2)
     shown = plot(display, fit(), X, y, ax=axes)
@@ -140,9 +119,6 @@ def test_says_where_an_estimator_of_ours_is(display, fit, X, y):
             )
             for n in (0, 2.5, None)
         ],
-        (EmbeddingDisplay, {"method": "tsne"}, "The 'method' parameter .* must be a str among"),
-        (SoftStepDisplay, {"member": 99}, "member must be an int from 0 to"),
-        (SoftStepDisplay, {"subsample": 0}, "The 'subsample' parameter"),
         (IntervalDisplay, {"n_bins": 0}, "The 'n_bins' parameter of IntervalDisplay"),
         (IntervalDisplay, {"confidence_level": 1.0}, "The 'confidence_level' parameter"),
     ],
@@ -153,15 +129,12 @@ def test_refuses_parameters(display, options, message, fit, X, y):
 
 
 def test_refuses_what_does_not_fit(fit, X, y):
-    for display in (EmbeddingDisplay, IntervalDisplay):
-        with pytest.raises(ValueError, match=r"y must have shape \(100,\)"):
-            plot(display, fit(), X, y[:5])
+    with pytest.raises(ValueError, match=r"y must have shape \(100,\)"):
+        IntervalDisplay.from_estimator(fit(), X, y[:5])
     with pytest.raises(ValueError, match=r"X must be a single row; got 2 rows"):
         NeighborsDisplay.from_estimator(fit(), X[:2])
     with pytest.raises(ValueError, match=r"explanation must be of a single query; got 2"):
         NeighborsDisplay(explanation=fit().explain(X[:2])).plot()
-    with pytest.raises(ValueError, match=r"fitted with softstep=None: it has no mask"):
-        plot(SoftStepDisplay, fit(softstep=None), X, y)
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
@@ -250,150 +223,9 @@ def test_neighbors_and_intervals_of_one_of_several_targets(fit, X, y):
     shown = IntervalDisplay.from_estimator(model, X, Y, target=1)
     assert_array_equal(shown.y_true, -y)
     assert_array_equal(shown.interval, model.predict_interval(X)[:, 1])
-    for display in (NeighborsDisplay, IntervalDisplay, EmbeddingDisplay, SuspectsDisplay):
+    for display in DISPLAYS:
         with pytest.raises(ValueError, match=r"target must be an int from 0 to 1; got 2"):
             plot(display, model, X, Y, target=2)
-
-
-def test_embedding_by_principal_components(fit, X, y):
-    shown = EmbeddingDisplay.from_estimator(fit(), X, y, method="pca")
-    Z = fit().transform(X)
-    _, _, V = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
-    assert_allclose(np.abs(shown.coordinates), np.abs((Z - Z.mean(axis=0)) @ V[:2].T), atol=1e-8)
-    assert_array_equal(shown.scatter_.get_array(), y)
-    assert shown.colorbar_.ax.get_ylabel() == "target"
-    assert shown.ax_.get_xlabel() == "principal component 1"
-
-
-def test_embedding_of_a_single_column_is_a_line(friedman):
-    X, X_test, y, y_test = friedman
-    model = NONARegressor(
-        recipe=Recipe(embedding_dim=1), n_estimators=1, max_iter=1, random_state=0
-    ).fit(X, y)
-    shown = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
-    assert_array_equal(shown.coordinates[:, 1], 0)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "metric"), [("l2", "euclidean"), ("l1", "manhattan"), ("cosine", "cosine")]
-)
-def test_embedding_by_umap(similarity, metric, fit, monkeypatch, X, y):
-    asked = {}
-
-    class Reducer:
-        def __init__(self, **params):
-            asked.update(params)
-
-        def fit_transform(self, Z):
-            return Z[:, :2]
-
-    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=Reducer))
-    model = fit(similarity=similarity)
-    for method in ("auto", "umap"):
-        shown = EmbeddingDisplay.from_estimator(model, X, y, method=method, random_state=3)
-        assert shown.method == "umap"
-        assert_array_equal(shown.coordinates, model.transform(X)[:, :2])
-    assert asked == {"n_neighbors": 15, "metric": metric, "random_state": 3, "n_jobs": 1}
-
-
-def test_embedding_without_umap(fit, monkeypatch, X, y):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    assert EmbeddingDisplay.from_estimator(fit(), X, y).method == "pca"
-    with pytest.raises(ImportError, match=r"needs umap-learn: pip install umap-learn"):
-        EmbeddingDisplay.from_estimator(fit(), X, y, method="umap")
-
-
-@pytest.mark.parametrize("n_neighbors", [12, 150, None])
-@pytest.mark.parametrize("rank_scale", ["log", "linear"])
-@pytest.mark.parametrize("softstep", ["s1", "s2"])
-@pytest.mark.parametrize("temperature", [1.0, 1 / 3])
-def test_masks_of_ranks_are_the_weights_up_to_a_factor(
-    n_neighbors, rank_scale, softstep, temperature, fit, X
-):
-    model = fit(
-        SoftStepKNNRegressor,
-        n_estimators=1,
-        hidden_layer_sizes=(256, 256),
-        n_neighbors=n_neighbors,
-        rank_scale=rank_scale,
-        softstep=softstep,
-        recipe=Recipe(temperature=temperature),
-    )
-    shown = SoftStepDisplay.from_estimator(model, X[:5])
-    assert shown.ranked
-    assert shown.ax_.get_xscale() == "log"
-    n_ranks = n_neighbors or 200
-    assert (shown.x[0], shown.x[-1]) == (1, pytest.approx(n_ranks))
-    weights = model.explain(X[:5]).weights
-    assert weights.shape == (5, n_ranks)
-    assert_allclose(shown.masks[:, -1], weights[:, -1] / weights[:, 0], atol=1e-6)
-    for own, mask in zip(weights, shown.masks, strict=True):
-        found = np.interp(np.log(np.arange(1, n_ranks + 1)), np.log(shown.x), mask)
-        assert_allclose(found, own / own[0], atol=0.05)
-
-
-def test_masks_are_those_of_the_number_of_neighbors_that_is_set(friedman):
-    X, X_test, y, _ = friedman
-    model = SoftStepKNNRegressor(max_iter=1, random_state=0).fit(X, y)
-    for n_neighbors, last in ((7, 7), (500, 200), (None, 200)):
-        shown = SoftStepDisplay.from_estimator(model.set_params(n_neighbors=n_neighbors), X_test)
-        assert shown.x[-1] == pytest.approx(last)
-    with pytest.raises(ValueError, match=r"The 'n_neighbors' parameter"):
-        SoftStepDisplay.from_estimator(model.set_params(n_neighbors=0), X_test)
-
-
-def test_masks_of_ranks_count_equal_rows(friedman):
-    X, X_test, y, _ = friedman
-    model = SoftStepKNNRegressor(n_neighbors=50, max_iter=1, random_state=0)
-    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    assert SoftStepDisplay.from_estimator(model, X_test).x[-1] == pytest.approx(100)
-
-
-def test_masks_of_similarities_weigh_the_softmax(fit, X):
-    for n_neighbors in (20, None):
-        model = fit(n_estimators=1, trend=None, blend=None, softstep="s2", n_neighbors=n_neighbors)
-        shown = SoftStepDisplay.from_estimator(model, X[:3])
-        distances, rows = model.kneighbors(X[:3])
-        weights = np.take_along_axis(model.neighbor_weights(X[:3]).toarray(), rows, axis=1)
-        # Weights are those of a softmax over similarities times the mask.
-        bank = model._model.bank
-        rate = bank.network.head._rate(bank.rows.z).item()
-        near, far = distances[:, :1], distances[:, -1:]
-        masks = weights / np.exp(rate * (near - distances))
-        scaled = (far - distances) / (far - near)
-        for x, own, mask in zip(scaled, masks, shown.masks, strict=True):
-            assert_allclose(np.interp(x, shown.x, mask), own / own[0], atol=0.02)
-
-
-def test_masks_of_similarities(estimator_class, fit, X):
-    params = {"rank": None} if estimator_class is SoftStepKNNRegressor else {}
-    model = fit(estimator_class, n_estimators=2, softstep="s1", **params)
-    shown = SoftStepDisplay.from_estimator(model, X[:7], member=1)
-    assert not shown.ranked
-    assert (shown.x[0], shown.x[-1]) == (0, 1)
-    assert shown.masks.shape == (7, len(shown.x))
-    assert (np.diff(shown.masks, axis=1) >= 0).all()
-    assert (shown.masks >= 0).all()
-    assert (shown.masks <= 1).all()
-    first = SoftStepDisplay.from_estimator(model, X[:7]).masks
-    assert not np.array_equal(first, shown.masks)
-    assert_array_equal(shown.median_line_.get_ydata(), np.median(shown.masks, axis=0))
-    assert len(shown.lines_) == 7
-
-
-def test_masks_of_a_table_are_of_some_rows_at_random(friedman):
-    X, _, y, _ = friedman
-    table = pd.DataFrame(X, columns=[*"abcdefghij"])
-    model = NONARegressor(max_iter=1, random_state=0).fit(table, y)
-    shown, again, other = (
-        SoftStepDisplay.from_estimator(model, table, subsample=4, random_state=seed).masks
-        for seed in (0, 0, 1)
-    )
-    assert len(shown) == 4
-    assert_array_equal(shown, again)
-    assert not np.array_equal(shown, other)
-    assert len(SoftStepDisplay.from_estimator(model, table).masks) == 50
-    assert len(SoftStepDisplay.from_estimator(model, table, subsample=None).masks) == len(X)
 
 
 def test_intervals_contain_or_miss(fit, X, y):
@@ -427,36 +259,8 @@ def test_keywords_reach_the_artists(fit, X, y):
     shown = show(NeighborsDisplay, bar_kwargs={"height": 0.5}, **sizes)
     assert shown.bars_[0].get_height() == 0.5
     assert (shown.points_.get_sizes()[0], shown.adjusted_points_.get_sizes()[0]) == (7, 8)
-    widths = {"line_kwargs": {"linewidth": 3}, "median_kwargs": {"linewidth": 5}}
-    shown = show(SoftStepDisplay, **widths)
-    assert (shown.lines_[0].get_linewidth(), shown.median_line_.get_linewidth()) == (3, 5)
-    shown = show(EmbeddingDisplay, scatter_kwargs={"cmap": "plasma"})
-    assert shown.scatter_.get_cmap().name == "plasma"
     shown = show(IntervalDisplay, bar_kwargs={"linewidth": 4}, point_kwargs={"s": 9})
     assert (shown.bars_[0].get_linewidth()[0], shown.points_.get_sizes()[0]) == (4, 9)
-    sizes = {"point_kwargs": {"s": 9}, "expected_point_kwargs": {"s": 5}}
-    shown = show(SuspectsDisplay, bar_kwargs={"alpha": 0.5}, **sizes)
-    assert shown.bars_.get_alpha() == 0.5
-    assert (shown.points_.get_sizes()[0], shown.expected_points_.get_sizes()[0]) == (9, 5)
-
-
-def test_suspects_are_those_of_the_estimator(fit, estimator_class):
-    model = fit(estimator_class, n_targets=2)
-    shown = SuspectsDisplay.from_estimator(model, 4, 0.8, target=1)
-    own, places = model.suspects(4, 0.8), range(4)
-    targets, expected = (
-        np.column_stack([part[:, 1], places]) for part in (own.targets, own.expected)
-    )
-    assert_allclose(shown.points_.get_offsets(), targets)
-    assert_allclose(shown.expected_points_.get_offsets(), expected)
-    ends = np.array(shown.bars_.get_segments())
-    assert_allclose(ends[:, :, 0], own.interval[:, 1])
-    assert_array_equal(ends[:, :, 1], np.repeat(places, 2).reshape(-1, 2))
-    assert names_on(shown.ax_) == [*map(str, own.labels)]
-    bottom, top = shown.ax_.get_ylim()
-    assert bottom > top  # the most suspect is above
-    entries = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
-    assert entries == ["target", "expected", "interval"]
 
 
 def test_intervals_of_few_rows_have_fewer_bins(fit, X, y):
@@ -464,23 +268,10 @@ def test_intervals_of_few_rows_have_fewer_bins(fit, X, y):
     assert len(shown.bin_coverage_) == 3
 
 
-def test_embedding_of_classes_by_their_numbers(friedman):
-    X, _, y, _ = friedman
-    labels = np.where(y > np.median(y), "high", "low")
-    model = NONAClassifier(max_iter=1, n_estimators=1, random_state=0).fit(X, labels)
-    frame = pd.DataFrame({"y": labels[:9]})
-    with pytest.warns(UserWarning, match="column-vector"):
-        shown = EmbeddingDisplay.from_estimator(model, X[:9], frame, method="pca")
-    assert_array_equal(shown.y, labels[:9] == "low")
-    with pytest.raises(ValueError, match="y holds 'none', which is no class of fit"):
-        EmbeddingDisplay.from_estimator(model, X[:2], ["low", "none"], method="pca")
-
-
 def test_labels_are_no_formulas(friedman):
     X, _, y, _ = friedman
     table = pd.DataFrame(X, index=[f"fee_$ {i} $\\frac0$" for i in range(len(X))])
     model = NONARegressor(max_iter=1, n_estimators=1, random_state=0).fit(table, y)
-    SuspectsDisplay.from_estimator(model, 3).figure_.canvas.draw()
     NeighborsDisplay.from_estimator(model, table[:1]).figure_.canvas.draw()
 
 
@@ -490,11 +281,3 @@ def test_intervals_without_ends_are_not_drawn(fit, X, y):
         pytest.raises(ValueError, match=r"draws no infinite .* confidence_level=0\.999: lower it"),
     ):
         IntervalDisplay.from_estimator(fit(), X, y, 0.999)
-
-
-def test_suspects_without_an_end_have_no_bar(fit):
-    with pytest.warns(UserWarning, match="These intervals are infinite"):
-        shown = SuspectsDisplay.from_estimator(fit(), 4, 0.999)
-    assert len(shown.bars_.get_segments()) == 0
-    assert len(shown.expected_points_.get_offsets()) == 4
-    shown.figure_.canvas.draw()

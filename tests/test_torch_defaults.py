@@ -14,12 +14,7 @@ from numpy.testing import assert_array_equal
 
 import skneighbors
 from skneighbors import Recipe, load
-from skneighbors.inspection import (
-    EmbeddingDisplay,
-    IntervalDisplay,
-    NeighborsDisplay,
-    SoftStepDisplay,
-)
+from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 pd = pytest.importorskip("pandas")
@@ -154,8 +149,6 @@ def test_defaults_of_torch_change_no_picture(estimator_class, rows, own):
     def shown():
         arrays = [
             NeighborsDisplay.from_estimator(model, X[:1]).explanation.weights,
-            EmbeddingDisplay.from_estimator(model, X, y, method="pca").coordinates,
-            SoftStepDisplay.from_estimator(model, X[:20]).masks,
             IntervalDisplay.from_estimator(model, X, y).interval,
         ]
         pyplot.close("all")

@@ -23,13 +23,10 @@ from skneighbors.inspection import (
     ClassExplanation,
     ClassSuspects,
     ColumnDifferences,
-    EmbeddingDisplay,
     Explanation,
     IntervalDisplay,
     NeighborsDisplay,
-    SoftStepDisplay,
     Suspects,
-    SuspectsDisplay,
 )
 
 
@@ -118,18 +115,11 @@ def save_and_load(model: NONARegressor, path: Path) -> NONARegressor:
 
 
 def show(model: NONARegressor, X: np.ndarray, y: np.ndarray) -> None:
-    embedding = EmbeddingDisplay.from_estimator(model, X, y, method="pca", random_state=0)
-    assert_type(embedding.plot(scatter_kwargs={"s": 4}), EmbeddingDisplay)
     intervals = IntervalDisplay.from_estimator(model, X, y, 0.8, n_bins=2)
     assert_type(intervals.plot(max_bars=30), IntervalDisplay)
     assert_type(intervals.coverage_, float)
     neighbors = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=5)
     assert_type(neighbors.plot(), NeighborsDisplay)
-    suspects = SuspectsDisplay.from_estimator(model, n_rows=5, target=0)
-    assert_type(suspects.plot(), SuspectsDisplay)
-    masks = SoftStepDisplay.from_estimator(model, X, subsample=None, line_kwargs={"alpha": 0.1})
-    assert_type(masks.plot(), SoftStepDisplay)
-    assert_type(masks.masks, np.ndarray)
 
 
 class Network(nn.Module):
@@ -146,8 +136,6 @@ class Network(nn.Module):
     def forward(self, x: torch.Tensor, x_n: torch.Tensor, y_n: torch.Tensor) -> torch.Tensor:
         z, z_n = self.embedder.forward(x), self.embedder.forward(x_n, torch.ones(len(x_n)))
         assert_type(self.head.weights(z, z_n), torch.Tensor)
-        assert_type(self.ranked.ranked, bool)
-        assert_type(self.ranked.mask(z, 9), tuple[torch.Tensor, torch.Tensor])
         return assert_type(self.head.forward(z, z_n, y_n, n_neighbors=5), torch.Tensor)
 
 

@@ -10,11 +10,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import rotate
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from torch import nn
 
 from skneighbors import NONARegressor
-from skneighbors.inspection import EmbeddingDisplay
 
 rng = np.random.default_rng(0)
 images, digit = load_digits(return_X_y=True)
@@ -55,9 +55,15 @@ print(f"R2: {model.score(X_test, y_test):.3f}")
 print(f"median error: {np.median(np.abs(y_hat - y_test)):.1f} degrees of 120")
 
 # %%
-# The embedding space, of test images: those turned alike are near.
+# The embedding space, of test images, by its first two principal components: those turned alike
+# are near. UMAP, of the package umap-learn, in the place of PCA would keep near images together;
+# its axes, and distances between far ones, mean nothing.
 
-_ = EmbeddingDisplay.from_estimator(model, X_test, y_test, method="pca")
+plane = PCA(2).fit_transform(model.transform(X_test))
+fig, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
+points = ax.scatter(*plane.T, c=y_test, s=14)
+fig.colorbar(points, label="angle (degrees)")
+_ = ax.set(xlabel="principal component 1", ylabel="principal component 2")
 
 # %%
 # And the images behind some predictions, those four of the ten that weigh most. A prediction is the

@@ -7,11 +7,11 @@ many or too few, or two digits exchanged. :meth:`~skneighbors.NONARegressor.susp
 them.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from skneighbors import NONARegressor
-from skneighbors.inspection import SuspectsDisplay
 
 rng = np.random.default_rng(0)
 n_flats = 500
@@ -51,10 +51,17 @@ found = suspects.to_frame().drop(columns="neighbors")
 print(found.assign(wrong=np.isin(suspects.labels, wrong)).round(2).to_string())
 
 # %%
-# The picture shows each target beside what similar flats say.
+# The picture shows each target beside what similar flats say, with the interval of that.
 
-display = SuspectsDisplay.from_estimator(model, n_rows=15)
-_ = display.ax_.set_xlabel("logarithm of the price")
+places = np.arange(len(suspects))
+fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+ax.hlines(places, *suspects.interval.T, linewidth=4, alpha=0.3, label="interval")
+ax.hlines(places, suspects.expected, suspects.targets, color="0.5", linewidth=0.8, linestyle=":")
+ax.scatter(suspects.expected, places, marker="D", s=24, zorder=3, label="expected")
+ax.scatter(suspects.targets, places, zorder=4, label="target")
+ax.set_yticks(places, suspects.labels)
+ax.set(xlabel="logarithm of the price", ylim=(len(suspects) - 0.5, -0.5))
+_ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
 
 # %%
 # What do these similar flats cost?

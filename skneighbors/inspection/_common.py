@@ -1,4 +1,4 @@
-"""Checks, axes and colors of all displays."""
+"""Checks, axes and colors of the displays."""
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -6,7 +6,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborEstimator
-from .._classifier import number_labels
 from .._utils.checks import check_int
 
 BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
@@ -23,13 +22,13 @@ def _import_pyplot(display):
     return plt
 
 
-def check_plottable(display, estimator, instead=None):
-    """Check, before any work, that matplotlib is there and the estimator fitted and ours.
+def check_plottable(display, estimator, instead):
+    """Check, before any work, that matplotlib is there and the estimator is fitted and ours.
 
-    If classifiers have no such picture, `instead` says what they have.
+    `instead` says what classifiers have instead of such a picture.
     """
     _import_pyplot(display)
-    if instead is not None and is_classifier(estimator):
+    if is_classifier(estimator):
         raise TypeError(
             f"{type_name(display)} needs a regressor; got {type(estimator).__name__}. {instead}"
         )
@@ -53,10 +52,8 @@ def _say_where_ours_is(estimator):
     return f" Give {path}" + (f", and {steps}.transform(X) for X." if steps else ".")
 
 
-def select_target(y, target, n_samples, classes=None):
-    """Values (n_samples,) of one target, by its number; of classes their numbers."""
-    if classes is not None:
-        y = number_labels(y, classes)
+def select_target(y, target, n_samples):
+    """Values (n_samples,) of one target, by its number."""
     y = check_array(y, dtype=float, ensure_2d=False, ensure_all_finite=False, input_name="y")
     if y.ndim not in (1, 2) or len(y) != n_samples:
         raise ValueError(
@@ -70,18 +67,14 @@ def select_target(y, target, n_samples, classes=None):
     return y[:, target]
 
 
-def make_axes(display, ax, figsize):
-    """Axes that are given, or those of a new figure."""
-    plt = _import_pyplot(display)
-    return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
-
-
 def make_two_axes(display, ax, figsize, *, stacked, ratios):
     """Two axes that are given, or drawn in the place of one, or in a new figure.
 
     They are `stacked` or side by side, and share the axis between them.
     """
-    axes = np.ravel(make_axes(display, ax, figsize))
+    if ax is None:
+        ax = _import_pyplot(display).subplots(figsize=figsize, layout="constrained")[1]
+    axes = np.ravel(ax)
     if len(axes) == 2:
         return axes
     spec = axes[0].get_subplotspec() if len(axes) == 1 else None

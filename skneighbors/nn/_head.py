@@ -265,57 +265,6 @@ class NeighborHead(nn.Module):
         y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
 
-    def mask(
-        self, z: torch.Tensor, n_points: int, total: float = 1.0, last: float = 1.0
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Values of the mask over its range, outside of training.
-
-        Parameters
-        ----------
-        z : Tensor of shape (..., b, d)
-            Query embeddings.
-        n_points : int
-        total : float, default=1.0
-            Number, or total weight, of all neighbors; for ranks.
-        last : float, default=1.0
-            The last rank to show, from 1.
-
-        Returns
-        -------
-        x : Tensor of shape (n_points,)
-            Ranks, or scaled similarities.
-        values : Tensor of shape (..., b, n_points)
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import NONA
-        >>> x, values = NONA(embedding_dim=2).eval().mask(torch.ones(1, 2), n_points=3)
-        >>> x.tolist(), values.shape
-        ([0.0, 0.5, 1.0], torch.Size([1, 3]))
-        """
-        if self.softstep is None:
-            raise ValueError("There is no mask with softstep=None.")
-        x, scaled = self._mask_grid(z, n_points, total, last)
-        return x, self.softstep(scaled, z).exp()
-
-    def _mask_grid(self, z, n_points, total, last):
-        """Points (n_points,) to show a mask at, and what it masks there, (..., b, n_points)."""
-        x = torch.linspace(0, 1, n_points, dtype=z.dtype, device=z.device)
-        return x, x.expand(*z.shape[:-1], -1)
-
-    @property
-    def ranked(self) -> bool:
-        """Whether weights depend on ranks, not on similarities alone.
-
-        Examples
-        --------
-        >>> from skneighbors.nn import NONA, SoftStepKNN
-        >>> NONA(embedding_dim=2).ranked, SoftStepKNN(embedding_dim=2).ranked
-        (False, True)
-        """
-        return False
-
     def turn_off_trend(self) -> None:
         """Average targets as if there were no trend; if there is one, it learns nothing.
 

@@ -249,22 +249,3 @@ class SoftStepKNN(NeighborHead):
         else:
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass
-
-    def _mask_grid(self, z, n_points, total, last):
-        x, scaled = super()._mask_grid(z, n_points, total, last)
-        if self.ranked:
-            x = (x * math.log(max(last, 1))).exp()
-            scaled = self._from_rank(x, x.new_tensor(total)).expand_as(scaled)
-        return x, self._calibrated(scaled, 1.0)
-
-    @property
-    def ranked(self) -> bool:
-        """Whether weights depend on ranks, not on similarities alone.
-
-        Examples
-        --------
-        >>> from skneighbors.nn import SoftStepKNN
-        >>> SoftStepKNN(embedding_dim=2).ranked, SoftStepKNN(embedding_dim=2, rank=None).ranked
-        (True, False)
-        """
-        return self.rank is not None

@@ -413,11 +413,6 @@ def test_a_prediction_needs_a_neighbor(head, params, n_neighbors, data):
         make(head, **params)(*data, n_neighbors=n_neighbors)
 
 
-def test_no_mask_without_softstep(data):
-    with pytest.raises(ValueError, match="softstep=None"):
-        NONA(3, softstep=None).mask(data[0], 3)
-
-
 @heads
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("with_self", [False, True])
