@@ -77,7 +77,7 @@ def tasks():
     return found | {name: (lambda name=name: load_rows(name), None) for name in local}
 
 
-def split_task(task, split, quick=False, further=None):
+def split_task(task, split, quick=False):
     """Rows of a task, a fifth of them to test on, and its feature extractor.
 
     Parameters
@@ -87,8 +87,6 @@ def split_task(task, split, quick=False, further=None):
         Seed of the split.
     quick : bool, default=False
         Whether the first few rows are enough.
-    further : dict, default=None
-        Loaders and feature extractors of tasks beside those of `tasks`.
 
     Returns
     -------
@@ -96,14 +94,14 @@ def split_task(task, split, quick=False, further=None):
         ``X_train, X_test, y_train, y_test``.
     feature_extractor : callable or None
     """
-    load, feature_extractor = (tasks() | (further or {}))[task]
+    load, feature_extractor = tasks()[task]
     X, y = load()
     if quick:
         X, y = X[: QUICK["n_rows"]], y[: QUICK["n_rows"]]
     return train_test_split(X, y, test_size=0.2, random_state=split), feature_extractor
 
 
-def fit(estimator, params, task, split, quick=False, further=None):
+def fit(estimator, params, task, split, quick=False):
     """Fit an estimator with parameters beside the papers' setting on one split of a task.
 
     Returns
@@ -114,7 +112,7 @@ def fit(estimator, params, task, split, quick=False, further=None):
     figures : dict
         Test error, and seconds of the fit.
     """
-    parts, feature_extractor = split_task(task, split, quick, further)
+    parts, feature_extractor = split_task(task, split, quick)
     given = {"feature_extractor": feature_extractor, "random_state": split} | shortened(quick)
     model = make_regressor(estimator, **PAPER | params | given)
     found = score(model, *parts)

@@ -1,21 +1,16 @@
 """Supervised fine-tuning with dense, k-NN and NONA heads: the papers' main table.
 
 Usage, in benchmarks/: python -m paper.finetuning [--tasks NAME ...] [--splits N] [--quick]
-       python -m paper.finetuning --dataset rsna|houses|text --folder FOLDER [...]
 
 The papers' protocol: a fifth of the rows to test on and 15 % of the others to
 validate on; a feature extractor, where the rows are images or signals, and a
 multilayer perceptron 200 -> 25, trained end to end with a dense layer at the end
 or with NONA, without and with SoftStep, until the validation error has not fallen
 for ten epochs; and k-NN, its grid searched by cross-validation on the training
-rows, on the embeddings of the dense and of the NONA model. A data set that was
-downloaded to a folder is a further task. Resumable: a run that is in the results
-is not run again; other texts need other --results. Writes
-results/paper_finetuning.jsonl, docs/papers/finetuning.inc and
-docs/papers/finetuning.svg.
+rows, on the embeddings of the dense and of the NONA model. Resumable: a run that
+is in the results is not run again. Writes results/paper_finetuning.jsonl,
+docs/papers/finetuning.inc and docs/papers/finetuning.svg.
 """
-
-from pathlib import Path
 
 import pandas as pd
 from _benchmark import score
@@ -27,7 +22,6 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skneighbors import NONARegressor
 
-from ._downloads import DOWNLOADS, downloaded_task
 from ._runs import (
     load_results,
     parse,
@@ -48,7 +42,7 @@ GRID = {"n_neighbors": [3, 5, 7], "p": [1, 2], "weights": ["uniform", "distance"
 HEADS = ["dense", "k-NN on dense", "NONA", "NONA + SoftStep", "k-NN on NONA"]
 
 
-def run(task, split, quick=False, further=None):
+def run(task, split, quick=False):
     """Errors of all heads on one split of a task.
 
     Parameters
@@ -57,8 +51,6 @@ def run(task, split, quick=False, further=None):
     split : int
         Seed of the split and of the networks.
     quick : bool, default=False
-    further : dict, default=None
-        Loaders and feature extractors of tasks beside those of `tasks`.
 
     Returns
     -------
@@ -66,9 +58,7 @@ def run(task, split, quick=False, further=None):
     """
     lines = []
     for head, network in NETWORKS.items():
-        model, (X_train, X_test, y_train, y_test), figures = fit(
-            *network, task, split, quick, further
-        )
+        model, (X_train, X_test, y_train, y_test), figures = fit(*network, task, split, quick)
         lines.append({"head": head} | figures)
         if f"k-NN on {head}" in HEADS:
             knn = GridSearchCV(KNeighborsRegressor(), GRID, scoring="neg_mean_squared_error")
@@ -79,11 +69,11 @@ def run(task, split, quick=False, further=None):
     return [{"task": task, "split": split} | line for line in lines]
 
 
-def measure(names, n_splits, quick, path, further=None):
+def measure(names, n_splits, quick, path):
     """Run what is missing and append it to the results."""
     done = load_results(path, KEY)
     missing = [
-        (task, split, quick, further)
+        (task, split, quick)
         for task in names
         for split in range(n_splits)
         if any((task, split, head) not in done for head in HEADS)
@@ -129,19 +119,9 @@ def write(frame, output):
 
 def main():
     parser = script_parser(__doc__, splits=10, results="paper_finetuning.jsonl")
-    parser.add_argument(
-        "--tasks", nargs="+", choices=tasks(), help="default: all, or none with --dataset"
-    )
-    parser.add_argument("--dataset", choices=DOWNLOADS, help="a further task, read from --folder")
-    parser.add_argument("--folder", type=Path, help="where the data set was downloaded to")
+    parser.add_argument("--tasks", nargs="+", choices=tasks(), default=list(tasks()))
     args = parse(parser)
-    if (args.dataset is None) != (args.folder is None):
-        parser.error("--dataset and --folder need each other")
-    further = {}
-    if args.dataset is not None:
-        further[args.dataset] = downloaded_task(args.dataset, args.folder)
-    names = [*(args.tasks or ([] if further else tasks())), *further]
-    measure(names, args.splits, args.quick, args.results, further)
+    measure(args.tasks, args.splits, args.quick, args.results)
     write(pd.DataFrame(load_results(args.results, KEY).values()), args.output)
 
 
