@@ -178,9 +178,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X_val : array-like of shape (n_val, n_features), default=None
             Validation set, in place of validation rows drawn from the training set. Its rows
             are neither trained on nor neighbors; :meth:`append` makes them
-            neighbors afterwards. Where they are as many as those of `X`, and in any search,
-            give all three in tuples of one, ``X_val=(X_val,)``: the folds of a search split
-            whatever is as long as `X`.
+            neighbors afterwards. In a search, let it have another number of rows than `X`:
+            whatever is as long as `X` is split into folds.
         y_val : array-like of shape (n_val,) or (n_val, n_targets), default=None
             Their targets.
         sample_weight_val : array-like of shape (n_val,), default=None

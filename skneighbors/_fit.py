@@ -22,7 +22,7 @@ from ._columns import (
     find_labels,
     merge_rows,
 )
-from ._model import Model, NeighborBank, SampleNumbering, ValidationRows, ValidationSet
+from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, make_plan
 from ._recipe import Recipe
@@ -385,24 +385,23 @@ def _make_bank(network, history, result, parts, plan, blend, strength):
 
 
 def _validate(bank, parts, result, blend, plan):
-    """Make the validation rows, or the validation set that was given."""
-    if len(parts.rows) > len(bank):  # given for validation, and never trained on
-        given = parts.rows.select(slice(len(bank), None)).to(CPU)
-        sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
-        # A sample that stands twice counts as one that weighs 2.
-        arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
-        rows, sample_weight, _ = merge_rows(*arrays)
-        blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(given.y)
-        z = bank.embed(given.X[rows].to(bank.rows.z.device)).cpu()
-        place = torch.full((len(rows),), -1, device=CPU)
-        return ValidationSet(
-            z=z,
-            columns=None if given.columns is None else given.columns[rows],
-            y=given.y[rows],
-            blended=blended[rows],
-            weight=torch.from_numpy(sample_weight),
-            rows=place,
-        )
-    residuals = result.y - complete(result, blend)
-    rows = parts.split.validation.to(residuals.device)
-    return ValidationRows.of_members(residuals, rows, plan.n_neighbors)
+    """Make the validation rows, of the bank's or of the set that was given."""
+    if len(parts.rows) == len(bank):
+        residuals = result.y - complete(result, blend)
+        rows = parts.split.validation.to(residuals.device)
+        return ValidationRows.of_members(residuals, rows, plan.n_neighbors)
+    given = parts.rows.select(slice(len(bank), None)).to(CPU)
+    sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
+    # A sample that stands twice counts as one that weighs 2.
+    arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
+    rows, sample_weight, _ = merge_rows(*arrays)
+    blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(given.y)
+    return ValidationRows(
+        residuals=given.y[rows],
+        rows=torch.full((len(rows),), -1, device=CPU),
+        n_neighbors=0,
+        z=bank.embed(given.X[rows].to(bank.rows.z.device)).cpu(),
+        columns=None if given.columns is None else given.columns[rows],
+        blended=blended[rows],
+        weight=torch.from_numpy(sample_weight),
+    )

@@ -287,35 +287,37 @@ def test_validation_rows_through_a_pipeline(friedman_rows):
     with config_context(enable_metadata_routing=True):
         model = NONARegressor(**QUICK).set_fit_request(X_val=True, y_val=True)
         pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
-        for given in (dict(X_val=X_val, y_val=y_val), dict(X_val=(X_val,), y_val=(y_val,))):
-            assert_array_equal(pipeline.fit(X, y, **given).predict(X_val), expected)
+        pipeline.fit(X, y, X_val=X_val, y_val=y_val)
+        assert_array_equal(pipeline.predict(X_val), expected)
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, pd.DataFrame, list])
-@pytest.mark.parametrize("n_rows", [100, 30])  # as many as in X, or others
-def test_no_fold_cuts_validation_rows_in_tuples(friedman_rows, n_rows, as_given):
+@pytest.mark.parametrize("n_rows", [100, 30])
+def test_a_search_splits_validation_rows_as_many_as_those_of_x(friedman_rows, n_rows, as_given):
     X, y, X_val, y_val = (part[:100] for part in friedman_rows)
-    weight = np.arange(1, n_rows + 1)
-    given = dict(X_val=as_given(X_val[:n_rows]), y_val=y_val[:n_rows], sample_weight_val=weight)
-    wrapped = {name: (part,) for name, part in given.items()}
+    given = X_val[:n_rows], y_val[:n_rows], np.arange(1, n_rows + 1)
+    names = "X_val", "y_val", "sample_weight_val"
+
+    def take(rows):
+        return dict(zip(names, (part[rows] for part in given), strict=True))
+
+    whole = take(slice(None))
+    whole["X_val"] = as_given(whole["X_val"])
     model = NONARegressor(**QUICK)
-    found = cross_validate(model, X, y, cv=3, params=wrapped, return_estimator=True)
+    found = cross_validate(model, X, y, cv=3, params=whole, return_estimator=True)
     for (train, _), fitted in zip(KFold(3).split(X), found["estimator"], strict=True):
-        expected = NONARegressor(**QUICK).fit(X[train], y[train], **wrapped)
+        own = take(train if n_rows == len(X) else slice(None))
+        expected = NONARegressor(**QUICK).fit(X[train], y[train], **own)
         assert_array_equal(fitted.predict(X), expected.predict(X))
         assert fitted.validation_scores_ == expected.validation_scores_
-    search = GridSearchCV(model, {"softstep": [None]}, cv=3).fit(X, y, **wrapped)
-    expected = NONARegressor(softstep=None, **QUICK).fit(X, y, **wrapped)
+    search = GridSearchCV(model, {"softstep": [None]}, cv=3).fit(X, y, **whole)
+    expected = NONARegressor(softstep=None, **QUICK).fit(X, y, **whole)
     assert_array_equal(search.predict(X), expected.predict(X))
-    assert search.cv_results_["split0_test_score"].shape == (1,)
 
 
-def test_validation_rows_as_many_as_those_of_a_fold_are_refused(friedman_rows):
+def test_as_many_validation_rows_as_training_samples(friedman_rows):
     X, y, X_val, y_val = (part[:100] for part in friedman_rows)
-    given = dict(X_val=X_val, y_val=y_val)
-    with pytest.raises(ValueError, match="X_val has as many rows as X, 50, as where a search has"):
-        cross_validate(NONARegressor(**QUICK), X, y, cv=2, params=given, error_score="raise")
-    whole = NONARegressor(**QUICK).fit(X, y, X_val=(X_val,), y_val=(y_val,))
+    model = NONARegressor(**QUICK).fit(X, y, X_val=X_val, y_val=y_val)
     expected = NONARegressor(**QUICK).fit(
         X,
         y,
@@ -323,7 +325,7 @@ def test_validation_rows_as_many_as_those_of_a_fold_are_refused(friedman_rows):
         y_val=np.r_[y_val, 0],
         sample_weight_val=[1] * 100 + [0],
     )
-    assert_allclose(whole.predict(X), expected.predict(X))
+    assert_allclose(model.predict(X), expected.predict(X))
 
 
 def test_with_a_feature_extractor(estimator_class, friedman_rows):

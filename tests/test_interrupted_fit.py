@@ -133,7 +133,7 @@ def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
     with pytest.raises(ValueError, match="NaN"):
         model.fit(X[:, :4], np.full(len(X), np.nan))
     with pytest.raises(ValueError, match="early_stopping"):
-        model.set_params(early_stopping=False).fit(X[:, :3], y, X_val=(X[:, :3],), y_val=(y,))
+        model.set_params(early_stopping=False).fit(X[:, :3], y, X_val=X[:, :3], y_val=y)
     assert set(vars(model)) == attributes
     assert_array_equal(model.predict(X_test), before)
 

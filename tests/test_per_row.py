@@ -49,7 +49,7 @@ WEIGHTS = {
     "sample_weight of append": lambda model, own: model.append(X, y, own),
     "sample_weight of score": lambda model, own: model.score(X, y, own),
     "sample_weight_val": lambda model, own: NONARegressor().fit(
-        X, y, X_val=(X,), y_val=(y,), sample_weight_val=(own,)
+        X, y, X_val=X, y_val=y, sample_weight_val=own
     ),
 }
 ARGUMENTS = WEIGHTS | {
@@ -270,7 +270,7 @@ def test_tensors_as_X_and_y_are_named(no_training, fitted, values, extractor):
     for name, call in {
         "X": lambda: model.fit(table, y),
         "X is": lambda: model.fit(list(table) if table.layout == torch.strided else table, y),
-        "X_val: X": lambda: NONARegressor().fit(X, y, X_val=(table,), y_val=(y,)),
+        "X_val: X": lambda: NONARegressor().fit(X, y, X_val=table, y_val=y),
         "X is a": lambda: fitted.predict(table),
         "y": lambda: model.fit(X, values),
         "y is": lambda: fitted.append(X, values),
@@ -286,7 +286,7 @@ def test_columns_of_one_name_are_named(no_training, fitted):
         lambda: NONARegressor().fit(table, y),
         lambda: fitted.predict(table),
         lambda: fitted.append(table, y),
-        lambda: NONARegressor().fit(X, y, X_val=(table,), y_val=(y,)),
+        lambda: NONARegressor().fit(X, y, X_val=table, y_val=y),
     ):
         with pytest.raises(ValueError, match="Columns of X must have unique names"):
             call()

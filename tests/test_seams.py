@@ -198,7 +198,7 @@ def test_no_counts(model, n_targets):
     unfitted = type(model)(**QUICK)
     for call in (
         lambda: unfitted.fit(X, wrong),
-        lambda: unfitted.fit(X, y, X_val=(X,), y_val=(wrong,)),
+        lambda: unfitted.fit(X, y, X_val=X, y_val=wrong),
         lambda: model.append(X, wrong),
     ):
         with pytest.raises(ValueError, match="y holds counts below 0"):
@@ -208,7 +208,7 @@ def test_no_counts(model, n_targets):
 
 def test_counts_given_for_validation(kind):
     (X, y), (X_val, y_val) = make_counts(), make_counts(seed=1)
-    model = kind(**BLENDS["a regressor"], **QUICK).fit(X, y, X_val=(X_val,), y_val=(y_val,))
+    model = kind(**BLENDS["a regressor"], **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
     low, high = model.predict_interval(X_val, 0.75).T
     assert np.mean((low <= y_val) & (y_val <= high)) >= 0.75  # of the very rows that say how wide
     assert (low >= 0).all()

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
 from skneighbors._columns import LabeledRows, Table
-from skneighbors._model import NeighborBank, ValidationSet, residuals
+from skneighbors._model import NeighborBank, residuals
 from skneighbors._model.numbering import SampleNumbering
 from skneighbors._utils.device import CPU
 
@@ -51,9 +51,9 @@ def fit(
     given = {}
     if held_out == "given":
         X_val, y_val, weight_val = make_data(n_targets, seed=1)
-        given = dict(X_val=(X_val,), y_val=(y_val,))
+        given = dict(X_val=X_val, y_val=y_val)
         if weighted:
-            given["sample_weight_val"] = (weight_val,)
+            given["sample_weight_val"] = weight_val
     return model.fit(X, y, sample_weight=weight if weighted else None, **given)
 
 
@@ -285,7 +285,7 @@ def told_of_targets(model, X):
 def test_scaled_targets_have_scaled_quantiles(estimator_class, held_out, factor, shift, tolerance):
     model, queries = fit(estimator_class, held_out=held_out), make_queries()
     (X, y, _), (X_val, y_val, _) = make_data(), make_data(seed=1)
-    given = {} if held_out != "given" else dict(X_val=(X_val,), y_val=(factor * y_val + shift,))
+    given = {} if held_out != "given" else dict(X_val=X_val, y_val=factor * y_val + shift)
     scaled = clone(model).fit(X, factor * y + shift, **given)
     expected = factor * told_of_targets(model, queries)
     size = factor * np.ptp(y)
@@ -506,13 +506,19 @@ def rebuilt(model, X, y, weight, held_out):
     return twin
 
 
+def was_given(model):
+    """Whether a model's validation rows were given to `fit`."""
+    held_out = model._model.validation
+    return held_out is not None and held_out.is_given
+
+
 def held_out_of(model, row_of):
     """What is held out, at the rows of another bank."""
     held_out = model._model.validation
     if held_out is None:
         return None
     samples = model._model.samples[held_out.rows.numpy()]
-    if isinstance(held_out, ValidationSet):
+    if held_out.is_given:
         rows = np.where(held_out.rows >= 0, row_of[samples], -1)
         return replace(held_out, rows=torch.from_numpy(rows))
     rows = row_of[samples]
@@ -542,7 +548,7 @@ def updated(estimator_class, any_case):
 @pytest.mark.slow
 def test_answers_are_those_of_the_neighbors_there_are(updated):
     model, before, X, y, weight = updated
-    given = isinstance(before._model.validation, ValidationSet)  # they have been appended
+    given = was_given(before)  # they have been appended
     held_out = held_out_of(model if given else before, merged(X, y, weight)[1])
     twin = rebuilt(model, X, y, weight, held_out)
     assert_same_answers(model, twin)
@@ -565,7 +571,7 @@ def test_append_and_forget_undo_each_other(estimator_class, any_case):
 def test_no_answer_tells_of_the_targets_of_rows_that_left(updated):
     model, before, X, y, weight = updated
     everything = np.where(weight > 0, weight, 1)
-    given = isinstance(before._model.validation, ValidationSet)
+    given = was_given(before)
     models = []
     for size in (0, 1e3):
         y_changed = y.copy()
@@ -613,7 +619,7 @@ def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
 def test_rows_of_weight_two_are_two_rows(estimator_class, trend, held_out):
     X, y, _ = make_data(seed=2)
     X_val, y_val, _ = make_data(seed=1)
-    given = dict(X_val=(X_val,), y_val=(y_val,)) if held_out == "given" else {}
+    given = dict(X_val=X_val, y_val=y_val) if held_out == "given" else {}
     weight = np.repeat([1.0, 2.0], N // 2)
     params = dict(n_estimators=2, early_stopping=held_out != "none") | TRENDS[trend] | QUICK
     heavy = estimator_class(**params).fit(X, y, sample_weight=weight, **given)
@@ -674,7 +680,7 @@ def test_rows_given_for_validation_are_found_when_they_join(estimator_class, at_
     found = validation.rows
     assert len(found) == len(found.unique()) == N - len(EQUAL) + 1
     assert (found >= len(bank) - len(found)).all()
-    assert_array_equal(bank.rows.targets[found], validation.y)
+    assert_array_equal(bank.rows.targets[found], validation.residuals)
     assert_allclose(bank.rows.z[found], validation.z, atol=1e-12)
 
 

@@ -7,11 +7,10 @@ import torch
 
 from .._blend import BOOSTING, Bag, CategoryEncoder, NoBlendedModel, Trees
 from .._columns import Likeness, LikenessEncoder, Reading, TextEncoder
-from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows, ValidationSet
+from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows
 from .._utils.arrays import check_arrays
 from .._utils.device import CPU
 
-_VALIDATION = ValidationRows, ValidationSet, type(None)
 # Rows whose predictions must be finite.
 _N_PREDICTED = 256
 
@@ -27,7 +26,7 @@ def check_model(model, plan):
     bank, reader, numbering = model.bank, model.reader, model.numbering
     _require(isinstance(bank, NeighborBank), "bank is no NeighborBank")
     _require(isinstance(bank.rows, NeighborRows), "bank.rows are no NeighborRows")
-    _require(isinstance(model.validation, _VALIDATION), "validation is of no kind that there is")
+    _check_validation(model.validation)
     _check_reader(reader)
     n_columns, n_read = len(reader.order), len(reader.column_of)
     sizes = {"p": n_columns, "u": n_read, "q": len(reader.n_expanded_categories)}
@@ -50,6 +49,14 @@ def check_model(model, plan):
 def _require(is_met, message):
     if not is_met:
         raise ValueError(message)
+
+
+def _check_validation(validation):
+    if validation is None:
+        return
+    _require(isinstance(validation, ValidationRows), "validation are no ValidationRows")
+    parts = validation.z, validation.blended, validation.weight
+    _require(len({part is None for part in parts}) == 1, "validation lacks some of its parts")
 
 
 def _check_reader(reader):
@@ -88,7 +95,7 @@ def _check_encoder(encoder, reader):
 def _check_likeness(model):
     likeness, encoder, reader = model.bank.likeness, model.likeness_encoder, model.reader
     embedded = [model.bank.rows]
-    if isinstance(model.validation, ValidationSet):
+    if model.validation is not None and model.validation.is_given:
         embedded.append(model.validation)
     parts = likeness, encoder, *(rows.columns for rows in embedded)
     if all(part is None for part in parts):

@@ -34,7 +34,6 @@ KINDS = {
         _model.NeighborRows,
         _model.SampleNumbering,
         _model.ValidationRows,
-        _model.ValidationSet,
         _task.Classification,
         _task.Regression,
         Plan,

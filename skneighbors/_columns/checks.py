@@ -121,9 +121,6 @@ def check_features(estimator, X, reader, shape):
 def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_weight_val):
     """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
 
-    All as they are, or each the only entry of a tuple, as they must be where they are as many as
-    the rows of `matrix`.
-
     Returns
     -------
     validation : ValidationSamples or None
@@ -140,8 +137,6 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
                 "X_val and y_val must be given together, sample_weight_val only with them."
             )
         return None
-    is_whole = isinstance(X_val, tuple) and len(X_val) == 1
-    X_val, y_val, sample_weight_val = _out_of_tuples(X_val, y_val, sample_weight_val)
     with _naming("X_val"):
         X_val = unwrap(X_val)
         read = check_features(estimator, X_val, reader, matrix.shape[1:])
@@ -154,29 +149,9 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
         raise ValueError(
             f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
         )
-    if len(read) == len(y) and not is_whole:
-        raise ValueError(
-            f"X_val has as many rows as X, {len(y)}, as where a search has split both. Put it and "
-            "what belongs to it into tuples, which no search splits: X_val=(X_val,), "
-            "y_val=(y_val,)."
-        )
     kept = np.flatnonzero(weight > 0)
     X_val = take_samples(*indexable(X_val), kept)
     return ValidationSamples(X_val, read[kept], y_val[kept], weight[kept])
-
-
-def _out_of_tuples(*validation):
-    """Take what is given for validation out of tuples of one, which no search splits."""
-    given = [part for part in validation if part is not None]
-    is_wrapped = [isinstance(part, tuple) and len(part) == 1 for part in given]
-    if not is_wrapped[0]:
-        return validation
-    if not all(is_wrapped):
-        raise ValueError(
-            "Where X_val is in a tuple of one, so must be y_val and sample_weight_val, lest a "
-            "search splits them: X_val=(X_val,), y_val=(y_val,)."
-        )
-    return tuple(part if part is None else part[0] for part in validation)
 
 
 @contextmanager

@@ -11,7 +11,7 @@
     engines        search for candidates: scikit-learn, torch on a GPU, FAISS on demand
     cache          results computed once, when first needed: engines, residuals, nearness
     residuals      how far off predictions are: quantiles, spread, intervals
-    validation     validation rows or set, and warnings where they are too few
+    validation     validation rows, drawn or given, and warnings where they are too few
     nearness       how near rows usually are
     numbering      which row each sample is part of
     decomposition  predictions split by rows and, through `shapley`, by columns
@@ -31,10 +31,4 @@ from .model import Model, Queries, Search
 from .numbering import SampleNumbering
 from .rows import EmbeddedRows, NeighborRows
 from .suspects import Suspects
-from .validation import (
-    TOO_NARROW,
-    ValidationRows,
-    ValidationSet,
-    warn_of_infinite,
-    warn_unless_validated,
-)
+from .validation import TOO_NARROW, ValidationRows, warn_of_infinite, warn_unless_validated

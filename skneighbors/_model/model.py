@@ -34,7 +34,7 @@ from .residuals import (
     weigh_by_group,
 )
 from .rows import EmbeddedRows
-from .validation import ValidationRows, ValidationSet
+from .validation import ValidationRows
 
 
 class Search(NamedTuple):
@@ -60,8 +60,7 @@ class Model:
     ----------
     bank : NeighborBank
         The networks and the training samples, on the CPU.
-    validation : ValidationRows, ValidationSet or None
-        Validation rows or the given validation set.
+    validation : ValidationRows or None
     numbering : SampleNumbering
     matrix : ndarray of shape (n_rows, ...)
         The bank's rows as the reader has read them; empty without one.
@@ -79,7 +78,7 @@ class Model:
     """
 
     bank: NeighborBank
-    validation: ValidationRows | ValidationSet | None
+    validation: ValidationRows | None
     numbering: SampleNumbering
     matrix: np.ndarray = array_field("float64", "N u", allows="nan")
     reader: TableReader | None

@@ -175,7 +175,7 @@ def measure(bank, validation, n_neighbors):
     Parameters
     ----------
     bank : NeighborBank
-    validation : ValidationRows, ValidationSet or None
+    validation : ValidationRows or None
     n_neighbors : int or None
 
     Returns

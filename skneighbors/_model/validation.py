@@ -1,4 +1,4 @@
-"""Validation rows and validation sets, and their residuals."""
+"""Validation rows, and their residuals."""
 
 import math
 from dataclasses import dataclass, replace
@@ -42,20 +42,29 @@ class Judged(EmbeddedRows):
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows(Rows):
-    """Rows of the bank that were validation rows of single members.
+    """Validation rows: drawn from the rows of the bank, or a validation set given to `fit`.
 
     Attributes
     ----------
     residuals : Tensor of shape (n, k)
-        Mean residuals over the members that validated a row.
+        Of rows of the bank the mean residuals, scaled, over the members that they validated; of
+        a given set, which nothing has predicted yet, the scaled targets.
     rows : int Tensor of shape (n,)
+        Their rows of the bank; -1 for those of a given set that have not joined it.
     n_neighbors : int or None
-        How many neighbors predicted them.
+        How many neighbors left these residuals; 0 for a given set.
+    z, columns, blended, weight : Tensor or None
+        Of a given set, each sample of which is a group; see :class:`NeighborRows`. None for rows
+        of the bank, which knows them.
     """
 
     residuals: torch.Tensor = array_field("float64", "h k")
-    rows: torch.Tensor = array_field("int64", "h", low=0, below="N")
+    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
     n_neighbors: int | None
+    z: torch.Tensor | None = array_field("float64", "h m d", default=None)
+    columns: torch.Tensor | None = array_field("float64", "h u", allows="nan", default=None)
+    blended: torch.Tensor | None = array_field("float64", "h k", default=None)
+    weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
 
     @classmethod
     def of_members(cls, residuals, rows, n_neighbors):
@@ -73,52 +82,15 @@ class ValidationRows(Rows):
         sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
         return cls(sums / counts.unsqueeze(1), unique, n_neighbors)
 
-    def join(self, z, rows):
-        """Do nothing: samples that join a bank are no validation rows."""
-        return self
-
-    def keep(self, mask):
-        """Keep those that stay when a bank keeps the rows of a mask."""
-        kept = self.select(mask[self.rows])
-        return replace(kept, rows=(mask.cumsum(0) - 1)[kept.rows])
-
-    def judge(self, bank, n_neighbors):
-        """Residuals as predictions by so many neighbors would leave them, as :class:`Judged`."""
-        mine = self.to(bank.rows.z.device)
-        rows, residuals = bank.rows.leave_out(mine.rows), mine.residuals
-        if n_neighbors != self.n_neighbors:
-            # The change of `n_neighbors` changes them as it does those of the final networks,
-            # which predict these rows left out.
-            counts = self.n_neighbors, n_neighbors
-            before, now = (bank.predict(rows, rows.blended, k) for k in counts)
-            residuals = residuals + before - now
-        return Judged.of_bank(rows, residuals)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ValidationSet(EmbeddedRows):
-    """A validation set given to `fit`, predicted from the bank's rows; each sample is a group.
-
-    Attributes
-    ----------
-    y : Tensor of shape (n, k)
-        Scaled targets.
-    blended : Tensor of shape (n, k)
-        Predictions of the blended model.
-    weight : Tensor of shape (n,)
-    rows : int Tensor of shape (n,)
-        Their rows of the bank, where they have joined it; else -1.
-    """
-
-    z: torch.Tensor = array_field("float64", "h m d")
-    columns: torch.Tensor | None = array_field("float64", "h u", allows="nan", default=None)
-    y: torch.Tensor = array_field("float64", "h k")
-    blended: torch.Tensor = array_field("float64", "h k")
-    weight: torch.Tensor = array_field("float64", "h", low=0)
-    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
+    @property
+    def is_given(self):
+        """Whether this is a set given to `fit`."""
+        return self.z is not None
 
     def join(self, z, rows):
-        """Find those that join a bank, whose rows (n_new,) of embeddings (n_new, m, d) they are."""
+        """Find those of a given set that join a bank, as its rows (n_new,) of z (n_new, m, d)."""
+        if not self.is_given:
+            return self
         z, rows, space = z.cpu(), rows.cpu(), SIMILARITIES["l2"]
         search = NearestNeighbors(n_neighbors=min(_N_CANDIDATES, len(z)))
         fit_unlogged(NearestNeighbors, search, z.flatten(1).numpy())
@@ -131,18 +103,28 @@ class ValidationSet(EmbeddedRows):
         return replace(self, rows=torch.where(joins, joined, self.rows))
 
     def keep(self, mask):
-        """Keep all, with their new rows in a bank that keeps the rows of a mask."""
+        """Follow a bank that keeps the rows of a mask; a given set stays whole."""
         is_kept = (self.rows >= 0) & mask[self.rows]
-        return replace(self, rows=torch.where(is_kept, (mask.cumsum(0) - 1)[self.rows], -1))
+        kept = replace(self, rows=torch.where(is_kept, mask.cumsum(0)[self.rows] - 1, -1))
+        return kept if self.is_given else kept.select(is_kept)
 
     def judge(self, bank, n_neighbors):
-        """Residuals of predictions by so many neighbors, as :class:`Judged`."""
+        """Residuals as predictions by so many neighbors leave them, as :class:`Judged`."""
         mine = self.to(bank.rows.z.device)
-        mine = replace(mine, self_index=mine.rows)
-        y_hat = bank.predict(mine, mine.blended, n_neighbors)
-        group = torch.arange(len(mine), device=y_hat.device)
-        parts = dict(residuals=mine.y - y_hat, weight=mine.weight, group=group)
-        return Judged(mine.z, mine.columns, mine.self_index, **parts)
+        if self.is_given:
+            own, group = mine, torch.arange(len(mine), device=mine.z.device)
+            parts = dict(residuals=mine.residuals, weight=mine.weight, group=group)
+            judged = Judged(mine.z, mine.columns, mine.rows, **parts)
+        else:
+            own = bank.rows.leave_out(mine.rows)
+            judged = Judged.of_bank(own, mine.residuals)
+        if n_neighbors == self.n_neighbors:
+            return judged
+        # The change of `n_neighbors` changes them as it does those of the final networks, which
+        # predict rows of the bank left out.
+        counts = self.n_neighbors, n_neighbors
+        before, now = (bank.predict(judged, own.blended, k) if k != 0 else 0.0 for k in counts)
+        return replace(judged, residuals=judged.residuals + before - now)
 
 
 def warn_unless_validated(model, what=TOO_NARROW):

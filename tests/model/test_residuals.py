@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn import config_context
 
 from skneighbors._columns import LabeledRows
-from skneighbors._model import NeighborBank, ValidationRows, ValidationSet, residuals
+from skneighbors._model import NeighborBank, ValidationRows, residuals
 from skneighbors._model.residuals import _median, conformal_score, measure, weigh_by_group
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
@@ -78,9 +78,8 @@ def hold_out(bank, n=40, scale=1.0, k=K):
 def beside(queries, y, weight):
     """Samples that are not among a bank's rows."""
     n = len(queries)
-    return ValidationSet(
-        z=queries.z, y=y, blended=nothing(y), weight=weight, rows=torch.full((n,), -1)
-    )
+    parts = dict(z=queries.z, blended=nothing(y), weight=weight)
+    return ValidationRows(y, torch.full((n,), -1), n_neighbors=0, **parts)
 
 
 def all_of(bank, X, validation=None, confidence=0.6, k=K):
