@@ -158,7 +158,7 @@ def test_groups_that_only_come_late_cost_no_training_rows():
 
 @pytest.mark.parametrize("groups", [np.arange(40) % 2, np.arange(40) // 20, np.arange(40) // 32])
 def test_too_few_groups_to_hold_out_later_rows_of(groups):
-    message = "give time alone; if they are of new groups, but not later, groups alone"
+    message = "if time is given, with rows in its last part.* give groups or time alone"
     with pytest.raises(ValueError, match=message):
         EnsembleSplit.draw_last(np.arange(40.0), 0.2, 99, 2, np.random.RandomState(0), groups)
 

@@ -33,7 +33,7 @@ class EnsembleSplit(NamedTuple):
         return cls(*map(torch.from_numpy, parts))
 
     @classmethod
-    def draw_groups(cls, groups, n_validation, n_members, random_state):
+    def draw_groups(cls, groups, n_validation, n_members, random_state, is_last=None, n_most=None):
         """Draw the validation samples of each member at random, in whole groups.
 
         Each member gets other groups as far as there are enough. The draw depends on the order of
@@ -43,11 +43,15 @@ class EnsembleSplit(NamedTuple):
         Parameters
         ----------
         groups : int ndarray of shape (n_samples,)
-        n_validation : int
+        n_validation : float
             Groups are drawn until they hold so many samples. Groups that would make it more
             than half of all are passed over, but for the smallest one if there are no others.
         n_members : int
         random_state : RandomState
+        is_last : bool ndarray of shape (n_samples,), default=None
+            Then only these samples validate, and only others are trained on.
+        n_most : int, default=None
+            A member validates by no more, drawn at random.
 
         Returns
         -------
@@ -57,20 +61,28 @@ class EnsembleSplit(NamedTuple):
         Raises
         ------
         ValueError
-            If there are fewer than three groups.
+            If no group can be validated by.
         """
-        every = np.ones(len(groups), dtype=bool)
-        is_validation = _draw_groups(groups, every, every, n_validation, n_members, random_state)
-        return cls._of_masks(~is_validation, is_validation, len(groups), random_state)
-
-    @classmethod
-    def _of_masks(cls, is_trained_on, is_validation, n_most, random_state):
-        """Split by masks (m, n); of the rows that a member has more than others, some at random."""
-        parts = []
-        for is_part, most in ((is_trained_on, len(is_validation.T)), (is_validation, n_most)):
-            rows = [random_state.permutation(np.flatnonzero(mask)) for mask in is_part]
-            parts.append(np.stack([np.sort(drawn[: min(most, *map(len, rows))]) for drawn in rows]))
-        return cls(*map(torch.from_numpy, parts))
+        groups, every = number_groups(groups), np.ones(len(groups), dtype=bool)
+        is_early, is_late = (every, every) if is_last is None else (~is_last, is_last)
+        n_early, n_late = np.bincount(groups, is_early), np.bincount(groups, is_late)
+        is_free = (n_late > 0) & (np.count_nonzero(n_early) - (n_early > 0) >= 2)
+        if not is_free.any():
+            raise ValueError(
+                "groups must hold at least 3 groups: one to validate by (if time is given, with "
+                f"rows in its last part) and two to train on (with earlier rows); got "
+                f"{len(n_early)}. Or give groups or time alone, X_val and y_val, or "
+                "early_stopping=False."
+            )
+        n_drawn, is_drawn = np.zeros(len(n_early)), []
+        for _ in range(n_members):
+            order = np.lexsort([random_state.permutation(len(n_early)), n_drawn])
+            drawn = _fill(n_early, n_late, order[is_free[order]], n_validation)
+            n_drawn[drawn] += 1
+            is_drawn.append(np.isin(groups, drawn))
+        train = _draw_as_many(~np.array(is_drawn) & is_early, len(groups), random_state)
+        validation = np.array(is_drawn) & is_late
+        return cls(train, _draw_as_many(validation, n_most or len(groups), random_state))
 
     @classmethod
     def draw_last(cls, time, fraction, n_most, n_members, random_state, groups=None):
@@ -104,21 +116,18 @@ class EnsembleSplit(NamedTuple):
         """
         if fraction > 0.5:
             raise ValueError(f"validation_fraction must be at most 0.5 with time; got {fraction}.")
-        last = find_last(time, fraction)
-        if 2 * len(last) > len(time):
+        is_last = time >= first_of_last(time, fraction)
+        n_last = np.count_nonzero(is_last)
+        if 2 * n_last > len(time):
             raise ValueError(
-                f"time must not have more than half of the rows at the last time; {len(last)} of "
+                f"time must not have more than half of the rows at the last time; {n_last} of "
                 f"{len(time)} are. Give finer times."
             )
-        is_last = np.isin(np.arange(len(time)), last)
-        if groups is None:
-            drawn = [random_state.permutation(last)[:n_most] for _ in range(n_members)]
-            parts = np.tile(np.flatnonzero(~is_last), (n_members, 1)), np.sort(drawn, axis=1)
-            return cls(*map(torch.from_numpy, parts))
-        n_wanted = fraction * len(last)
-        is_drawn = _draw_groups(groups, ~is_last, is_last, n_wanted, n_members, random_state)
-        parts = ~is_drawn & ~is_last, is_drawn & is_last
-        return cls._of_masks(*parts, n_most, random_state)
+        if groups is not None:
+            wanted = fraction * n_last, n_members, random_state
+            return cls.draw_groups(groups, *wanted, is_last, n_most)
+        train = torch.from_numpy(np.flatnonzero(~is_last)).repeat(n_members, 1)
+        return cls(train, _draw_as_many([is_last] * n_members, n_most, random_state))
 
     @classmethod
     def of_mask(cls, is_validation, n_members):
@@ -158,92 +167,44 @@ def number_groups(groups):
     return first.argsort().argsort()[place]
 
 
-def _draw_groups(groups, is_training, is_judging, n_wanted, n_members, random_state):
-    """Draw the groups that validate each member; see :class:`EnsembleSplit`.
-
-    Parameters
-    ----------
-    groups : int ndarray of shape (n_samples,)
-    is_training, is_judging : bool ndarrays of shape (n_samples,)
-        Rows that train if their group is not drawn, and that validate if it is.
-    n_wanted : float
-        How many validate, as nearly as whole groups allow.
-    n_members : int
-    random_state : RandomState
-
-    Returns
-    -------
-    is_drawn : bool ndarray of shape (n_members, n_samples)
-
-    Raises
-    ------
-    ValueError
-        If no group can be validated by.
-    """
-    groups = number_groups(groups)
-    training, judging = (
-        np.bincount(groups[part], minlength=groups.max() + 1) for part in (is_training, is_judging)
-    )
-    n_training_groups = np.count_nonzero(training)
-    is_free = (judging > 0) & (n_training_groups - (training > 0) >= 2)
-    if not is_free.any():
-        raise ValueError(_too_few_groups(len(training), is_judging.all()))
-    n_drawn, is_drawn = np.zeros(len(training)), []
-    for _ in range(n_members):
-        order = np.lexsort([random_state.permutation(len(training)), n_drawn])
-        drawn = _fill(training, judging, order[is_free[order]], n_wanted)
-        n_drawn[drawn] += 1
-        is_drawn.append(np.isin(groups, drawn))
-    return np.array(is_drawn)
-
-
-def _fill(training, judging, order, n_wanted):
+def _fill(n_early, n_late, order, n_wanted):
     """Take groups in an order until there are enough validation rows.
 
     Two groups are left, with half of the training rows if any group allows that.
     """
-    taken, n_judging, n_lost = [], 0, 0
-    n_left, most_lost = np.count_nonzero(training), training.sum() / 2
+    taken, n_taken, n_lost = [], 0, 0
+    n_left, most_lost = np.count_nonzero(n_early), n_early.sum() / 2
     for i in order:
-        if n_judging >= n_wanted:
+        if n_taken >= n_wanted:
             break
-        if n_lost + training[i] <= most_lost and n_left - (training[i] > 0) >= 2:
+        if n_lost + n_early[i] <= most_lost and n_left - (n_early[i] > 0) >= 2:
             taken.append(i)
-            n_judging, n_lost = n_judging + judging[i], n_lost + training[i]
-            n_left -= training[i] > 0
-    return taken or [min(order, key=lambda i: (training[i], i))]
+            n_taken, n_lost = n_taken + n_late[i], n_lost + n_early[i]
+            n_left -= n_early[i] > 0
+    return taken or [min(order, key=lambda i: (n_early[i], i))]
 
 
-def _too_few_groups(n_groups, at_any_time):
-    """Message that no group can be validated by, and what to do."""
-    if at_any_time:
-        return (
-            f"groups must hold at least 3 groups, one to validate by; got {n_groups}. Or give "
-            "X_val and y_val, or early_stopping=False."
-        )
-    return (
-        "groups given with time must hold one with rows in the last part of the time, to "
-        "validate by, and two others with earlier rows, to train on. If the rows to come are of "
-        "the same groups, give time alone; if they are of new groups, but not later, groups alone."
-    )
+def _draw_as_many(masks, n_most, random_state):
+    """As many rows (m, n) of each mask, at random if it has more than others or than `n_most`."""
+    rows = [random_state.permutation(np.flatnonzero(mask)) for mask in masks]
+    n_rows = min(n_most, *map(len, rows))
+    return torch.from_numpy(np.sort([drawn[:n_rows] for drawn in rows], axis=1))
 
 
-def find_last(time, fraction):
-    """Rows of the last times: of those with a time a fraction, as nearly as whole times allow.
+def first_of_last(time, fraction):
+    """First of the last times, that of a fraction of the rows as nearly as whole times allow.
 
     Parameters
     ----------
     time : ndarray of shape (n_samples,)
         NaN for rows without a time.
     fraction : float
+        Of those with a time.
 
     Returns
     -------
-    rows : int ndarray
-        At least those of the last time.
+    time : float
     """
-    present = np.flatnonzero(~np.isnan(time))
-    _, place = np.unique(time[present], return_inverse=True)
-    n_before = np.bincount(place).cumsum()[:-1]
-    first = np.abs(n_before - (1 - fraction) * len(present)).argmin() + 1
-    return present[place >= first]
+    times, counts = np.unique(time[~np.isnan(time)], return_counts=True)
+    n_before = counts.cumsum()[:-1]
+    return times[np.abs(n_before - (1 - fraction) * counts.sum()).argmin() + 1]
