@@ -31,7 +31,6 @@ from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
-from ._utils.memory import explain_out_of_memory
 from ._utils.parameters import (
     HasMethods,
     StrOptions,
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from ._model import Explanation
     from ._network import FittedNetwork
 
-_AT_ONCE, PREDICTED = "the number of rows at once", "the number of rows predicted at once"
 # Largest number of members without a warning: a forest has a hundred, but networks take long.
 _MANY_MEMBERS = 16
 
@@ -217,8 +215,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             not at the end.
         ImportError
             If `algorithm` needs FAISS, and it is missing.
-        MemoryError
-            If memory runs out; the message says what to lower.
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
             with a warning and keeps the weights of the best epoch so far, of those validated
@@ -296,17 +292,17 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         model, search, X = self._model, self._check_search(), unwrap(X)
         return model, Queries(X, check_features(self, X, model.reader, model.x_shape)), search
 
-    def _call(self, method, X, *arguments, at_once=_AT_ONCE):
-        """Call a method of the model; `at_once` is what to lower if memory runs out."""
+    def _call(self, method, X, *arguments):
+        """Call a method of the model."""
         model, queries, search = self._read_queries(X)
-        with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
+        with batches_at_most(self.n_jobs):
             return method(model, queries, search, *arguments)
 
-    def _call_for_samples(self, method, *arguments, at_once="n_neighbors"):
+    def _call_for_samples(self, method, *arguments):
         """Call a method of the model that is about the training samples."""
         check_is_fitted(self)
         model, search = self._model, self._check_search()
-        with batches_at_most(self.n_jobs), explain_out_of_memory(at_once):
+        with batches_at_most(self.n_jobs):
             return method(model, search, *arguments)
 
     def _check_search(self):
@@ -402,8 +398,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ValueError
             If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
             knows no columns, or `blend` is a regressor of the user's, which takes X as given.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Examples
         --------
@@ -416,8 +410,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         (20, 10)
         """
         self._check_by_column(by_column)
-        at_once = "the number of rows explained at once, or n_neighbors"
-        return self._call(Model.explain, X, by_column, at_once=at_once)
+        return self._call(Model.explain, X, by_column)
 
     @overload
     def kneighbors(  # numpydoc ignore=GL08
@@ -488,9 +481,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         (20, 3)
         """
         if X is None:
-            found = self._call_for_samples(
-                Model.neighbors_of_samples, n_neighbors, at_once=_AT_ONCE
-            )
+            found = self._call_for_samples(Model.neighbors_of_samples, n_neighbors)
         else:
             found = self._call(Model.kneighbors, X, n_neighbors)
         return found if return_distance else found[1]
@@ -517,8 +508,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ------
         NotFittedError
             If the estimator is not fitted.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Examples
         --------
@@ -552,8 +541,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ------
         NotFittedError
             If the estimator is not fitted.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Examples
         --------

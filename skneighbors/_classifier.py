@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ._base import PREDICTED, BaseNeighborEstimator
+from ._base import BaseNeighborEstimator
 from ._columns import (
     BOOLS,
     NUMBERS,
@@ -122,7 +122,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         >>> model.predict_proba(X).shape
         (150, 3)
         """
-        return self._call(Model.predict, X, at_once=PREDICTED)
+        return self._call(Model.predict, X)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the classes of X: those of the largest probability.
@@ -229,7 +229,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         (2, 3)
         """
         level = self._check_level("predict_set", confidence_level)
-        is_in, threshold = self._call(Model.predict_set, X, level, at_once=PREDICTED)
+        is_in, threshold = self._call(Model.predict_set, X, level)
         self._warn_of(threshold, confidence_level, "sets hold all classes")
         return is_in
 
@@ -257,8 +257,6 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         ValueError
             If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
             knows no columns.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Examples
         --------
@@ -271,7 +269,7 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         """
         check_is_fitted(self)
         self._check_by_column(by_column)
-        return self._call(Model.explain_classes, X, by_column, self.classes_, at_once=PREDICTED)
+        return self._call(Model.explain_classes, X, by_column, self.classes_)
 
     def suspects(self, n_rows: int = 20) -> ClassSuspects:
         """Find label errors: the training samples whose classes look wrong.

@@ -30,7 +30,6 @@ from ._selection import complete, inverse_error_weights, weigh
 from ._training import Runtime, Training, TrainingData
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
-from ._utils.memory import explain_out_of_memory
 from ._utils.process import ends_the_program, remember_interrupt
 from ._utils.progress import show_progress
 from ._utils.warn import warn
@@ -168,16 +167,15 @@ def fit_model(given):
         clock=given.clock,
         keep_interrupted=not ends_the_program(),
     )
-    with explain_out_of_memory("batch_size or hidden_layer_sizes"):
-        with runtime.borrowed(), CPU:
-            network = _make_initial_network(parts, plan, given).to(device)
-        data = TrainingData(parts.rows.float(), split.to(device), task, parts.likeness(0.0))
-        with (
-            torch.autocast(device.type, enabled=False),
-            show_progress(params["verbose"], plan.max_epochs, task.score_name) as report,
-        ):
-            history = Training(network, data, plan, replace(runtime, report=report)).run()
-        fit = _finish(samples, parts, network, plan, history)
+    with runtime.borrowed(), CPU:
+        network = _make_initial_network(parts, plan, given).to(device)
+    data = TrainingData(parts.rows.float(), split.to(device), task, parts.likeness(0.0))
+    with (
+        torch.autocast(device.type, enabled=False),
+        show_progress(params["verbose"], plan.max_epochs, task.score_name) as report,
+    ):
+        history = Training(network, data, plan, replace(runtime, report=report)).run()
+    fit = _finish(samples, parts, network, plan, history)
     if history.out_of_time:
         n_epochs = len(history.losses)
         plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import PREDICTED, BaseNeighborEstimator
+from ._base import BaseNeighborEstimator
 from ._columns import check_weights
 from ._model import Model, warn_unless_validated
 from ._task import Regression
@@ -63,8 +63,6 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
             what :meth:`fit` would not take.
         ImportError
             If `algorithm` needs FAISS and it is missing.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Warns
         -----
@@ -82,8 +80,8 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         ((20,), (20,))
         """
         if not return_std:
-            return self._call(Model.predict, X, at_once=PREDICTED)
-        y, std = self._call(Model.predict_std, X, at_once=PREDICTED)
+            return self._call(Model.predict, X)
+        y, std = self._call(Model.predict_std, X)
         warn_unless_validated(self._model)
         return y, std
 
@@ -178,7 +176,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         True
         """
         levels = check_quantiles(quantiles)
-        y = self._call(Model.predict_quantiles, X, levels, at_once=PREDICTED)
+        y = self._call(Model.predict_quantiles, X, levels)
         warn_unless_validated(self._model)
         return y[..., 0] if len(levels) == 1 else y
 
@@ -227,7 +225,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         True
         """
         level = self._check_level("predict_interval", confidence_level)
-        interval = self._call(Model.predict_interval, X, level, at_once=PREDICTED)
+        interval = self._call(Model.predict_interval, X, level)
         self._warn_of(interval, confidence_level)
         return interval
 
@@ -258,8 +256,6 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         ValueError
             If `n_rows` or `confidence_level` is not usable, or no rows, or rows of no other
             group, are left to compare with.
-        MemoryError
-            If memory runs out; the message says what to lower.
 
         Warns
         -----

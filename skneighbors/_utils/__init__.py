@@ -5,7 +5,7 @@ process           state of the process: locks, torch's threads, interrupts, free
 threads           one thread a batch of work, and no more than allowed
 restoring         an estimator as it was before a fit that failed
 random            torch's global generators, borrowed and given back
-blocks, memory    sizes of blocks that fit memory and caches; what to do when it runs out
+blocks            sizes of blocks that fit memory and caches
 clock             the time that a fit may take
 arrays            fields of dataclasses that hold arrays, and checks of these
 parameters        parameters checked by constraints, as scikit-learn's are
