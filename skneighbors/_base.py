@@ -218,8 +218,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         KeyboardInterrupt
             If interrupted before any epoch was complete. Later, the training ends
             with a warning and keeps the weights of the best epoch so far, of those validated
-            if any are. A search goes on with its next fit; another interrupt within ten seconds
-            is raised there and ends the search.
+            if any are; a search goes on with its next fit.
 
         Examples
         --------

@@ -30,7 +30,6 @@ from ._selection import complete, inverse_error_weights, weigh
 from ._training import Runtime, Training, TrainingData
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
-from ._utils.process import ends_the_program, remember_interrupt
 from ._utils.progress import show_progress
 from ._utils.warn import warn
 from .nn import MLPEmbedder
@@ -57,7 +56,6 @@ class Fit(NamedTuple):
             if message is not None:
                 warn(message, ConvergenceWarning)
         if history.interrupted:
-            remember_interrupt()
             warn(
                 f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
                 f"judged in {len(history.losses)} epochs, are kept."
@@ -165,7 +163,6 @@ def fit_model(given):
         draws_globally=draws_globally,
         n_threads=given.n_threads,
         clock=given.clock,
-        keep_interrupted=not ends_the_program(),
     )
     with runtime.borrowed(), CPU:
         network = _make_initial_network(parts, plan, given).to(device)

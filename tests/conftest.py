@@ -1,6 +1,5 @@
 """What the tests of both estimators share."""
 
-import math
 import os
 import signal
 from dataclasses import replace
@@ -14,7 +13,6 @@ from threadpoolctl import ThreadpoolController
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
 from skneighbors._blend import growing
-from skneighbors._utils import process
 
 # Property tests are seeded like all others.
 settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -36,12 +34,6 @@ def small_defaults():
             for name in line.keys() & {"min_epochs", "min_steps"}:
                 patch.setitem(line, name, max(1, line[name] // 3))
         yield
-
-
-@pytest.fixture(autouse=True)
-def no_interrupt_before(monkeypatch):
-    """An interrupt of one test is not the first of two in the next."""
-    monkeypatch.setattr(process, "_last_interrupt", -math.inf)
 
 
 @pytest.fixture

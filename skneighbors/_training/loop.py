@@ -91,7 +91,7 @@ class Training:
             try:
                 again = self._run_epochs(trainers) and self._affords_refit(trainers)
             except KeyboardInterrupt:
-                if not (history.best_epoch and self._runtime.keep_interrupted):
+                if not history.best_epoch:
                     raise
                 history.interrupted, again = True, False
         trainers.finish()
@@ -103,8 +103,6 @@ class Training:
             if again:
                 refitted = self._refit(untrained)
         except KeyboardInterrupt:
-            if not self._runtime.keep_interrupted:
-                raise
             history.interrupted = True
         if refitted:
             copy_weights(untrained, self._network)

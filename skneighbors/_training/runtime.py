@@ -51,8 +51,6 @@ class Runtime:
     report : callable
         Called as ``report(loss, score, on_all, n_epochs)`` after every epoch, also of a refit;
         see :func:`show_progress`.
-    keep_interrupted : bool
-        Whether an interrupt from the keyboard keeps what is learned so far.
     """
 
     generator: torch.Generator
@@ -61,7 +59,6 @@ class Runtime:
     n_threads: int = 1
     clock: Clock = field(default_factory=Clock)
     report: Callable = lambda loss, score, on_all, n_epochs: None
-    keep_interrupted: bool = True
 
     @classmethod
     def draw(cls, random_state, device, **others):

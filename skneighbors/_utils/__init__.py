@@ -1,7 +1,7 @@
 """Helpers that every package may use, and that use none of them.
 
 device            which device a name stands for
-process           state of the process: locks, torch's threads, interrupts, freed memory
+process           state of the process: locks, torch's threads, freed memory
 threads           one thread a batch of work, and no more than allowed
 restoring         an estimator as it was before a fit that failed
 random            torch's global generators, borrowed and given back

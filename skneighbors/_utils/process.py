@@ -1,9 +1,7 @@
 """State of the process: what outlives a call and is no estimator's, each with its reason."""
 
-import math
 import os
 import sys
-import time
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from threading import Lock, get_ident, local
@@ -12,11 +10,7 @@ from weakref import WeakSet
 import torch
 from threadpoolctl import ThreadpoolController
 
-# After an interrupted fit, one that begins so soon is a search's next, not the user's.
-_SECONDS = 10.0
-
 _locks = WeakSet()  # a forked process opens those that other threads held
-_last_interrupt = -math.inf
 
 
 class ForkSafeLock:
@@ -147,20 +141,6 @@ def keep_freed_memory():
     it, a fit on 6,000 rows takes 5 to 9 % more of a CPU's time, a prediction 7 %.
     """
     torch.empty(2**25 - 2**14, dtype=torch.uint8, device="cpu")
-
-
-def ends_the_program():
-    """Whether an interrupt from now on is a second one, of a search that went on after the first.
-
-    It is to be raised then.
-    """
-    return time.monotonic() - _last_interrupt < _SECONDS
-
-
-def remember_interrupt():
-    """Note that a fit has ended early, interrupted."""
-    global _last_interrupt
-    _last_interrupt = time.monotonic()
 
 
 # While rows join or leave: threads that change the same estimator must not lose any.
