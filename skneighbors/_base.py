@@ -638,7 +638,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         >>> model.append(X[80:], y[80:]).kneighbors(X[[99]], 1, return_distance=False)
         array([[99]])
         """
-        with changing_rows:
+        with changing_rows():
             model, queries, search = self._read_queries(X)
             y = model.task.check_more(self._read_more_targets(y), len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
@@ -688,7 +688,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         0.0
         """
         check_is_fitted(self)
-        with changing_rows:
+        with changing_rows():
             model = self._model
             self._model = model.without_rows(model.numbering.check_indices(indices))
         return self

@@ -1,6 +1,6 @@
 """Results that are computed once, when first needed."""
 
-from .._utils.process import ForkSafeLock
+from .._utils.process import make_lock
 
 
 class Cache:
@@ -10,13 +10,13 @@ class Cache:
     """
 
     def __init__(self):
-        self._kept, self._lock = {}, ForkSafeLock()
+        self._kept, self._lock = {}, make_lock()
 
     def get(self, name, key, compute):
         """Find what ``compute()`` gives for a key; of each name the last key's result is kept."""
         kept = self._kept.get(name)
         if kept is None or kept[0] != key:
-            with self._lock:
+            with self._lock():
                 kept = self._kept.get(name)
                 if kept is None or kept[0] != key:
                     kept = self._kept[name] = key, compute()

@@ -4,45 +4,19 @@ import os
 import sys
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from threading import Lock, get_ident, local
-from weakref import WeakSet
+from threading import Lock, local
 
 import torch
 from threadpoolctl import ThreadpoolController
 
-_locks = WeakSet()  # a forked process opens those that other threads held
 
+def make_lock():
+    """Make a function that gives the lock of this process: a forked child has one of its own.
 
-class ForkSafeLock:
-    """Lock that is open in a process forked while another thread held it.
-
-    That thread is missing in the child, where nobody else would release the lock.
+    A thread that held the parent's is missing in the child, where nobody would release it.
     """
-
-    def __init__(self):
-        self._lock, self._owner = Lock(), None
-        _locks.add(self)
-
-    def __enter__(self):
-        lock = self._lock
-        lock.acquire()
-        try:
-            self._owner = get_ident()
-        except BaseException:  # an interrupt
-            lock.release()
-            raise
-        return self
-
-    def __exit__(self, *exception):
-        try:
-            self._owner = None
-        finally:
-            self._lock.release()
-
-    def open_in_child(self):
-        """Replace a lock that a thread of the parent process holds."""
-        if self._owner != get_ident():
-            self._lock, self._owner = Lock(), None
+    locks = {}
+    return lambda: locks.setdefault(os.getpid(), Lock())
 
 
 class _TorchThreads:
@@ -54,7 +28,7 @@ class _TorchThreads:
     """
 
     def __init__(self):
-        self._lock = ForkSafeLock()
+        self._lock = make_lock()
         self._n_inside = 0
         self._n_threads = 1
         self._has_shared = False
@@ -93,7 +67,7 @@ class _TorchThreads:
     @contextmanager
     def at_most(self, n_threads):
         """Block of no more threads than this; yields how many there were."""
-        with self._lock:
+        with self._lock():
             # The query makes torch initialize the thread's count, once and for all.
             before, depth = self.note(), getattr(self._of_thread, "depth", 0)
             if self._n_inside == 0:
@@ -104,7 +78,7 @@ class _TorchThreads:
         try:
             yield before
         finally:
-            with self._lock:
+            with self._lock():
                 self._n_inside -= 1
                 self._of_thread.depth = depth
                 torch.set_num_threads(min(before, self._n_threads) if depth else self._n_threads)
@@ -144,17 +118,11 @@ def keep_freed_memory():
 
 
 # While rows join or leave: threads that change the same estimator must not lose any.
-changing_rows = ForkSafeLock()
+changing_rows = make_lock()
 # While torch's global generators, which all threads share, are borrowed.
-borrowing_generators = ForkSafeLock()
+borrowing_generators = make_lock()
 torch_threads = _TorchThreads()
 
 
-def _settle_in_child():
-    for lock in _locks:
-        lock.open_in_child()
-    torch_threads.stay_so_in_child()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_settle_in_child)
+    os.register_at_fork(after_in_child=torch_threads.stay_so_in_child)

@@ -41,7 +41,7 @@ class BorrowedGenerators:
 
     @contextmanager
     def _forked(self):
-        with borrowing_generators, torch.random.fork_rng(devices=self._devices):
+        with borrowing_generators(), torch.random.fork_rng(devices=self._devices):
             dtype = torch.get_default_dtype()
             torch.set_default_dtype(torch.float32)
             try:
