@@ -41,7 +41,6 @@ from ._utils.parameters import (
     reals,
 )
 from ._utils.process import changing_rows
-from ._utils.restoring import restored_on_failure
 from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from ._utils.warn import warn
@@ -145,7 +144,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             params["recipe"] = Recipe() if recipe is None else clone(recipe, safe=False)
         return super().set_params(**params)
 
-    @restored_on_failure
     @check_parameters_first
     def fit(
         self,
@@ -230,6 +228,9 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         5
         """
         clock = Clock(self.max_time)
+        # Checks set what they find on a copy: a fit that fails leaves the estimator as it was.
+        fitted = object.__new__(type(self))
+        vars(fitted).update(vars(self))
         validation = X_val, y_val, sample_weight_val
         # The caller may have set modes of torch, which are not to change results.
         with (
@@ -239,7 +240,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             torch.enable_grad(),
         ):
             params = self._check_parameters()
-            samples = TrainingSamples.check(self, X, y, sample_weight, groups, time, validation)
+            samples = TrainingSamples.check(fitted, X, y, sample_weight, groups, time, validation)
             if params["n_estimators"] != "auto" and params["n_estimators"] > _MANY_MEMBERS:
                 warn(
                     f"n_estimators={self.n_estimators} trains as many networks, which takes long "
@@ -252,7 +253,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             given = params, self._tables(), self._task_class, self._make_head, samples, metadata
             fit = fit_model(FitInput(*given, n_threads, clock))
         fit.warn()
-        vars(self).update(fit.attributes())
+        self.__dict__ = vars(fitted) | fit.attributes()
         return self
 
     def _check_parameters(self):

@@ -1,13 +1,14 @@
 """What is left of a fit that did not run to its end."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from skneighbors import NONARegressor, Recipe
+from skneighbors import NONAClassifier, NONARegressor, Recipe
 from skneighbors._training.optim import AdamW
 from skneighbors._training.trainer import Trainer
 
@@ -134,6 +135,26 @@ def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
         model.set_params(early_stopping=False).fit(X[:, :3], y, X_val=X[:, :3], y_val=y)
     assert set(vars(model)) == attributes
     assert_array_equal(model.predict(X_test), before)
+
+
+def test_attributes_are_set_where_all_of_a_fit_has_worked(friedman, monkeypatch):
+    X, _, y, _ = friedman
+    table, labels = pd.DataFrame(X).rename(columns=str), np.where(y > 14, "high", "low")
+    model = NONAClassifier(max_iter=2, n_estimators=1, blend=None).fit(table, y > 10)
+    before = vars(model).copy()
+
+    def fail(*args):
+        raise RuntimeError("amid the training")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AdamW, "step", fail)
+        with pytest.raises(RuntimeError, match="amid the training"):
+            model.fit(X[:, :4], labels)
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(model).items())
+    model.fit(X[:, :4], labels)
+    assert before.keys() - vars(model).keys() == {"feature_names_in_"}
+    assert (model.n_features_in_, list(model.classes_)) == (4, ["high", "low"])
 
 
 def test_each_interrupt_ends_one_fit_of_a_search(friedman, interrupted_epochs):

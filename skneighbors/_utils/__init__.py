@@ -3,7 +3,6 @@
 device            which device a name stands for
 process           state of the process: locks, torch's threads, freed memory
 threads           one thread a batch of work, and no more than allowed
-restoring         an estimator as it was before a fit that failed
 random            torch's global generators, borrowed and given back
 blocks            sizes of blocks that fit memory and caches
 clock             the time that a fit may take
