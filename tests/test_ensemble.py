@@ -118,16 +118,6 @@ def test_which_members_have_a_trend(n_rows, params, trends):
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 
-def test_weights_are_those_of_the_mean(estimator_class, friedman):
-    X, X_test, y, _ = friedman
-    model = estimator_class(n_estimators=2, trend=None, blend=None, max_iter=5, random_state=0).fit(
-        X, y
-    )
-    weights = model.neighbor_weights(X_test)
-    assert_allclose(weights.sum(axis=1), 1)
-    assert_allclose(weights @ y, model.predict(X_test))
-
-
 def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):
     seen = []
 
@@ -173,15 +163,6 @@ def test_near_rows_with_sample_weight(friedman):
     assert model.score(X_test, y_test) > 0.5
 
 
-@pytest.mark.slow
-def test_large_data_look_for_near_rows():
-    rng = np.random.RandomState(0)
-    X = rng.uniform(size=(2500, 2))
-    y = np.sin(6 * X[:, 0])
-    model = NONARegressor(max_iter=3, hidden_layer_sizes=(16,), random_state=0)
-    assert model.fit(X, y).score(X, y) > 0.5
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_errors_of_queries_count_by_their_weight(weighted):
     torch.manual_seed(0)
@@ -207,18 +188,6 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     errors = (y_hat - y[rows[:, :4]]).square().squeeze(2)
     share = query_weight if sample_weight is None else query_weight * sample_weight[rows[:, :4]]
     torch.testing.assert_close(loss, (share * errors).sum(1) / share.sum(1))
-
-
-def test_near_rows_do_not_depend_on_the_callers_default_dtype(friedman):
-    X, X_test, y, _ = friedman
-    model = with_near_rows(max_iter=2)
-    expected = model.fit(X, y).predict(X_test)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        assert_array_equal(model.fit(X, y).predict(X_test), expected)
-    finally:
-        torch.set_default_dtype(before)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+import asked
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +93,7 @@ CASES = {
         lambda: make_numbers(1),
         {},
     ),
+    "likeness": ({"recipe": skneighbors.Recipe(likeness=2.0)}, lambda: make_numbers(1), {}),
     "paper": (PAPER | dict(max_iter=2), lambda: make_numbers(1), {}),
 }
 
@@ -109,18 +111,7 @@ def queries(case):
 
 
 def answers(model, X):
-    model_answers = [
-        model.predict(X),
-        *model.predict(X, return_std=True),
-        model.predict_quantiles(X, [0.1, 0.9]),
-        *model.kneighbors(X),
-        model.neighbor_weights(X).toarray(),
-        model.novelty(X),
-        model.transform(X),
-    ]
-    why = model.explain(X)
-    suspects = model.suspects(5)
-    return [*model_answers, why.labels, why.adjustments, suspects.labels, suspects.scores]
+    return [*asked.answers(model, X), model.explain(X).labels, model.suspects(5).labels]
 
 
 def assert_same(model, other, X):

@@ -2,6 +2,7 @@
 
 import warnings
 
+import asked
 import numpy as np
 import pytest
 import torch
@@ -63,19 +64,15 @@ def mapped(array, path):
     return np.load(path, mmap_mode="r")
 
 
-QUESTIONS = {
-    "predict": lambda model, X: model.predict(X),
-    "predict_quantiles": lambda model, X: model.predict_quantiles(X),
-    "predict_interval": lambda model, X: model.predict_interval(X),
-    "transform": lambda model, X: model.transform(X),
-    "novelty": lambda model, X: model.novelty(X),
-    "suspects": lambda model, X: model.suspects().scores,
-    "kneighbors": lambda model, X: model.kneighbors(X)[1],
-    "neighbor_weights": lambda model, X: model.neighbor_weights(X).toarray(),
-    "effective_n_neighbors": lambda model, X: model.effective_n_neighbors(X),
-    "explain": lambda model, X: model.explain(X).weights,
-    "append": lambda model, X: model.append(X, X[:, 0]).predict(X),
-}
+QUESTIONS = asked.QUESTIONS | {"append": lambda model, X: [model.append(X, X[:, 0]).predict(X)]}
+
+
+def assert_answers_agree(model, other, given, X):
+    """Those of a model that may write into `given` and of one that reads X."""
+    for name, ask in QUESTIONS.items():
+        for answer, value in zip(ask(model, given), ask(other, X), strict=True):
+            assert_allclose(answer, value, rtol=1e-12, err_msg=name)
+        assert_array_equal(given, X, err_msg=name)
 
 
 @pytest.mark.parametrize(("writes", "reads"), [(_Writes, _Reads), (_Overwrites, _Adds)])
@@ -93,9 +90,7 @@ def test_writing_is_as_good_as_reading(estimator_class, writes, reads, batch_siz
     other = estimator_class(feature_extractor=reads, **params)
     other.fit(X, y, sample_weight=weight, **validation)
     assert_array_equal(given, X)
-    for name, ask in QUESTIONS.items():
-        assert_allclose(ask(model, given), ask(other, X), rtol=1e-12, err_msg=name)
-        assert_array_equal(given, X, err_msg=name)
+    assert_answers_agree(model, other, given, X)
 
 
 @pytest.mark.parametrize("extractor", [_Writes, _Overwrites])
@@ -140,9 +135,7 @@ def test_a_blended_model_that_writes(estimator_class):
     ]
     writes, reads = models[0].fit(given, y), models[1].fit(X, y)
     assert writes.blend_weight_ > 0
-    for name, ask in QUESTIONS.items():
-        assert_allclose(ask(writes, given), ask(reads, X), rtol=1e-12, err_msg=name)
-        assert_array_equal(given, X, err_msg=name)
+    assert_answers_agree(writes, reads, given, X)
     writes.predict(read_only(X))
 
 

@@ -101,14 +101,6 @@ def test_rows_that_join_and_leave(model, table, tmp_path):
     assert_allclose(joined.forget(np.arange(300, 400)).predict(X_test), model.predict(X_test))
 
 
-def test_files_keep_it(model, table, tmp_path):
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.likeness_ == model.likeness_
-    assert_array_equal(again.predict(table[1]), model.predict(table[1]))
-    assert_array_equal(again.kneighbors(table[1])[1], model.kneighbors(table[1])[1])
-
-
 def test_residuals_after_an_append_are_those_of_a_fresh_start(table, tmp_path):
     X, X_test, y, y_test = table
     model = NONARegressor(recipe=ALIKE, n_neighbors=9, **QUICK).fit(X, y)

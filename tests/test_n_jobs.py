@@ -3,6 +3,7 @@
 import concurrent.futures
 import threading
 
+import asked
 import joblib
 import numpy as np
 import pytest
@@ -38,20 +39,14 @@ def data():
 
 def answers(model, X):
     with config_context(working_memory=1):  # several batches to share
-        yield model.predict(X)
-        yield model.transform(X)
-        yield model.predict_interval(X)
-        yield model.novelty(X)
-        yield from model.kneighbors(X)
-        yield model.kneighbors(return_distance=False)
-        yield model.suspects().scores
+        return asked.answers(model, X)
 
 
 @pytest.mark.slow
 def test_it_changes_no_bit(estimator_class, four_threads, data):
     X, y = data
     model = estimator_class(blend="boosting", **QUICK).fit(X, y)
-    expected = list(answers(model, X))
+    expected = answers(model, X)
     for n_jobs in (1, -1):
         for own in (model.set_params(n_jobs=n_jobs), estimator_class(**model.get_params())):
             own = own if own is model else own.fit(X, y)
@@ -64,7 +59,7 @@ def test_it_changes_no_bit(estimator_class, four_threads, data):
 def test_no_more_threads_are_taken(four_threads, openmp_threads, pools, data, n_jobs):
     X, y = data
     model = NONARegressor(blend="boosting", n_jobs=n_jobs, batch_size=64, **QUICK)
-    list(answers(model.fit(X, y), X))
+    answers(model.fit(X, y), X)
     model.append(X, y + 1)
     assert set(pools) <= set(range(2, 1 + (n_jobs or 4)))
     assert (len(pools) > 0) == (n_jobs != 1)

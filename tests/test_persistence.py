@@ -11,6 +11,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import asked
 import joblib
 import numpy as np
 import pytest
@@ -74,27 +75,22 @@ def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, fri
 
 
 @pytest.mark.parametrize("random_state", [0, None])
-def test_global_random_state_is_untouched(estimator_class, friedman, random_state):
+def test_global_states_are_untouched(estimator_class, friedman, random_state):
     X, X_test, y, _ = friedman
     model = estimator_class(max_iter=2, recipe=Recipe(dropout=0.1), random_state=random_state)
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002
+
+    def settings():
+        return torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()
+
+    before = settings()
     model.fit(X, y).predict(X_test)
     assert torch.equal(torch_state, torch.get_rng_state())
     assert python_state == random.getstate()
+    assert before == settings()
     if random_state is not None:  # None means numpy's global one, as in scikit-learn
         assert_array_equal(numpy_state[1], np.random.get_state()[1])  # noqa: NPY002
-
-
-def test_global_torch_settings_are_untouched(estimator_class, friedman):
-    X, _, y, _ = friedman
-    before = torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()
-    estimator_class(max_iter=1).fit(X, y).predict(X)
-    assert before == (
-        torch.get_default_dtype(),
-        torch.get_num_threads(),
-        torch.is_grad_enabled(),
-    )
 
 
 @pytest.mark.slow
@@ -176,13 +172,7 @@ def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
         thread_count(n_threads)
         with config_context(working_memory=1):  # several batches to share
             model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-            few = [getattr(model, name)(X) for name in ("predict", "transform", "novelty")]
-            few += [*model.kneighbors(X), model.predict_quantiles(X), model.predict_interval(X)]
-            few += [
-                model.suspects().scores,
-                model.explain(X).adjustments,
-                model.neighbor_weights(X).toarray(),
-            ]
+            few = asked.answers(model, X)
             few += [model.explain(X[:1], by_column=True).by_column.differences]
             model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
             answers.append((*few, model.predict(X[:130])))
