@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def make_lock():
-    """Make a function that gives the lock of this process: a forked child has one of its own.
+    """Make a function that gives the lock of this process: a forked child has another.
 
     A thread that held the parent's is missing in the child, where nobody would release it.
     """
