@@ -32,7 +32,7 @@ TESTED = tests benchmarks/tests $(SHOWN)
 EXAMPLES = -m "not long" benchmarks/tests/test_houses.py $(SHOWN)
 FAST = -m "not slow and not long" tests
 # What depends most on which release of other libraries there is.
-BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_blend_metadata.py test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
+BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
 .PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-all test-examples test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel-check clean
 

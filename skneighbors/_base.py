@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
-from ._blend import check_blend, metadata_for_blend, metadata_router
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import FitInput, fit_model
 from ._model import (
@@ -32,7 +31,6 @@ from ._task import Task
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.parameters import (
-    HasMethods,
     StrOptions,
     check_argument,
     check_parameters_first,
@@ -48,7 +46,6 @@ from .nn._similarity import SIMILARITIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-    from sklearn.utils.metadata_routing import MetadataRouter
     from typing_extensions import Self
 
     from ._model import Explanation
@@ -72,11 +69,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         "similarity": [StrOptions(SIMILARITIES)],
         "softstep_parameters": [StrOptions({"pointwise", "global"})],
         "trend": [StrOptions({"auto", "linear"}), None],
-        "blend": [
-            StrOptions({"auto", "boosting"}),
-            HasMethods(["fit", "get_params"]),
-            None,
-        ],
+        "blend": [StrOptions({"auto", "boosting"}), None],
         "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
         "feature_extractor": [callable, None],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
@@ -204,8 +197,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Raises
         ------
         ValueError
-            If data or parameters are not usable; the message names them. What a `blend` of
-            the user's raises itself, of whatever type, is raised with a note.
+            If data or parameters are not usable; the message names them.
         TypeError
             If X or y is sparse, or `feature_extractor` is and returns no module.
         FloatingPointError
@@ -249,8 +241,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
                 warn(doubts, ColumnWarning)
-            metadata = metadata_for_blend(self, samples, groups, time)
-            given = params, self._tables(), self._task_class, self._make_head, samples, metadata
+            given = params, self._tables(), self._task_class, self._make_head, samples
             fit = fit_model(FitInput(*given, n_threads, clock))
         fit.warn()
         self.__dict__ = vars(fitted) | fit.attributes()
@@ -259,7 +250,11 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _check_parameters(self):
         """Check what needs no data, and return the parameters, sequences as tuples."""
         can_boost = self.feature_extractor is None and self._task_class.boosting is not None
-        check_blend(self.blend, can_boost)
+        if self.blend == "boosting" and not can_boost:
+            raise ValueError(
+                "blend='boosting' needs a table and targets that it takes; with a "
+                "feature_extractor, use None or 'auto'."
+            )
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
         params = self._read_parameters()
@@ -397,7 +392,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             If the estimator is not fitted.
         ValueError
             If X is not usable, or `by_column` is True and there is a `feature_extractor`, which
-            knows no columns, or `blend` is a regressor of the user's, which takes X as given.
+            knows no columns.
 
         Examples
         --------
@@ -766,9 +761,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Returns
         -------
         blend : object or None
-            The clone of the `blend` given, or clones for several targets if it takes one at a
-            time. Boosted trees are an object of this package, whose `predict` takes the matrix
-            of numbers that a table is read as, and gives standardized targets.
+            Boosted trees, an object of this package, whose `predict` takes the matrix of numbers
+            that a table is read as, and gives standardized targets.
 
         Raises
         ------
@@ -777,16 +771,15 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         Examples
         --------
-        >>> from sklearn.datasets import make_regression
-        >>> from sklearn.linear_model import Ridge
+        >>> from sklearn.datasets import make_friedman1
         >>> from skneighbors import NONARegressor
-        >>> X, y = make_regression(n_samples=120, random_state=0)
-        >>> model = NONARegressor(trend=None, blend=Ridge(), max_iter=1).fit(X, y)
-        >>> type(model.blend_).__name__
-        'Ridge'
+        >>> X, y = make_friedman1(n_samples=120, random_state=0)
+        >>> model = NONARegressor(max_iter=1, random_state=0).fit(X, y)
+        >>> model.blend_.predict(X[:2]).shape
+        (2, 1)
         """
         check_is_fitted(self)
-        return self._model.blended_model.regressor
+        return self._model.blended_model
 
     def save(self, path: PathLike) -> None:
         """Write the fitted estimator to a file that is safe to load.
@@ -809,8 +802,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             If `path` is a folder or no regular file, or its folder is missing.
         ValueError
             If it has what such a file cannot hold, which the message names: a
-            `feature_extractor`, a regressor of the user's as `blend`, a RandomState as
-            `random_state`, names, labels or categories of unusual types. Nothing is written then.
+            `feature_extractor`, a RandomState as `random_state`, names, labels or categories of
+            unusual types. Nothing is written then.
 
         Examples
         --------
@@ -843,26 +836,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def __dask_tokenize__(self):
         """Tell fits apart: of a dataclass Dask would see the fields alone."""
         return type(self).__qualname__, self.__getstate__()
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of the estimator and its `blend`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            Of scikit-learn's metadata routing; see :ref:`blend_weights`.
-
-        Examples
-        --------
-        >>> from sklearn import config_context
-        >>> from sklearn.linear_model import Ridge
-        >>> from skneighbors import NONARegressor
-        >>> with config_context(enable_metadata_routing=True):
-        ...     model = NONARegressor(blend=Ridge().set_fit_request(sample_weight=True))
-        >>> sorted(model.get_metadata_routing().consumes("fit", ["sample_weight", "groups"]))
-        ['sample_weight']
-        """
-        return metadata_router(self)
 
     @property
     def _n_features_out(self):

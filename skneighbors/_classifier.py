@@ -37,7 +37,6 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     _parameter_constraints = {
         **BaseNeighborEstimator._parameter_constraints,
-        "blend": [StrOptions({"auto", "boosting"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     del _parameter_constraints["trend"]

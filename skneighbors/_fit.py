@@ -1,7 +1,6 @@
 """A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -91,8 +90,6 @@ class FitInput:
     make_head : callable
         Makes a head from a plan, the number of values of a row and a trend.
     samples : TrainingSamples
-    metadata : Metadata
-        What a blended model of the user's is given, beside X and y.
     n_threads : int
     clock : Clock
     """
@@ -102,7 +99,6 @@ class FitInput:
     task_class: type
     make_head: Callable
     samples: TrainingSamples
-    metadata: object
     n_threads: int
     clock: Clock
 
@@ -145,15 +141,11 @@ def fit_model(given):
     encoder, task, data = _scale(samples, given.task_class)
     plan = wanted if task.can_be_blended else replace(wanted, blended=False)
     likeness_encoder, columns = _encode_likeness(samples, plan)
-    if isinstance(plan.params["blend"], str) and plan.blended and given.clock.is_limited:
+    if plan.blended and given.clock.is_limited:
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
-        is_given = not isinstance(plan.params["blend"], str)
-        with given.clock.stopped() if is_given else nullcontext():
-            blend = fit_blended(
-                plan, samples, given.metadata, task, split, random_state, given.n_threads
-            )
+        blend = fit_blended(plan, samples, task, split, random_state, given.n_threads)
     rows = LabeledRows.from_numpy(*data, columns, device)
     parts = _Parts(rows, split, encoder, likeness_encoder, task, blend)
     draws_globally = plan.recipe.dropout > 0 or params["feature_extractor"] is not None
@@ -366,7 +358,7 @@ def _make_bank(network, history, result, parts, plan, blend, strength):
     weights = inverse_error_weights(result, plan.trends)
     rows = parts.rows.select(slice(plan.n_samples))
     tensors = (part.to(rows.X.device) for part in (weights, blend.training))
-    bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.model.weight)
+    bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.weight)
     if strength:
         bank = replace(bank, likeness=parts.likeness(strength))
     some = bank.rows.select(slice(_N_CHECKED_ROWS))

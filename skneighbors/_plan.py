@@ -259,7 +259,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
         # Without validation rows the weights of kinds cannot be chosen.
         kinds = auto["trends"] if n_validation else auto["trends"][:1]
     trends = tuple(islice(cycle(kinds), n_estimators))
-    if isinstance(blend, str) and blend == "auto":
+    if blend == "auto":
         has_table = given["feature_extractor"] is None
         blend = auto["blend"] if n_validation and has_table else None
     return dict(

@@ -60,10 +60,9 @@ def complete(result, blend):
     -------
     y_hat : Tensor of shape (m, n, k)
     """
-    weight = blend.model.weight
-    if not weight:
+    if not blend.weight:
         return result.y_hat
-    return (1 - weight) * result.y_hat + weight * blend.validation.to(result.y_hat)
+    return (1 - blend.weight) * result.y_hat + blend.weight * blend.validation.to(result.y_hat)
 
 
 def most_likeness(errors, weight):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import nn
@@ -84,14 +83,12 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         - None: nothing.
         - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
-    blend : {"auto", "boosting"}, regressor or None, default="auto"
+    blend : {"auto", "boosting"} or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
         the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
           with categories also encoded by means of the targets; see :ref:`blending`.
-        - A scikit-learn regressor: a clone of it, fitted to X and y as given. It gets weights,
-          too, or what it requests by metadata routing; if it takes none, they are an error.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
           no `feature_extractor`; else None.
@@ -137,8 +134,7 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were. The time of a
-        regressor given as `blend` does not count.
+        shortened by a quarter or more. `plan_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -289,7 +285,7 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     softstep: str = "s1"
     softstep_parameters: str = "pointwise"
     trend: str | None = "auto"
-    blend: Any = "auto"
+    blend: str | None = "auto"
     rank: str | None = "soft"
     rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"

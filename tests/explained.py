@@ -19,7 +19,7 @@ def differences_of(model, why):
         return why.adjustments
     fitted = model._model
     rows = fitted.numbering.row_of[why.indices]
-    of_rows = fitted.blend(None, fitted.matrix[rows.ravel()], torch.device("cpu"))
+    of_rows = fitted.blend(fitted.matrix[rows.ravel()], torch.device("cpu"))
     of_rows = fitted.task.on_scale(of_rows.numpy()).reshape(why.targets.shape)
     blended = why.blended[:, None] - of_rows
     return why.neighbors_weight * why.adjustments + (1 - why.neighbors_weight) * blended

@@ -1,13 +1,11 @@
 """Partly linear targets, and estimators of them, that several files of tests share."""
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 TRENDS = {
     "no trend": dict(trend=None, blend=None),
     "linear": dict(trend="linear", blend=None),
     "boosting": dict(trend="auto", blend="boosting"),
-    "regressor": dict(trend="auto", blend=LinearRegression()),
 }
 K, N = 9, 70
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)

@@ -1,6 +1,5 @@
 """Bad input raises what scikit-learn users expect, names the value, and trains nothing."""
 
-import re
 import threading
 
 import numpy as np
@@ -98,7 +97,7 @@ BAD_PARAMETERS = {
     "temperature": [0.0, -1.0, np.inf, np.nan, "high", None],
     "likeness": [-1.0, np.inf, np.nan, "high", None],
     "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
-    "blend": ["quadratic", "linear", True, ["boosting"]],
+    "blend": ["quadratic", "linear", True, ["boosting"], Ridge, Ridge()],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
     "rank_scale": ["sqrt", None],
@@ -257,12 +256,11 @@ def test_too_few_groups_to_hold_one_out(estimator_class):
         estimator_class(early_stopping=True).fit(X, y, groups=np.arange(20) % 2)
 
 
-@pytest.mark.parametrize("blend", ["boosting", Ridge()])
 @pytest.mark.parametrize("given", [{}, {"X_val": X, "y_val": y}])
-def test_what_needs_rows_held_out(estimator_class, blend, given):
-    needed = "X_val" if given else re.escape(f"blend={blend!r}")
+def test_what_needs_rows_held_out(estimator_class, given):
+    needed = "X_val" if given else "blend='boosting'"
     with pytest.raises(ValueError, match=f"early_stopping must not be False with {needed}"):
-        estimator_class(blend=blend, early_stopping=False).fit(X, y, **given)
+        estimator_class(blend="boosting", early_stopping=False).fit(X, y, **given)
 
 
 @pytest.mark.parametrize("temperature", ["calibrated", "both"])
@@ -272,22 +270,10 @@ def test_a_calibration_needs_rows_held_out(estimator_class, temperature):
         model.fit(X, y)
 
 
-def test_a_blend_is_no_class(estimator_class):
-    with pytest.raises(TypeError, match=r"blend must be a regressor, not a class; got .*Ridge"):
-        estimator_class(trend="auto", blend=Ridge).fit(X, y)
-
-
 def test_boosting_needs_a_table(estimator_class):
     model = estimator_class(trend="auto", blend="boosting", feature_extractor=torch.nn.Identity)
     with pytest.raises(ValueError, match="blend='boosting' needs a table"):
         model.fit(X, y)
-
-
-@pytest.mark.parametrize("value", ["red", np.nan])
-def test_what_a_blend_does_not_take(estimator_class, value):
-    model = estimator_class(trend="auto", blend=Ridge(), categorical_features=[1])
-    with pytest.raises(ValueError, match=r"blend=Ridge\(\) failed on X and y as given"):
-        model.fit(with_value(X, value), y)
 
 
 @pytest.mark.parametrize("method", ["predict", "suspects", "transform"])

@@ -222,7 +222,7 @@ def test_many_classes_are_boosted_for_as_long_as_there_is_time():
     X, _ = make_classes(300)
     y = np.arange(300) % 30
     model = NONAClassifier(**SHORT).fit(X, y)
-    (bag, *_), *_ = model._model.blended_model.regressor.bags if model.blend_weight_ else [[None]]
+    (bag, *_), *_ = model._model.blended_model.bags if model.blend_weight_ else [[None]]
     assert bag is None or len(bag.trees.value) == round(model.plan_.recipe.boosting_iter / 3)
     assert model.predict_proba(X).shape == (300, 30)
 
@@ -390,8 +390,8 @@ def test_columns_sum_to_what_the_blended_model_changes(fitted):
     why, queries = model.explain(X[200:203], by_column=True), slice(200, 203)
     found, core = why.by_column.differences, model._model
     rows = core.numbering.row_of[why.indices]
-    p_rows = core.blend(None, core.matrix[rows.ravel()], CPU).numpy()
-    p = core.blend(None, np.asarray(X[queries]), CPU).numpy()
+    p_rows = core.blend(core.matrix[rows.ravel()], CPU).numpy()
+    p = core.blend(np.asarray(X[queries]), CPU).numpy()
     differences = p[:, None] - p_rows.reshape(*rows.shape, -1)
     weight = (1 - core.task.prior_weight) * model.blend_weight_
     assert_allclose(found.sum(2), weight * differences, atol=1e-9)

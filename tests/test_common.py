@@ -2,7 +2,6 @@
 
 import pytest
 from sklearn.base import clone
-from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -24,7 +23,6 @@ VARIANTS = {
         {"similarity": "cosine", "recipe": PLAIN},
         {"recipe": Recipe(batch_norm=False, numerical_embedding=None, dropout=0.1)},
         {**PAPER, "max_iter": 12},
-        {"blend": DecisionTreeRegressor(max_depth=3)},
     ],
     SoftStepKNNRegressor: [
         {"similarity": "l1", "softstep": "s2", "softstep_parameters": "global"},

@@ -12,7 +12,6 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe, _fit
-from skneighbors._blend import NoBlendedModel
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
@@ -65,7 +64,7 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     X, X_test, y, _ = friedman
     model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
     bank = dataclasses.replace(model._model.bank, blend_weight=0.0)
-    model._model = dataclasses.replace(model._model, bank=bank, blended_model=NoBlendedModel())
+    model._model = dataclasses.replace(model._model, bank=bank, blended_model=None)
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
     shares = model.estimator_weights_.copy()

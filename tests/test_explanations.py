@@ -34,8 +34,6 @@ SETTINGS = [
     ("linear", 1, True, 3),
     ("boosting", 2, True, 1),
     ("boosting", 1, False, 3),
-    ("regressor", 1, True, 1),
-    ("regressor", 2, True, 3),
 ]
 
 
@@ -125,11 +123,8 @@ def test_the_blended_model_predicts_beside_the_neighbors(model):
     if not model.blend_weight_:
         assert why.blended is None
         return
-    if model.blend == "boosting":
-        expected = model.blend_.predict(model._model.reader.read(Table.of(queries)))
-        expected = expected.reshape(len(queries), -1) * task.scale + task.mean
-    else:
-        expected = model.blend_.predict(queries)
+    expected = model.blend_.predict(model._model.reader.read(Table.of(queries)))
+    expected = expected.reshape(len(queries), -1) * task.scale + task.mean
     assert_allclose(why.blended, expected.reshape(why.blended.shape))
     cells = str(why).partition("blended model")[2].split()
     assert float(cells[0]) == pytest.approx(100 * model.blend_weight_, abs=0.05)
@@ -168,13 +163,12 @@ def test_without_a_trend_nothing_is_adjusted(estimator_class):
 
 def test_blends_have_a_share():
     """Else the tests above would say little of blends."""
-    for kind in ("boosting", "regressor"):
-        assert any(
-            0 < fit(estimator_class, *setting).blend_weight_ < 1
-            for estimator_class in (NONARegressor, SoftStepKNNRegressor)
-            for setting in SETTINGS
-            if setting[0] == kind
-        )
+    assert any(
+        0 < fit(estimator_class, *setting).blend_weight_ < 1
+        for estimator_class in (NONARegressor, SoftStepKNNRegressor)
+        for setting in SETTINGS
+        if setting[0] == "boosting"
+    )
 
 
 TABLE = pd.DataFrame(
@@ -323,15 +317,6 @@ def test_columns_that_are_not_there(estimator_class):
         model.explain(X[:2], by_column=True)
     with pytest.raises(ValueError, match=r"importances needs explain\(X, by_column=True\)"):
         model.explain(X[:2]).importances()
-
-
-def test_a_regressor_of_the_users_is_not_taken_apart():
-    model = fit(NONARegressor, "regressor")
-    if model.blend_ is None:
-        model = fit(NONARegressor, "regressor", 2, True)
-    assert model.blend_ is not None
-    with pytest.raises(ValueError, match=r"by_column=True needs blend=.*LinearRegression\(\)"):
-        model.explain(make_queries(), by_column=True)
 
 
 def test_rows_are_named_by_the_index(estimator_class):

@@ -288,7 +288,7 @@ EDITS = {
     ),
     "parameter": (lambda tree: params_of(tree).update(batch_size=-1), "batch_size"),
     "weight": (
-        lambda tree: model_of(tree)["blended_model"]["fields"].update(weight=7.0),
+        lambda tree: model_of(tree)["bank"]["fields"].update(blend_weight=7.0),
         "weight of the blended model",
     ),
     "widths": (
@@ -303,7 +303,7 @@ def test_headers_that_were_edited(good, tmp_path, edit):
     refuses(good, tmp_path, *EDITS[edit])
 
 
-TREES, CODES = (f"model.blended_model.regressor.bags.0.0.{part}" for part in ("trees", "encoder"))
+TREES, CODES = (f"model.blended_model.bags.0.0.{part}" for part in ("trees", "encoder"))
 # The tensor, what is made of it, and what the message says.
 TENSORS = {
     "model.bank.rows.targets": (lambda a: a[:-1], "targets"),

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
@@ -249,27 +248,6 @@ def test_no_warning_if_little_is_cut(fake_time):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         NONARegressor(max_iter=4, max_time=100.0, **NO_TREES).fit(X, y)
-
-
-class Slow(RegressorMixin, BaseEstimator):
-    """Takes an hour to fit."""
-
-    clock = None
-
-    def fit(self, X, y):
-        self.mean_ = np.mean(y)
-        Slow.clock.now += 3600.0
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.mean_)
-
-
-def test_the_time_of_a_model_of_the_users_does_not_count(fake_time):
-    Slow.clock = fake_time
-    model = NONARegressor(max_iter=4, max_time=60.0, **QUICK | dict(blend=Slow())).fit(X, y)
-    assert fake_time.now > 3600
-    assert model.n_iter_ == 4
 
 
 def test_iterations_of_trees_follow_the_time(monkeypatch):

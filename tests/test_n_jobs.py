@@ -5,13 +5,11 @@ import threading
 
 import asked
 import joblib
-import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.datasets import make_friedman1
-from sklearn.linear_model import LinearRegression
 
 from skneighbors import NONARegressor, load
 
@@ -64,27 +62,6 @@ def test_no_more_threads_are_taken(four_threads, openmp_threads, pools, data, n_
     assert set(pools) <= set(range(2, 1 + (n_jobs or 4)))
     assert (len(pools) > 0) == (n_jobs != 1)
     assert torch.get_num_threads() == max(openmp_threads()) == 4
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2, None])
-def test_a_blended_model_is_told(four_threads, openmp_threads, data, n_jobs):
-    X, y = data
-    seen = []
-
-    class Watching(LinearRegression):
-        def fit(self, X, y):
-            seen.append(max(torch.get_num_threads(), *openmp_threads()))
-            return super().fit(X, y)
-
-        def predict(self, X):
-            seen.append(max(torch.get_num_threads(), *openmp_threads()))
-            return super().predict(X)
-
-    model = NONARegressor(blend=Watching(), n_jobs=n_jobs, **QUICK).fit(X, y)
-    assert max(seen) == (n_jobs or 4)
-    seen.clear()
-    model.predict(np.resize(X, (10_001, X.shape[1])))  # of fewer rows one thread predicts
-    assert seen == [n_jobs or 4]
 
 
 def test_a_file_holds_a_limit_which_is_checked_after_fit(data, tmp_path):

@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from .._blend import BOOSTING, Bag, CategoryEncoder, NoBlendedModel, Trees
+from .._blend import BOOSTING, Bag, CategoryEncoder, Trees
 from .._columns import Likeness, LikenessEncoder, Reading, TextEncoder
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows
 from .._utils.arrays import check_arrays
@@ -116,14 +116,14 @@ def _check_likeness(model):
 
 
 def _check_blended(model, sizes):
-    blended = model.blended_model
-    is_weight = 0 <= blended.weight <= 1 and blended.weight == model.bank.blend_weight
+    blended, weight = model.blended_model, model.bank.blend_weight
+    is_weight = type(weight) is float and 0 <= weight <= (blended is not None)
     _require(is_weight, "the weight of the blended model is out of range")
-    if isinstance(blended, NoBlendedModel):
+    if blended is None:
         return
     kind = BOOSTING[model.task.boosting]
-    _require(type(blended.regressor) is kind, "the blended model is of another kind")
-    bags = blended.regressor.bags
+    _require(type(blended) is kind, "the blended model is of another kind")
+    bags = blended.bags
     fits = len(bags) == kind.count_targets(sizes["k"]) and all(bags)
     _require(fits, "the blended model has other targets")
     for i, bag in enumerate(chain.from_iterable(bags)):
@@ -161,7 +161,7 @@ def check_predictions(model):
     columns = bank.rows.columns
     columns = None if columns is None else columns[: len(matrix)]
     queries = EmbeddedRows(bank.embed(model.prepare(matrix)), columns)
-    y_hat = bank.predict(queries, model.blend(None, matrix, CPU), 1)
+    y_hat = bank.predict(queries, model.blend(matrix, CPU), 1)
     _require(y_hat.isfinite().all(), "its predictions are not finite")
 
 

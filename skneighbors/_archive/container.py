@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 # Version of the format, which is raised when files of earlier versions can no longer be read.
-FORMAT = 5
+FORMAT = 6
 _HEADER, _DIGEST = "skneighbors", "sha256"
 
 

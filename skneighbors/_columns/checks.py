@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
-from sklearn.utils import indexable
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from .._utils.sklearn_private import take_samples
 from .per_row import check_weights
 from .reader import TableReader
 from .table import Table, as_array, as_frame, has_masked_parts, unwrap
@@ -28,9 +26,8 @@ _CONVERT = "convert it to numbers, for instance days since a date"
 
 
 class ValidationSamples(NamedTuple):
-    """Samples given for validation: X as given and read (n, ...), y (n, k), weights (n,)."""
+    """Samples given for validation: X as read (n, ...), y (n, k), weights (n,)."""
 
-    X: object
     matrix: np.ndarray
     y: np.ndarray
     weight: np.ndarray
@@ -138,8 +135,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
             )
         return None
     with _naming("X_val"):
-        X_val = unwrap(X_val)
-        read = check_features(estimator, X_val, reader, matrix.shape[1:])
+        read = check_features(estimator, unwrap(X_val), reader, matrix.shape[1:])
     with _naming("y_val"):
         y_val = estimator._task_class.check(estimator._read_more_targets(y_val))
         check_consistent_length(read, y_val)
@@ -150,8 +146,7 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
             f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
         )
     kept = np.flatnonzero(weight > 0)
-    X_val = take_samples(*indexable(X_val), kept)
-    return ValidationSamples(X_val, read[kept], y_val[kept], weight[kept])
+    return ValidationSamples(read[kept], y_val[kept], weight[kept])
 
 
 @contextmanager

@@ -35,14 +35,15 @@ def explain(model, queries, search, by_column):
     -------
     explanation : Explanation
     """
-    missing, bank = _why_not_by_column(model), model.bank
+    bank = model.bank
     if by_column == "auto" and not (bank.has_trend or bank.blend_weight):
         by_column = False  # all would be 0
     elif by_column == "auto":
         n_neighbors = min(search.n_neighbors or len(bank), len(bank))
-        by_column = missing is None and len(queries.matrix) * n_neighbors <= _N_PAIRS
-    elif by_column and missing is not None:
-        raise ValueError(missing)
+        is_few = len(queries.matrix) * n_neighbors <= _N_PAIRS
+        by_column = is_few and model.reader is not None
+    elif by_column and model.reader is None:
+        raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
     bank, embedded, blended = model.embed(queries, search)
     trends = bank.trends(embedded.z)
     compare = partial(_compare, bank, trends)
@@ -77,19 +78,6 @@ def explain(model, queries, search, by_column):
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
     )
-
-
-def _why_not_by_column(model):
-    """Why differences cannot be split by column; None if they can."""
-    if model.reader is None:
-        return "by_column=True needs columns, which a feature_extractor has none of."
-    if not model.blended_model.takes_matrix:
-        return (
-            "by_column=True needs blend='auto', 'boosting' or None; with "
-            f"blend={model.blended_model.regressor!r}, which takes X as given, "
-            "differences are not known by column."
-        )
-    return None
 
 
 def _compare(bank, trends, near):
@@ -138,7 +126,7 @@ def _take_apart(model, bank, queries, rows, mixtures):
     mixtures = torch.from_numpy(mixtures.reshape(n * k, -1)).to(device)
 
     def predict(mixed, pair):
-        blended = model.blend(None, mixed, device)
+        blended = model.blend(mixed, device)
         trend = torch.zeros_like(blended)
         if bank.has_trend:
             trends = bank.trends(bank.embed(model.prepare(mixed).to(device)))

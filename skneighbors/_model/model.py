@@ -69,7 +69,7 @@ class Model:
     encoder : FeatureEncoder or None
     likeness_encoder : LikenessEncoder or None
         None without likeness.
-    blended_model : BlendedRegressor or NoBlendedModel
+    blended_model : BaggedBoosting or None
         The model that is averaged with the networks.
     x_shape : tuple
         Of a row as read.
@@ -107,10 +107,13 @@ class Model:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
         return torch.from_numpy(self.encoder.transform(self.reader.expand(matrix)))
 
-    def blend(self, X, matrix, device):
-        """Predictions (n, k) of the blended model, standardized."""
-        matrix = matrix if self.reader is None else self.reader.expand(matrix)
-        return torch.from_numpy(self.blended_model.predict(X, matrix, self.task)).to(device)
+    def blend(self, matrix, device):
+        """Predictions (n, k) of the blended model, standardized; 0 without one."""
+        if self.blended_model is None:
+            shape = len(matrix), self.task.n_values
+            return torch.zeros(shape, dtype=torch.float64, device=device)
+        predicted = self.blended_model.predict(self.reader.expand(matrix))
+        return torch.from_numpy(predicted).to(device)
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there."""
@@ -123,7 +126,7 @@ class Model:
 
     def embed(self, queries, search):
         """Do the same, and predict queries by the blended model."""
-        return *self.transform(queries, search), self.blend(*queries, search.device)
+        return *self.transform(queries, search), self.blend(queries.matrix, search.device)
 
     def network(self, search):
         """Networks and rows as a new torch module."""

@@ -2,7 +2,6 @@
 
 import math
 import time
-from contextlib import contextmanager
 
 
 class Clock:
@@ -21,12 +20,3 @@ class Clock:
     def left(self):
         """Seconds left; below 0 if more have passed."""
         return self._end - time.monotonic()
-
-    @contextmanager
-    def stopped(self):
-        """Open a block whose time does not count."""
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self._end += time.monotonic() - start

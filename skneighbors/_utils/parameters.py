@@ -32,20 +32,6 @@ class StrOptions:
 
 
 @dataclass(frozen=True)
-class HasMethods:
-    """Constraint of a parameter that is an object with these methods."""
-
-    methods: Collection[str]
-
-    def __str__(self):
-        return f"an object implementing {', '.join(map(repr, self.methods))}"
-
-    def is_satisfied_by(self, value):
-        """Whether a parameter may be this value."""
-        return all(callable(getattr(value, name, None)) for name in self.methods)
-
-
-@dataclass(frozen=True)
 class _NumberRange:
     """Constraint of a parameter that is a number, of which True and False are none."""
 

@@ -17,7 +17,6 @@ import pytest
 import sklearn
 import torch
 from numpy.testing import assert_array_equal
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from skneighbors import NONARegressor, load
@@ -203,7 +202,6 @@ def refuses(model, message, folder):
 
 
 PARAMS = {
-    "blend": Ridge(),
     "feature_extractor": torch.nn.Flatten,
     "random_state": np.random.RandomState(0),
 }
