@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from sklearn.utils import indexable
 
-from .._utils.sklearn_private import take_samples
 from .checks import ValidationSamples, check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
@@ -23,7 +21,7 @@ class TrainingSamples:
     Attributes
     ----------
     X : array-like of shape (n_samples, ...)
-        As given, as something whose rows can be taken.
+        As given.
     reader : TableReader or None
         What has read it; None if a feature extractor will.
     matrix : ndarray of shape (n_samples, ...)
@@ -80,7 +78,6 @@ class TrainingSamples:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
-        (X,) = indexable(X)
         merged = rows, weight, row_of
         return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
 
@@ -93,8 +90,8 @@ class TrainingSamples:
     def _counted(self):
         """Table of the samples that count."""
         rows = np.flatnonzero(self.sample_weight > 0)
-        is_all = len(rows) == len(self.sample_weight)
-        return Table.of(self.X if is_all else take_samples(self.X, rows))
+        table = Table.of(self.X)
+        return table if len(rows) == len(self.sample_weight) else table.take(rows)
 
     def expand(self, matrix):
         """Add parts of dates to a matrix as read."""

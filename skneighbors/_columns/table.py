@@ -62,6 +62,10 @@ class Table:
         declared = _OF_KIND.get(array.dtype.kind)
         return cls(array, None, [declared] * array.shape[1])
 
+    def take(self, rows):
+        """Table of some rows, by their numbers."""
+        return replace(self, data=self.data[rows])
+
     def column(self, j):
         """Column by its number."""
         data = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])

@@ -2,23 +2,11 @@
 
 from inspect import unwrap
 
-import narwhals as nw
 import numpy as np
 from sklearn import config_context
 
 # Attributes of an estimator: what `set_output` and `set_fit_request` leave.
 SETTINGS = _OUTPUT, _REQUESTS = "_sklearn_output_config", "_metadata_request"
-
-
-def take_samples(X, samples):
-    """Take samples of X by their numbers; of a frame of narwhals, of what it stands for."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and not frame.implementation.is_pandas():
-        return frame[samples].to_native()
-    X = nw.to_native(X, pass_through=True)
-    if hasattr(X, "iloc"):
-        return X.take(samples)
-    return X[samples] if hasattr(X, "shape") else [X[i] for i in samples]
 
 
 def fit_unlogged(kind, estimator, *data):
