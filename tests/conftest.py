@@ -51,11 +51,49 @@ def auto(monkeypatch):
     return change
 
 
+@pytest.fixture
+def noted(monkeypatch):
+    """Function that has the calls of another noted: a list of what `what` makes of each."""
+
+    def note(owner, name, what):
+        notes, function = [], getattr(owner, name)
+
+        def noting(*args, **kwargs):
+            result = function(*args, **kwargs)
+            notes.append(what(result, *args))
+            return result
+
+        monkeypatch.setattr(owner, name, noting)
+        return notes
+
+    return note
+
+
 @pytest.fixture(scope="session")
 def friedman():
     """Training and test parts of a noisy nonlinear regression problem."""
     X, y = make_friedman1(n_samples=300, noise=0.5, random_state=0)
     return X[:200], X[200:], y[:200], y[200:]
+
+
+@pytest.fixture
+def X(friedman):
+    return friedman[0]
+
+
+@pytest.fixture
+def X_test(friedman):
+    return friedman[1]
+
+
+@pytest.fixture
+def y(friedman):
+    return friedman[2]
+
+
+@pytest.fixture
+def y_test(friedman):
+    return friedman[3]
 
 
 @pytest.fixture

@@ -22,13 +22,11 @@ SMALL = dict(max_iter=3, n_estimators=1, hidden_layer_sizes=8, random_state=0)
 
 
 @pytest.fixture
-def model(estimator_class, friedman):
-    X, _, y, _ = friedman
+def model(estimator_class, X, y):
     return estimator_class(**SMALL).fit(X, y)
 
 
-def test_rows_of_several_writers_are_all_there(model, friedman):
-    X, X_test, y, _ = friedman
+def test_rows_of_several_writers_are_all_there(model, X, y, X_test):
     n_fit = len(X)
 
     def append(i):
@@ -47,8 +45,7 @@ def test_rows_of_several_writers_are_all_there(model, friedman):
 
 
 @pytest.mark.slow
-def test_readers_beside_a_writer_see_rows_that_there_are(model, friedman):
-    X, X_test, y, _ = friedman
+def test_readers_beside_a_writer_see_rows_that_there_are(model, X, y, X_test):
     stop, n_ids, n_neighbors = threading.Event(), len(X), model.n_neighbors
     before = model.predict(X_test)
 
@@ -106,10 +103,7 @@ def a_child_beside(monkeypatch, in_a_child):
 
 
 @forks
-def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
-    friedman, thread_count, a_child_beside
-):
-    X, _, y, _ = friedman
+def test_a_process_forked_beside_a_fit_with_dropout_fits_too(X, y, thread_count, a_child_beside):
     thread_count(1)
     dropping, again = (NONARegressor(recipe=Recipe(dropout=0.1), **SMALL) for _ in range(2))
     assert a_child_beside(
@@ -119,9 +113,8 @@ def test_a_process_forked_beside_a_fit_with_dropout_fits_too(
 
 @forks
 def test_a_process_forked_beside_an_engine_being_made_makes_its_own(
-    friedman, monkeypatch, thread_count, a_child_beside
+    X, y, X_test, monkeypatch, thread_count, a_child_beside
 ):
-    X, X_test, y, _ = friedman
     thread_count(1)
     model = NONARegressor(n_neighbors=5, recipe=Recipe(likeness=0.0), **SMALL).fit(X, y)
     model._model = copy.deepcopy(model._model)  # which has no engine

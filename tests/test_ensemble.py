@@ -43,8 +43,7 @@ def member_predictions(model, X):
 
 
 @pytest.mark.slow
-def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, X_test, y_test):
     params = dict(
         n_neighbors=None, n_estimators=3, trend="linear", blend=None, max_iter=20, random_state=0
     )
@@ -60,8 +59,7 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, friedm
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
 
 
-def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
-    X, X_test, y, _ = friedman
+def test_every_other_member_has_no_trend_where_rows_are_few(X, y, X_test):
     model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
     bank = dataclasses.replace(model._model.bank, blend_weight=0.0)
     model._model = dataclasses.replace(model._model, bank=bank, blended_model=None)
@@ -85,10 +83,9 @@ def test_every_other_member_has_no_trend_where_rows_are_few(friedman):
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
 
-def test_shares_are_those_of_the_members(friedman, monkeypatch):
+def test_shares_are_those_of_the_members(X, y, monkeypatch):
     shares = torch.tensor([0.9, 0.1]).double()
     monkeypatch.setattr(_fit, "inverse_error_weights", lambda *args: shares)
-    X, _, y, _ = friedman
     model = NONARegressor(n_estimators=2, max_iter=1, random_state=0).fit(X, y)
     assert_allclose(model.estimator_weights_, [0.9, 0.1])
     assert model._model.bank.network.head.trend.on.tolist() == [1, 0]
@@ -117,7 +114,7 @@ def test_which_members_have_a_trend(n_rows, params, trends):
     assert_allclose(model.estimator_weights_.sum(), 1)
 
 
-def test_members_have_validation_rows_of_their_own(estimator_class, friedman, monkeypatch):
+def test_members_have_validation_rows_of_their_own(estimator_class, X, y, monkeypatch):
     seen = []
 
     def run(self):
@@ -125,7 +122,6 @@ def test_members_have_validation_rows_of_their_own(estimator_class, friedman, mo
         raise InterruptedError
 
     monkeypatch.setattr(Training, "run", run)
-    X, _, y, _ = friedman
     with pytest.raises(InterruptedError):
         estimator_class(n_estimators=3, random_state=0).fit(X, y)
     (split,) = seen
@@ -142,8 +138,7 @@ def with_near_rows(context_neighbors=4, **params):
 
 
 @pytest.mark.slow
-def test_near_rows_as_context(friedman):
-    X, X_test, y, y_test = friedman
+def test_near_rows_as_context(X, y, X_test, y_test):
     near = with_near_rows(max_iter=15).fit(X, y)
     assert near.score(X_test, y_test) > 0.5
     uniform = with_near_rows(None, max_iter=15).fit(X, y)
@@ -153,8 +148,7 @@ def test_near_rows_as_context(friedman):
 
 
 @pytest.mark.slow
-def test_near_rows_with_sample_weight(friedman):
-    X, X_test, y, y_test = friedman
+def test_near_rows_with_sample_weight(X, y, X_test, y_test):
     weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
     y = np.where(np.arange(len(y)) % 3, y, 100.0)
     weight[::3] = 0
@@ -197,17 +191,9 @@ def apart(auto):
 
 @pytest.mark.slow
 def test_members_apart_do_not_depend_on_the_number_of_threads(
-    estimator_class, friedman, apart, thread_count, monkeypatch
+    estimator_class, X, y, X_test, y_test, apart, thread_count, noted
 ):
-    X, X_test, y, y_test = friedman
-    trained_in = set()
-    original = Trainer.epoch
-
-    def epoch(self, *args):
-        trained_in.add(threading.get_ident())
-        return original(self, *args)
-
-    monkeypatch.setattr(Trainer, "epoch", epoch)
+    trained_in = noted(Trainer, "epoch", lambda *args: threading.get_ident())
     model = estimator_class(n_estimators=3, batch_size=64, max_iter=15, random_state=0)
     predictions = []
     for n_threads in (1, 2, 4):
@@ -222,8 +208,7 @@ def test_members_apart_do_not_depend_on_the_number_of_threads(
 
 
 @pytest.mark.slow
-def test_members_apart_whose_head_learns_nothing(friedman, apart):
-    X, X_test, y, y_test = friedman
+def test_members_apart_whose_head_learns_nothing(X, y, X_test, y_test, apart):
     bare = dict(softstep=None, trend=None, blend=None, recipe=Recipe(temperature="calibrated"))
     model = NONARegressor(max_iter=15, batch_size=64, random_state=0, **bare).fit(X, y)
     assert model.score(X_test, y_test) > 0.3
@@ -231,9 +216,8 @@ def test_members_apart_whose_head_learns_nothing(friedman, apart):
 
 @pytest.mark.slow
 def test_an_error_in_one_member_ends_all(
-    estimator_class, friedman, apart, thread_count, monkeypatch
+    estimator_class, X, y, X_test, apart, thread_count, monkeypatch
 ):
-    X, X_test, y, _ = friedman
     thread_count(2)
     model = estimator_class(
         n_estimators=2, trend="linear", blend=None, max_iter=2, random_state=0
@@ -258,8 +242,7 @@ def test_an_error_in_one_member_ends_all(
 
 
 @pytest.mark.slow
-def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, friedman, apart):
-    X, X_test, y, _ = friedman
+def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, X, y, X_test, apart):
     recipe = Recipe(learning_rate_schedule="constant")
     params = dict(max_iter=12, recipe=recipe, learning_rate_init=0.05, random_state=0)
     params |= dict(hidden_layer_sizes=(256, 256))
@@ -270,8 +253,9 @@ def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, fri
     assert_array_equal(short.predict(X_test), model.predict(X_test))
 
 
-def test_interrupt_of_members_apart(estimator_class, friedman, apart, thread_count, monkeypatch):
-    X, X_test, y, _ = friedman
+def test_interrupt_of_members_apart(
+    estimator_class, X, y, X_test, apart, thread_count, monkeypatch
+):
     thread_count(2)
     original, count = ParallelTrainers.epoch, itertools.count(1)
 
@@ -290,9 +274,8 @@ def test_interrupt_of_members_apart(estimator_class, friedman, apart, thread_cou
 
 
 def test_one_member_apart_that_is_not_finite_stops_all(
-    estimator_class, friedman, apart, thread_count, monkeypatch
+    estimator_class, X, y, X_test, apart, thread_count, monkeypatch
 ):
-    X, X_test, y, _ = friedman
     thread_count(2)
     original = Trainer.epoch
 
@@ -316,8 +299,7 @@ def test_one_member_apart_that_is_not_finite_stops_all(
     assert np.isfinite(model.predict(X_test)).all()
 
 
-def test_members_share_no_feature_extractor(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_members_share_no_feature_extractor(estimator_class, X, y):
     extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
     params = dict(n_estimators=2, trend="linear", blend=None, max_iter=3, random_state=0)

@@ -14,8 +14,7 @@ def predict(estimator_class, X, y, sample_weight, X_test, **params):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
-    X, X_test, y, _ = friedman
+def test_integer_weights_are_copies(estimator_class, X, y, X_test, early_stopping):
     weight = np.random.RandomState(0).randint(0, 4, len(X))
     params = dict(early_stopping=early_stopping)
     weighted = predict(estimator_class, X, y, weight, X_test, **params)
@@ -25,15 +24,13 @@ def test_integer_weights_are_copies(estimator_class, friedman, early_stopping):
 
 
 @pytest.mark.slow
-def test_unit_weights_are_no_weights(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_unit_weights_are_no_weights(estimator_class, X, y, X_test):
     unweighted = predict(estimator_class, X, y, None, X_test)
     assert_array_equal(predict(estimator_class, X, y, np.ones(len(X)), X_test), unweighted)
 
 
 @pytest.mark.slow
-def test_rows_of_weight_zero_are_never_seen(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_rows_of_weight_zero_are_never_seen(estimator_class, X, y, X_test):
     weight = np.ones(len(X))
     weight[::4] = 0
     spoilt_X, spoilt_y = X.copy(), y.copy()
@@ -55,9 +52,8 @@ def test_fractional_weights_pull_towards_the_heavy_rows(estimator_class):
 @pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
-    estimator_class, friedman, early_stopping
+    estimator_class, X, y, X_test, y_test, early_stopping
 ):
-    X, X_test, y, y_test = friedman
     params = dict(early_stopping=early_stopping, n_estimators=1)
     scores = []
     for scale in (1, 2, 1000):
@@ -68,8 +64,7 @@ def test_weights_above_1_do_not_teach_rows_to_look_themselves_up(
 
 
 @pytest.mark.slow
-def test_a_scalar_weight_and_several_targets(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_a_scalar_weight_and_several_targets(estimator_class, X, y, X_test):
     Y = np.column_stack([y, -y])
     twice = predict(estimator_class, X, Y, 2.0, X_test, early_stopping=False)
     copied = predict(

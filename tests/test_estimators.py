@@ -23,15 +23,15 @@ from skneighbors import NONAClassifier, NONARegressor, Recipe
 from skneighbors._utils import progress
 
 
-def test_learns_what_a_linear_model_and_plain_neighbors_cannot(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_learns_what_a_linear_model_and_plain_neighbors_cannot(
+    estimator_class, X, y, X_test, y_test
+):
     score = estimator_class(random_state=0, max_iter=60).fit(X, y).score(X_test, y_test)
     assert score > Ridge().fit(X, y).score(X_test, y_test) + 0.05
     assert score > KNeighborsRegressor().fit(X, y).score(X_test, y_test) + 0.05
 
 
-def test_fitted_attributes(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_fitted_attributes(estimator_class, X, y):
     model = estimator_class(max_iter=4, early_stopping=True, random_state=0).fit(X, y)
     assert model.n_iter_ == 4
     assert len(model.loss_curve_) == len(model.validation_scores_) == 4
@@ -46,16 +46,14 @@ def test_fitted_attributes(estimator_class, friedman):
     assert unvalidated.best_iter_ == 1 + np.argmin(unvalidated.loss_curve_)
 
 
-def test_eps_bounds_the_masks(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_eps_bounds_the_masks(estimator_class, X, y):
     model = estimator_class(n_estimators=1, max_iter=1, recipe=Recipe(eps=0.49)).fit(X, y)
     z = torch.from_numpy(model.transform(X))[None]
     *_, t = model.network_.head.softstep.thresholds(z)
     assert 0.49 <= t.min() <= t.max() <= 0.51
 
 
-def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, X, y, X_test):
     fit = estimator_class(max_iter=3, random_state=3).fit
     once = fit(X, y).predict(X_test)
     assert_array_equal(once, fit(X, y).predict(X_test))
@@ -64,8 +62,7 @@ def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, frie
     assert not np.array_equal(once, other)
 
 
-def test_row_alone_equals_row_in_batch(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_row_alone_equals_row_in_batch(estimator_class, X, y, X_test):
     model = estimator_class(max_iter=3, random_state=0).fit(X, y)
     together = model.predict(X_test[:20])
     alone = np.concatenate([model.predict(X_test[i : i + 1]) for i in range(20)])
@@ -73,8 +70,7 @@ def test_row_alone_equals_row_in_batch(estimator_class, friedman):
 
 
 @pytest.mark.slow
-def test_several_targets(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_several_targets(estimator_class, X, y, X_test, y_test):
     model = estimator_class(max_iter=60, random_state=0)
     model.fit(X, np.column_stack([y, 100 - 50 * y]))
     y_hat = model.predict(X_test)
@@ -96,8 +92,7 @@ def test_real_dtypes(estimator_class, dtype):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_data_frames(estimator_class, frame, friedman):
-    X, X_test, y, _ = friedman
+def test_data_frames(estimator_class, frame, X, y, X_test):
     names = [f"x{i}" for i in range(X.shape[1])]
     model = estimator_class(max_iter=2, random_state=0)
     expected = model.fit(X, y).predict(X_test)
@@ -111,8 +106,7 @@ def test_data_frames(estimator_class, frame, friedman):
         model.predict(test[names[::-1]])
 
 
-def test_set_output(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_set_output(estimator_class, X, y, X_test):
     recipe = Recipe(embedding_dim=3)
     model = estimator_class(max_iter=2, n_estimators=2, random_state=0, recipe=recipe).fit(X, y)
     plain = model.transform(X_test)
@@ -125,8 +119,7 @@ def test_set_output(estimator_class, friedman):
 
 
 @pytest.mark.slow
-def test_transformer_before_neighbors(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_transformer_before_neighbors(estimator_class, X, y, X_test, y_test):
     pipeline = make_pipeline(
         estimator_class(max_iter=60, random_state=0), KNeighborsRegressor(weights="distance")
     ).fit(X, y)
@@ -134,8 +127,7 @@ def test_transformer_before_neighbors(estimator_class, friedman):
 
 
 @pytest.mark.slow
-def test_grid_search_over_softstep_in_a_pipeline(friedman):
-    X, X_test, y, y_test = friedman
+def test_grid_search_over_softstep_in_a_pipeline(X, y, X_test, y_test):
     grid = {
         "nonaregressor__softstep": [None, "s1", "s2"],
         "nonaregressor__softstep_parameters": ["global", "pointwise"],
@@ -146,8 +138,7 @@ def test_grid_search_over_softstep_in_a_pipeline(friedman):
     assert search.score(X_test, y_test) > 0.5
 
 
-def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, X, y):
     model = estimator_class(max_iter=5, random_state=0).fit(X, y)
     explanation = model.explain(X)
     weights, rows = explanation.weights, explanation.indices
@@ -164,8 +155,7 @@ def test_tiny(estimator_class, n_samples):
 
 
 @pytest.mark.slow
-def test_constant_columns_change_nothing_but_the_seeds(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_constant_columns_change_nothing_but_the_seeds(estimator_class, X, y, X_test, y_test):
     widen = lambda X: np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])  # noqa: E731
     model = estimator_class(max_iter=60, random_state=0).fit(widen(X), y)
     assert model.score(widen(X_test), y_test) > 0.7
@@ -187,8 +177,7 @@ def test_constant_features_only(estimator_class):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 3.7, -1e30, 1e300])
-def test_constant_y(estimator_class, value, friedman):
-    X, X_test, *_ = friedman
+def test_constant_y(estimator_class, value, X, X_test):
     model = estimator_class(max_iter=3, random_state=0).fit(X, np.full(len(X), value))
     assert_allclose(model.predict(X_test), value)
 
@@ -206,14 +195,12 @@ def test_one_feature_and_a_thousand(estimator_class):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
-def test_extreme_scales(estimator_class, scale, friedman):
-    X, X_test, y, y_test = friedman
+def test_extreme_scales(estimator_class, scale, X, y, X_test, y_test):
     model = estimator_class(max_iter=40, random_state=0).fit(X * scale, y * scale)
     assert r2_score(y_test, model.predict(X_test * scale) / scale) > 0.6
 
 
-def test_outliers_in_queries_are_finite(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_outliers_in_queries_are_finite(estimator_class, X, y, X_test):
     model = estimator_class(max_iter=3, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X_test * 1e300)).all()
 
@@ -273,8 +260,7 @@ def test_feature_extractor_on_images(estimator_class):
     assert_array_equal(model.predict(X), again.predict(X))
 
 
-def test_a_module_itself_is_copied(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_a_module_itself_is_copied(estimator_class, X, y, X_test):
     module = torch.nn.Sequential(torch.nn.Linear(10, 4), torch.nn.Tanh())
     before = {name: value.clone() for name, value in module.state_dict().items()}
     params = dict(max_iter=2, hidden_layer_sizes=8, random_state=0)
@@ -287,10 +273,9 @@ def test_a_module_itself_is_copied(estimator_class, friedman):
 
 
 @pytest.fixture(params=[(NONARegressor, "R2"), (NONAClassifier, "gain in log loss")])
-def scored(request, friedman):
+def scored(request, X, y):
     """An estimator that tells of a fit, data for it, and the name of its score."""
     kind, name = request.param
-    X, _, y, _ = friedman
     y = y > np.median(y) if kind is NONAClassifier else y
     return kind(max_iter=3, n_estimators=1, blend=None, verbose=1), X, y, name
 
@@ -338,8 +323,7 @@ def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
         model.predict(X[..., :2])
 
 
-def test_the_bar_tells_of_training_on_all_rows(friedman, capfd):
-    X, _, _, _ = friedman
+def test_the_bar_tells_of_training_on_all_rows(X, capfd):
     noise = np.random.RandomState(0).normal(size=len(X))
     model = NONARegressor(verbose=1, n_estimators=1, random_state=0).fit(X, noise)
     assert model.n_iter_ < model.plan_.max_iter  # stopped, and trained again
@@ -369,8 +353,7 @@ def test_lines_name_a_bound_that_holds(friedman, no_tqdm, monkeypatch, capfd, ti
 
 
 @pytest.mark.slow
-def test_the_bar_keeps_silent_while_rows_are_held_out(friedman, capfd):
-    X, _, y, _ = friedman
+def test_the_bar_keeps_silent_while_rows_are_held_out(X, y, capfd):
     recipe = Recipe(refit=False)
     NONARegressor(verbose=1, n_estimators=1, recipe=recipe).fit(X, y)
     assert "on all rows" not in capfd.readouterr().err
@@ -381,7 +364,6 @@ class _Single(torch.nn.Module):
         return x.to(torch.float16)
 
 
-def test_a_feature_extractor_may_return_another_dtype(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_a_feature_extractor_may_return_another_dtype(estimator_class, X, y):
     model = estimator_class(feature_extractor=_Single(), max_iter=1, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()

@@ -14,8 +14,7 @@ pytestmark = [
 ]
 
 
-def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman):
-    X, X_test, y, y_test = friedman
+def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, X, y, X_test, y_test):
     model = estimator_class(device="cuda", max_iter=60, random_state=0).fit(X, y)
     assert model.score(X_test, y_test) > 0.7
     there = model.predict(X_test)
@@ -26,15 +25,13 @@ def test_fits_on_the_gpu_and_predicts_the_same_on_both(estimator_class, friedman
     assert_allclose(here, there, rtol=1e-8)
 
 
-def test_global_random_state_of_the_gpu_is_untouched(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_global_random_state_of_the_gpu_is_untouched(estimator_class, X, y):
     before = torch.cuda.get_rng_state()
     estimator_class(device="cuda", max_iter=2, recipe=Recipe(dropout=0.1), random_state=0).fit(X, y)
     assert torch.equal(before, torch.cuda.get_rng_state())
 
 
-def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_weights_and_several_targets_on_the_gpu(estimator_class, X, y, X_test):
     Y, weight = torch.stack([torch.tensor(y), -torch.tensor(y)], 1).numpy(), y
     model = estimator_class(device="cuda", max_iter=3).fit(X, Y, sample_weight=weight)
     assert model.predict(X_test).shape == (len(X_test), 2)
@@ -43,8 +40,7 @@ def test_weights_and_several_targets_on_the_gpu(estimator_class, friedman):
     assert_allclose(explanation.prediction, model.predict(X_test), rtol=1e-9)
 
 
-def test_how_sure_and_how_far_on_the_gpu(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_how_sure_and_how_far_on_the_gpu(estimator_class, X, y, X_test):
     model = estimator_class(device="cuda", max_iter=3, random_state=0).fit(X, y)
     here = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
     for method in ("predict_quantiles", "predict_interval", "novelty", "effective_n_neighbors"):

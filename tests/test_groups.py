@@ -36,8 +36,7 @@ def episodes():
 
 
 @pytest.fixture
-def friedman_rows(friedman):
-    X, X_test, y, y_test = friedman
+def friedman_rows(X, y, X_test, y_test):
     return X, y, X_test, y_test
 
 

@@ -35,9 +35,8 @@ def interrupted_epochs(monkeypatch):
 
 @pytest.mark.parametrize(("verbose", "n_estimators"), [(0, 1), (1, 1), (0, 2)])
 def test_keyboard_interrupt_keeps_the_best_epoch(
-    estimator_class, friedman, interrupted_epochs, verbose, n_estimators
+    estimator_class, X, y, X_test, interrupted_epochs, verbose, n_estimators
 ):
-    X, X_test, y, _ = friedman
     settings = dict(max_iter=50, n_estimators=n_estimators, early_stopping=False, random_state=0)
     interrupted_epochs |= {4}
     with pytest.warns(UserWarning, match=INTERRUPTED) as warned:
@@ -48,10 +47,7 @@ def test_keyboard_interrupt_keeps_the_best_epoch(
     assert np.isfinite(model.predict(X_test)).all()
 
 
-def test_keyboard_interrupt_before_the_first_epoch_is_raised(
-    estimator_class, friedman, monkeypatch
-):
-    X, _, y, _ = friedman
+def test_keyboard_interrupt_before_the_first_epoch_is_raised(estimator_class, X, y, monkeypatch):
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
@@ -79,9 +75,8 @@ def _break_step(monkeypatch, number):
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_loss_that_turns_non_finite_keeps_the_last_good_weights(
-    estimator_class, friedman, monkeypatch, early_stopping
+    estimator_class, X, y, X_test, monkeypatch, early_stopping
 ):
-    X, X_test, y, _ = friedman
     settings = dict(max_iter=9, random_state=0, recipe=Recipe(learning_rate_schedule="constant"))
     settings["early_stopping"] = early_stopping
     _break_step(monkeypatch, 4)  # one step an epoch
@@ -94,8 +89,7 @@ def test_loss_that_turns_non_finite_keeps_the_last_good_weights(
     assert np.isfinite(model.predict(X_test)).all()
 
 
-def test_loss_that_is_never_finite_raises(estimator_class, friedman, monkeypatch):
-    X, _, y, _ = friedman
+def test_loss_that_is_never_finite_raises(estimator_class, X, y, monkeypatch):
     _break_step(monkeypatch, 1)
     model = estimator_class(early_stopping=True)
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 1 .*learning_rate_init"):
@@ -104,8 +98,7 @@ def test_loss_that_is_never_finite_raises(estimator_class, friedman, monkeypatch
         model.predict(X)
 
 
-def test_diverging_learning_rate_never_ends_in_nan(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_diverging_learning_rate_never_ends_in_nan(estimator_class, X, y):
     model = estimator_class(learning_rate_init=1e30, max_iter=20, random_state=0)
     with pytest.raises(FloatingPointError):
         model.fit(X, y)
@@ -125,8 +118,7 @@ def test_weights_that_predict_nan_are_not_kept(estimator_class, learning_rate_in
         assert np.isfinite(model.predict(X)).all()
 
 
-def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_failed_refit_leaves_the_former_fit(estimator_class, X, y, X_test):
     model = estimator_class(max_iter=2, random_state=0).fit(X, y)
     before, attributes = model.predict(X_test), set(vars(model))
     with pytest.raises(ValueError, match="NaN"):
@@ -137,8 +129,7 @@ def test_failed_refit_leaves_the_former_fit(estimator_class, friedman):
     assert_array_equal(model.predict(X_test), before)
 
 
-def test_attributes_are_set_where_all_of_a_fit_has_worked(friedman, monkeypatch):
-    X, _, y, _ = friedman
+def test_attributes_are_set_where_all_of_a_fit_has_worked(X, y, monkeypatch):
     table, labels = pd.DataFrame(X).rename(columns=str), np.where(y > 14, "high", "low")
     model = NONAClassifier(max_iter=2, n_estimators=1, blend=None).fit(table, y > 10)
     before = vars(model).copy()
@@ -157,8 +148,7 @@ def test_attributes_are_set_where_all_of_a_fit_has_worked(friedman, monkeypatch)
     assert (model.n_features_in_, list(model.classes_)) == (4, ["high", "low"])
 
 
-def test_each_interrupt_ends_one_fit_of_a_search(friedman, interrupted_epochs):
-    X, _, y, _ = friedman
+def test_each_interrupt_ends_one_fit_of_a_search(X, y, interrupted_epochs):
     interrupted_epochs |= {4, 9}  # the fourth epoch of the first fit, a later one of the second
     search = GridSearchCV(SMALL, {"softstep": ["s1", "s2"]}, cv=2)
     with pytest.warns(UserWarning, match="Training interrupted") as warned:

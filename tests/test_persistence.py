@@ -27,8 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-def test_loads_in_a_process_without_cuda(friedman, tmp_path):
-    X, X_test, y, _ = friedman
+def test_loads_in_a_process_without_cuda(X, y, X_test, tmp_path):
     model = NONARegressor(max_iter=2, random_state=0).fit(X, y)
     # As one that was fitted on a GPU would ask for it.
     model.set_params(device="auto" if torch.cuda.is_available() else "cuda")
@@ -46,8 +45,7 @@ def test_loads_in_a_process_without_cuda(friedman, tmp_path):
 
 
 @pytest.mark.slow
-def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_grid_search_in_two_processes_equals_one(estimator_class, X, y):
     grid = {"softstep": ["s1", "s2"]}
 
     def scores(n_jobs):
@@ -61,8 +59,7 @@ def test_grid_search_in_two_processes_equals_one(estimator_class, friedman):
 
 
 @pytest.mark.slow
-def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, X, y, X_test):
 
     def fit_predict(seed):
         model = estimator_class(max_iter=2, recipe=Recipe(dropout=0.1), random_state=seed)
@@ -75,8 +72,7 @@ def test_threads_that_fit_at_once_give_what_they_give_alone(estimator_class, fri
 
 
 @pytest.mark.parametrize("random_state", [0, None])
-def test_global_states_are_untouched(estimator_class, friedman, random_state):
-    X, X_test, y, _ = friedman
+def test_global_states_are_untouched(estimator_class, X, y, X_test, random_state):
     model = estimator_class(max_iter=2, recipe=Recipe(dropout=0.1), random_state=random_state)
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002
@@ -97,9 +93,8 @@ def test_global_states_are_untouched(estimator_class, friedman, random_state):
 @pytest.mark.parametrize(
     "mode", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)]
 )
-def test_callers_modes_do_not_matter(estimator_class, friedman, mode, thread_count):
+def test_callers_modes_do_not_matter(estimator_class, X, y, X_test, mode, thread_count):
     thread_count(2)
-    X, X_test, y, _ = friedman
     X_test = np.resize(X_test, (600, X_test.shape[1]))  # several batches
     model = estimator_class(max_iter=2, random_state=0)
     expected = model.fit(X, y).predict(X_test)
@@ -122,8 +117,7 @@ def _live_bytes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_fits", [4, pytest.param(50, marks=pytest.mark.long)])
-def test_memory_does_not_grow_with_fits(estimator_class, n_fits, friedman):
-    X, _, y, _ = friedman
+def test_memory_does_not_grow_with_fits(estimator_class, n_fits, X, y):
     quick = Recipe(boosting_iter=2)
     model = estimator_class(max_iter=1, hidden_layer_sizes=(32,), recipe=quick, random_state=0)
     for _ in range(8):  # until Python's and torch's caches are filled
@@ -141,17 +135,15 @@ def test_memory_does_not_grow_with_fits(estimator_class, n_fits, friedman):
     assert growth < 200 * 64 * 8
 
 
-def test_dask_tells_fits_of_the_same_parameters_apart(friedman):
+def test_dask_tells_fits_of_the_same_parameters_apart(X, y):
     tokenize = pytest.importorskip("dask.tokenize").tokenize
-    X, _, y, _ = friedman
     models = [NONARegressor(max_iter=1, random_state=0).fit(X, own) for own in (y, y, -y)]
     tokens = [tokenize(model) for model in models]
     assert tokens[0] == tokens[1] != tokens[2]
     assert tokenize(NONARegressor(max_iter=2)) != tokenize(NONARegressor(max_iter=3))
 
 
-def test_nothing_but_what_prediction_needs_is_kept(friedman):
-    X, _, y, _ = friedman
+def test_nothing_but_what_prediction_needs_is_kept(X, y):
     model = NONARegressor(max_iter=1).fit(X, y)
     buffer = io.BytesIO()
     joblib.dump(model, buffer)

@@ -101,8 +101,7 @@ def test_scores_are_in_units_of_the_neighbors_residuals(estimator_class, case, m
 @pytest.mark.parametrize(
     ("estimator_class", "blend"), [(NONARegressor, "boosting"), (SoftStepKNNRegressor, None)]
 )
-def test_swapped_targets_are_found(estimator_class, friedman, blend):
-    X, _, y, _ = friedman
+def test_swapped_targets_are_found(estimator_class, X, y, blend):
     y, wrong = y.copy(), np.random.RandomState(0).permutation(len(y))[:8]
     y[wrong] = y[np.roll(wrong, 1)]
     model = estimator_class(blend=blend, max_iter=40, random_state=0).fit(X, y)
@@ -123,8 +122,7 @@ def test_in_a_group_whose_targets_are_quiet_a_small_error_is_large():
     assert errors.argmax() != 0  # as loud rows are farther off
 
 
-def test_one_wrong_target_of_two_will_do(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_one_wrong_target_of_two_will_do(estimator_class, X, y):
     Y = np.column_stack([y, 100 * y])
     Y[11, 1] += 3000
     suspects = estimator_class(**SHORT).fit(X, Y).suspects(3)
@@ -192,8 +190,7 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
         assert_allclose(high, others.max(axis=0) + margin)
 
 
-def test_what_the_blended_model_predicts_of_a_row_is_out_of_fold(friedman):
-    X, _, y, _ = friedman
+def test_what_the_blended_model_predicts_of_a_row_is_out_of_fold(X, y):
     params = SHORT | dict(max_iter=2, blend="boosting", recipe=Recipe(boosting_iter=30))
     model = NONARegressor(**params).fit(X, y)
     before, weight = model.suspects(len(y)), model.blend_weight_
@@ -234,8 +231,7 @@ def test_where_some_residuals_are_known_no_row_counts_its_own(estimator_class, m
     assert_allclose(suspects.expected, without(model, N).predict(far))
 
 
-def test_intervals_are_as_wide_as_scores_say(friedman, estimator_class):
-    X, _, y, _ = friedman
+def test_intervals_are_as_wide_as_scores_say(X, y, estimator_class):
     model = estimator_class(**SHORT | dict(max_iter=5)).fit(X, y)
     suspects, wider = model.suspects(len(y)), model.suspects(len(y), confidence_level=0.95)
     assert_allclose(suspects.interval.mean(axis=1), suspects.expected)
@@ -288,8 +284,7 @@ def test_one_row_has_none_to_compare_with(estimator_class):
         estimator_class(**QUICK).fit(X, y, groups=groups).forget(groups > 0).suspects()
 
 
-def test_warns_where_none_or_few_were_held_out(friedman):
-    X, _, y, _ = friedman
+def test_warns_where_none_or_few_were_held_out(X, y):
     with pytest.warns(UserWarning, match="no validation rows") as caught:
         fit(NONARegressor).suspects()
     assert caught[0].filename == __file__

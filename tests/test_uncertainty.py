@@ -746,8 +746,7 @@ def test_mapie_takes_text_as_the_docs_show():
     assert_allclose(names["interval"][:, 1, 0] - y_hat, half_width)
 
 
-def test_intervals_warn_where_no_rows_were_held_out(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_intervals_warn_where_no_rows_were_held_out(estimator_class, X, y, X_test):
     model = estimator_class(max_iter=2, early_stopping=False, random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match="early_stopping=True"):
         model.predict_interval(X_test)

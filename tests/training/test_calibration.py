@@ -178,20 +178,15 @@ def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe
 
 @both
 def test_the_choice_before_the_last_cycle_is_that_of_the_average(
-    estimator, chosen, safe, monkeypatch
+    estimator, chosen, safe, monkeypatch, noted
 ):
-    choose, join = trainer.calibrate, trainer.Trainer.train_on_all
-    calibrated, averages = [], []
-
-    def recorded(network, *args):
-        calibrated.append(network)
-        return choose(network, *args)
+    calibrated = noted(trainer, "calibrate", lambda _, network, *args: network)
+    join, averages = trainer.Trainer.train_on_all, []
 
     def joining(self):
         averages.append(self.average.network)
         join(self)
 
-    monkeypatch.setattr(trainer, "calibrate", recorded)
     monkeypatch.setattr(trainer.Trainer, "train_on_all", joining)
     estimator(**SMALL).fit(*make_rows(400))
     assert len(averages) == 1
@@ -218,16 +213,10 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch):
+def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch, noted):
     monkeypatch.setattr(OverfittingCheck, "is_due", lambda self, before, now: now == 14)
     monkeypatch.setattr(OverfittingCheck, "finds_overfitting", lambda self, *_: True)
-    repeat, repeated = Training._refit, []
-
-    def counting(self, network):
-        repeated.append(repeat(self, network))
-        return repeated[-1]
-
-    monkeypatch.setattr(Training, "_refit", counting)
+    repeated = noted(Training, "_refit", lambda result, *args: result)
     model = estimator(**SMALL).fit(*make_rows(n))
     assert repeated == [True]
     by_epoch = len(chosen) > 1

@@ -101,14 +101,8 @@ def test_the_best_epoch_is_kept():
     assert min(best) < 30
 
 
-def test_moving_average_of_the_weights(monkeypatch):
-    seen, step = [], AdamW.step
-
-    def recording(self, *args, **kwargs):
-        step(self, *args, **kwargs)
-        seen.append(self.vectors[0].detach().clone())
-
-    monkeypatch.setattr(AdamW, "step", recording)
+def test_moving_average_of_the_weights(noted):
+    seen = noted(AdamW, "step", lambda _, own, *args: own.vectors[0].detach().clone())
     network, _, _ = train(max_iter=10, validate=False, ema_decay=0.8)
     expected = seen[0]
     for n_steps, weights in enumerate(seen[1:], start=1):
@@ -314,16 +308,9 @@ def test_shares_of_kinds_without_errors():
 
 
 @pytest.fixture
-def counts_of_rows(monkeypatch):
+def counts_of_rows(noted):
     """How many rows were trained on, one entry for each time that changed."""
-    seen, make = [], trainer.ContextSampler
-
-    def recording(n_rows, *args):
-        seen.append(n_rows)
-        return make(n_rows, *args)
-
-    monkeypatch.setattr(trainer, "ContextSampler", recording)
-    return seen
+    return noted(trainer, "ContextSampler", lambda _, n_rows, *args: n_rows)
 
 
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
@@ -348,21 +335,15 @@ def test_rows_held_out_join_the_last_cycle_where_training_has_not_harmed(counts_
     assert history.best_before_refit.score == max(history.scores)
 
 
-def test_harm_ends_a_training_which_is_repeated_on_all_rows(monkeypatch, counts_of_rows):
-    n_epochs, epoch = [], trainer.Trainer.epoch
-
-    def recording(self):
-        n_epochs.append(self.n_epochs)
-        return epoch(self)
-
-    monkeypatch.setattr(trainer.Trainer, "epoch", recording)
+def test_harm_ends_a_training_which_is_repeated_on_all_rows(noted, counts_of_rows):
+    n_epochs = noted(trainer.Trainer, "epoch", lambda _, own: own.n_epochs)
     network, history, score = train(**HARMFUL)
     assert len(history.losses) == len(history.scores) == 15
     assert history.best_epoch == 1 + np.argmax(history.scores) < 15
     assert counts_of_rows == [90, 120]
     # Three batches an epoch have become four.
-    again = list(range(round(history.best_epoch * 3 / 4)))
-    assert n_epochs == [*range(15), *again]
+    again = round(history.best_epoch * 3 / 4)
+    assert n_epochs == [*range(15), *range(again)]
     assert score != pytest.approx(max(history.scores), rel=1e-3)
     assert not network.training
 
@@ -440,15 +421,11 @@ def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fau
     assert not network.training
 
 
-def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(monkeypatch):
-    kept, epoch = [], ParallelTrainers.epoch
+def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(noted):
+    def weights(_, own, number):
+        return own.trainers[0].result_weights.vectors[0].detach().clone()
 
-    def recording(self, number):
-        outcome = epoch(self, number)
-        kept.append(self.trainers[0].result_weights.vectors[0].detach().clone())
-        return outcome
-
-    monkeypatch.setattr(ParallelTrainers, "epoch", recording)
+    kept = noted(ParallelTrainers, "epoch", weights)
     network, _, _ = train(**SAFE)
     assert_array_equal(torch.cat([p.detach().flatten() for p in network.parameters()]), kept[-1])
 

@@ -68,8 +68,7 @@ def test_no_device(with_gpus, name, missing_ok):
 
 
 @pytest.mark.parametrize("device", ["gpu", "mps", "cuda:x", "", None, 3.5])
-def test_what_is_no_device_is_refused_after_fit_too(device, friedman):
-    X, _, y, _ = friedman
+def test_what_is_no_device_is_refused_after_fit_too(device, X, y):
     model = NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4).fit(X, y)
     for method in (model.predict, model.transform, model.explain, model.kneighbors):
         model.set_params(device=device)
