@@ -175,8 +175,6 @@ TABLE_SOFTSTEP_KNN = [
 ]
 # Lines that override these for classes: probabilities have no trend.
 TABLE_CLASSES = [_from(0, trends=(None,))]
-# On the linear scale of ranks `eps` is about the smallest fraction of the neighbors that can count.
-TABLE_LINEAR_RANKS = [_from(0, eps=1e-6)]
 
 
 def values_for(n_samples, tables=(TABLE,)):

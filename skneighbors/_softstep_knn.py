@@ -8,13 +8,12 @@ from torch import nn
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
-from ._plan import TABLE_LINEAR_RANKS, TABLE_SOFTSTEP_KNN
+from ._plan import TABLE_SOFTSTEP_KNN
 from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
 from ._utils.parameters import StrOptions
 from ._utils.typing import ArrayLike
 from .nn import SoftStepKNN
-from .nn._heads import RANK_SCALES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
@@ -22,12 +21,10 @@ class _SoftStepKNNWeights(BaseNeighborEstimator):
     """What both estimators share besides their docstrings and defaults."""
 
     _head_class = SoftStepKNN
-    _head_params = (*BaseNeighborEstimator._head_params, "rank", "rank_scale")
+    _head_params = (*BaseNeighborEstimator._head_params, "rank")
 
     def _tables(self):
         first, *others = super()._tables()
-        if self.rank_scale == "linear":
-            others = [TABLE_LINEAR_RANKS, *others]
         return (first, TABLE_SOFTSTEP_KNN, *others)
 
     @staticmethod
@@ -38,7 +35,6 @@ class _SoftStepKNNWeights(BaseNeighborEstimator):
 _CONSTRAINTS = {
     "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
     "rank": [StrOptions({"soft", "hard"}), None],
-    "rank_scale": [StrOptions(set(RANK_SCALES))],
 }
 
 
@@ -98,11 +94,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         ``"hard"``: hard ranks always, which leaves the embedding to be learned
         through the trend and the mask's parameters alone. None: min-max
         similarities instead of ranks.
-
-    rank_scale : {"log", "linear"}, default="log"
-        Scale on which a rank enters the mask. Among more neighbors than it was
-        learned on, a mask selects slowly growing numbers on the logarithmic one,
-        the same fraction on the linear one.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -287,7 +278,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     trend: str | None = "auto"
     blend: str | None = "auto"
     rank: str | None = "soft"
-    rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
     feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"
@@ -354,11 +344,6 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         ``"hard"``: hard ranks always, which leaves the embedding to be learned
         through the mask's parameters alone. None: min-max
         similarities instead of ranks.
-
-    rank_scale : {"log", "linear"}, default="log"
-        Scale on which a rank enters the mask. Among more neighbors than it was
-        learned on, a mask selects slowly growing numbers on the logarithmic one,
-        the same fraction on the linear one.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -540,7 +525,6 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     softstep_parameters: str = "pointwise"
     blend: str | None = "auto"
     rank: str | None = "soft"
-    rank_scale: str = "log"
     hidden_layer_sizes: ArrayLike = "auto"
     feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
     categorical_features: ArrayLike | None = "from_dtype"

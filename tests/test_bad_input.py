@@ -100,7 +100,6 @@ BAD_PARAMETERS = {
     "blend": ["quadratic", "linear", True, ["boosting"], Ridge, Ridge()],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
-    "rank_scale": ["sqrt", None],
     "context_size": [0, -1, 3.5, "all", True, 10**30],
     "context_neighbors": [0, 1001, -1, 3.5, "all"],
     "n_estimators": [0, 2.5, None, True, 10**30],

@@ -29,7 +29,7 @@ VARIANTS = {
         {"similarity": "dot", "max_iter": 30},  # after 12 it has learned too little
         {"trend": None, "blend": None},
         {"similarity": "cosine", "rank": "hard", "recipe": PLAIN},
-        {"rank": None, "rank_scale": "linear"},
+        {"rank": None},
         {**PAPER, "max_iter": 12},
     ],
 }

@@ -49,7 +49,7 @@ def make_estimators() -> list[NONARegressor | SoftStepKNNRegressor]:
             random_state=np.random.RandomState(0),
             verbose=True,
         ),
-        SoftStepKNNRegressor(rank=None, rank_scale="linear", hidden_layer_sizes=64),
+        SoftStepKNNRegressor(rank=None, hidden_layer_sizes=64),
     ]
 
 

@@ -7,7 +7,7 @@ from _methods import PAPER, make_regressor
 from torch import nn
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors.nn import NONA
+from skneighbors.nn import NONA, SoftStepKNN
 
 # Neighbors that `top_k` leaves, the middle of the papers' grid of k-NN.
 TOP_K = 5
@@ -97,8 +97,16 @@ def weighted_regressor(**params):
     return WeightedRegressor
 
 
-def _knn(softstep, **params):
-    return SoftStepKNNRegressor, {"softstep": softstep, "eps": 1e-6, **params}
+class LinearRanksRegressor(SoftStepKNNRegressor):
+    """SoftStep k-NN whose masks select a fraction of the neighbors, however many there are."""
+
+    def _make_head(self, plan, n_targets, trend):
+        dim, eps = plan.recipe.embedding_dim, plan.recipe.eps
+        return SoftStepKNN(dim, n_targets, trend=trend, rank_scale="linear", eps=eps)
+
+
+def _knn(softstep, estimator=SoftStepKNNRegressor, **params):
+    return estimator, {"softstep": softstep, "eps": 1e-6, **params}
 
 
 # Parameters of `WeightedHead`.
@@ -116,7 +124,7 @@ WEIGHTINGS = {
     "softmax + S2": (NONARegressor, {"softstep": "s2"}),
     **{name: (weighted_regressor(**head), {}) for name, head in HEADS.items()},
     "S1 of soft ranks": _knn("s1", rank="soft"),
-    "S1 of soft ranks, linear": _knn("s1", rank="soft", rank_scale="linear"),
+    "S1 of soft ranks, linear": _knn("s1", LinearRanksRegressor, rank="soft"),
     "S1 of hard ranks": _knn("s1", rank="hard"),
     "S1 of similarities": _knn("s1", rank=None),
     "S2 of soft ranks": _knn("s2", rank="soft"),

@@ -22,7 +22,6 @@ GROUPS = {
         "softstep",
         "softstep_parameters",
         "rank",
-        "rank_scale",
         "feature_extractor",
     ],
     "Training": [
