@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import FitInput, fit_model
 from ._model import (
-    ALGORITHMS,
     TOO_NARROW,
     Model,
     Queries,
@@ -25,6 +24,7 @@ from ._model import (
     warn_of_infinite,
     warn_unless_validated,
 )
+from ._parameters import CommonParameters
 from ._plan import TABLE
 from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
@@ -34,7 +34,6 @@ from ._utils.parameters import (
     StrOptions,
     check_argument,
     check_parameters_first,
-    check_params_of,
     counts_from,
     reals,
 )
@@ -42,7 +41,6 @@ from ._utils.process import changing_rows
 from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from ._utils.warn import warn
-from .nn._similarity import SIMILARITIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -55,39 +53,15 @@ if TYPE_CHECKING:
 _MANY_MEMBERS = 16
 
 
-class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CommonParameters):
     """Estimator that predicts from training samples in a learned embedding.
 
-    Subclasses have the parameters named in `_parameter_constraints`, and `_tables` holds what
-    their ``"auto"`` becomes. `_head_class` weighs the neighbors. It is given the parameters named
-    in `_head_params`, and what `_fixed_temperature` makes of a number as temperature.
+    Subclasses may have more parameters and other defaults, and `_tables` holds what their
+    ``"auto"`` becomes. `_head_class` weighs the neighbors. It is given the parameters named in
+    `_head_params`, and what `_fixed_temperature` makes of a number as temperature.
     `_task_class` is what they predict, and `_model` what :meth:`fit` leaves.
     """
 
-    _parameter_constraints: dict = {
-        "n_neighbors": [counts_from(1), None],
-        "similarity": [StrOptions(SIMILARITIES)],
-        "softstep_parameters": [StrOptions({"pointwise", "global"})],
-        "trend": [StrOptions({"auto", "linear"}), None],
-        "blend": [StrOptions({"auto", "boosting"}), None],
-        "hidden_layer_sizes": [StrOptions({"auto"}), "array-like", counts_from(1)],
-        "feature_extractor": [callable, None],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "n_estimators": [StrOptions({"auto"}), counts_from(1)],
-        "max_iter": [StrOptions({"auto"}), counts_from(1)],
-        "max_time": [reals(0, None, "neither"), None],
-        "batch_size": [counts_from(2)],
-        "learning_rate_init": [reals(0, None, "neither")],
-        "weight_decay": [reals(0, None, "left")],
-        "early_stopping": [StrOptions({"auto"}), "boolean"],
-        "validation_fraction": [StrOptions({"auto"}), reals(0, 1, "neither")],
-        "algorithm": [StrOptions(set(ALGORITHMS))],
-        "recipe": [Recipe, None],
-        "n_jobs": [counts_from(1), counts_from(-(2**31), -1), None],
-        "device": [str],
-        "random_state": ["random_state"],
-        "verbose": [counts_from(0, 1), "boolean"],
-    }
     _task_class: type[Task]
     _head_params = ("similarity", "softstep", "softstep_parameters")
 
@@ -262,10 +236,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             params["blend"] = None
         return check_params(params)
 
-    def _read_parameters(self):
-        """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
-        return {name: getattr(self, name) for name in self._parameter_constraints}
-
     def _read_targets(self, y):
         """Read targets given to :meth:`fit`, for its task to check."""
         return y
@@ -277,9 +247,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _settle_targets(self, y, sample_weight):
         """Return checked targets and weights as they are fitted to."""
         return y, sample_weight
-
-    def _validate_params(self):
-        check_params_of(self, self._read_parameters())
 
     def _read_queries(self, X):
         """Return the model, X as its reader reads it, and how to search."""

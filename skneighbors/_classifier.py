@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,21 +26,19 @@ from ._columns import (
 from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
 from ._task import Classification
-from ._utils.parameters import StrOptions
+from ._utils.parameters import StrOptions, parameter
 from ._utils.typing import ArrayLike
 
 if TYPE_CHECKING:
     from ._model import ClassSuspects
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
     """Classifier that predicts from training samples in a learned embedding."""
 
-    _parameter_constraints = {
-        **BaseNeighborEstimator._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    del _parameter_constraints["trend"]
+    class_weight: dict | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
+
     _task_class = Classification
 
     def _tables(self):

@@ -1,23 +1,15 @@
 """Nearness of neighbors attention as estimators."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-from torch import nn
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
-from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
-from ._utils.parameters import StrOptions
-from ._utils.typing import ArrayLike
 from .nn import NONA
-from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
 class _NONAWeights(BaseNeighborEstimator):
-    """What both estimators share besides their docstrings and defaults."""
+    """What both estimators share besides their docstrings."""
 
     _head_class = NONA
 
@@ -26,9 +18,6 @@ class _NONAWeights(BaseNeighborEstimator):
         if temperature == 1:
             return {"temperature": None}
         return {"temperature": temperature, "learn_temperature": False}
-
-
-_CONSTRAINTS = {"softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS)), None]}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,15 +52,6 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
 
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
-
-    trend : {"auto", "linear"} or None, default="auto"
-        What the neighbors correct, learned with the rest.
-
-        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
-          what it gives more for the query. Predictions can then leave the range of all
-          neighbors' targets, by at most a tenth of it.
-        - None: nothing.
-        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     blend : {"auto", "boosting"} or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
@@ -164,6 +144,15 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     verbose : bool or int, default=0
         1: loss, validation score (R2) and the time left, by a bar if there is
         `tqdm`, else by a line every few seconds. 0: silence.
+
+    trend : {"auto", "linear"} or None, default="auto"
+        What the neighbors correct, learned with the rest.
+
+        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
+          what it gives more for the query. Predictions can then leave the range of all
+          neighbors' targets, by at most a tenth of it.
+        - None: nothing.
+        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     Attributes
     ----------
@@ -278,32 +267,6 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     (50, 2)
     """
 
-    _parameter_constraints = BaseNeighborRegressor._parameter_constraints | _CONSTRAINTS
-
-    n_neighbors: int | None = 20
-    similarity: str = "l2"
-    softstep: str | None = "s2"
-    softstep_parameters: str = "pointwise"
-    trend: str | None = "auto"
-    blend: str | None = "auto"
-    hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
-    categorical_features: ArrayLike | None = "from_dtype"
-    n_estimators: int | str = "auto"
-    max_iter: int | str = "auto"
-    max_time: float | None = None
-    batch_size: int = 256
-    learning_rate_init: float = 1e-2
-    weight_decay: float = 0.1
-    early_stopping: bool | str = "auto"
-    validation_fraction: float | str = "auto"
-    algorithm: str = "auto"
-    recipe: Recipe | None = None
-    n_jobs: int | None = None
-    device: str = "auto"
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
@@ -364,11 +327,6 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
         alone; text that is read as numbers, dates, durations or words is none
         (:ref:`columns`). None: none. Missing categories, and those not seen in :meth:`fit`, are
         one more category. Not used with a `feature_extractor`.
-
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
-        ``"balanced"``: all classes have the same total weight. A class of weight 0 is left out.
-        Weights of a given validation set and of samples appended later stay as they are given.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -435,6 +393,11 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     verbose : bool or int, default=0
         1: loss, validation score (the gain in log loss) and the time left, by a bar if there is
         `tqdm`, else by a line every few seconds. 0: silence.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
+        ``"balanced"``: all classes have the same total weight. A class of weight 0 is left out.
+        Weights of a given validation set and of samples appended later stay as they are given.
 
     Attributes
     ----------
@@ -521,29 +484,3 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.9
     True
     """
-
-    _parameter_constraints = BaseNeighborClassifier._parameter_constraints | _CONSTRAINTS
-
-    n_neighbors: int | None = 20
-    similarity: str = "l2"
-    softstep: str | None = "s2"
-    softstep_parameters: str = "pointwise"
-    blend: str | None = "auto"
-    hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
-    categorical_features: ArrayLike | None = "from_dtype"
-    class_weight: dict | str | None = None
-    n_estimators: int | str = "auto"
-    max_iter: int | str = "auto"
-    max_time: float | None = None
-    batch_size: int = 256
-    learning_rate_init: float = 1e-2
-    weight_decay: float = 0.1
-    early_stopping: bool | str = "auto"
-    validation_fraction: float | str = "auto"
-    algorithm: str = "auto"
-    recipe: Recipe | None = None
-    n_jobs: int | None = None
-    device: str = "auto"
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0

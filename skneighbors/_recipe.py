@@ -1,12 +1,11 @@
 """Settings of a fit for experts, the papers' setting, and the checks of what a plan is made of."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from ._utils.parameters import StrOptions, check_params_of, counts_from, reals
+from ._utils.parameters import CheckedFields, StrOptions, counts_from, parameter, reals
 from .nn._embedder import ACTIVATIONS
 
 LEARNING_RATE_SCHEDULES = ("cycles", "constant")
@@ -16,11 +15,11 @@ LEARNED, CALIBRATED = {"learned", "both"}, {"calibrated", "both"}
 
 def _setting(*allowed, words=()):
     """Field of a recipe, "auto" by default, and what else it may be."""
-    return field(default="auto", metadata={"allowed": [StrOptions({"auto", *words}), *allowed]})
+    return parameter("auto", StrOptions({"auto", *words}), *allowed)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Recipe(BaseEstimator):
+class Recipe(CheckedFields):
     """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
 
     For the parameter `recipe` of the estimators.
@@ -149,11 +148,6 @@ class Recipe(BaseEstimator):
     refit: bool | str = _setting("boolean")
 
 
-Recipe._parameter_constraints = {
-    setting.name: setting.metadata["allowed"] for setting in fields(Recipe)
-}
-
-
 # The setting of the papers: ``NONARegressor(**PAPER)``.
 PAPER: dict[str, Any] = dict(
     n_neighbors=None,
@@ -197,7 +191,7 @@ def check_params(params):
     """
     params = {name: _plain(value) for name, value in params.items()}
     if params["recipe"] is not None:
-        check_params_of(params["recipe"], params["recipe"].get_params())
+        params["recipe"]._validate_params()
         settings = params["recipe"].get_params(deep=False)
         params["recipe"] = Recipe(**{name: _plain(value) for name, value in settings.items()})
     sizes = params["hidden_layer_sizes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
@@ -13,14 +14,18 @@ from ._columns import check_weights
 from ._model import Model, warn_unless_validated
 from ._task import Regression
 from ._utils.checks import check_quantiles
+from ._utils.parameters import StrOptions, parameter
 from ._utils.typing import ArrayLike
 
 if TYPE_CHECKING:
     from ._model import Suspects
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstimator):
     """Regressor that predicts from training samples in a learned embedding."""
+
+    trend: str | None = parameter("auto", StrOptions({"auto", "linear"}), None)
 
     _task_class = Regression
 

@@ -1,24 +1,23 @@
 """SoftStep k-nearest neighbors as estimators."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-from torch import nn
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
 from ._plan import TABLE_SOFTSTEP_KNN
-from ._recipe import Recipe
 from ._regressor import BaseNeighborRegressor
-from ._utils.parameters import StrOptions
-from ._utils.typing import ArrayLike
+from ._utils.parameters import StrOptions, counts_from, parameter
 from .nn import SoftStepKNN
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _SoftStepKNNWeights(BaseNeighborEstimator):
-    """What both estimators share besides their docstrings and defaults."""
+    """What both estimators share besides their docstrings."""
+
+    n_neighbors: int | None = parameter(12, counts_from(1), None)
+    softstep: str = parameter("s1", StrOptions(set(SOFTSTEP_FUNCTIONS)))
+    rank: str | None = parameter("soft", StrOptions({"soft", "hard"}), None)
 
     _head_class = SoftStepKNN
     _head_params = (*BaseNeighborEstimator._head_params, "rank")
@@ -30,12 +29,6 @@ class _SoftStepKNNWeights(BaseNeighborEstimator):
     @staticmethod
     def _fixed_temperature(temperature):
         return {"calibration": 1 / temperature}
-
-
-_CONSTRAINTS = {
-    "softstep": [StrOptions(set(SOFTSTEP_FUNCTIONS))],
-    "rank": [StrOptions({"soft", "hard"}), None],
-}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,15 +63,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    trend : {"auto", "linear"} or None, default="auto"
-        What the neighbors correct, learned with the rest.
-
-        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
-          what it gives more for the query. Predictions can then leave the range of all
-          neighbors' targets, by at most a tenth of it.
-        - None: nothing.
-        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
-
     blend : {"auto", "boosting"} or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
         the validation rows.
@@ -88,12 +72,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
           no `feature_extractor`; else None.
-
-    rank : {"soft", "hard"} or None, default="soft"
-        ``"soft"``: differentiable ranks in training, hard ones in prediction.
-        ``"hard"``: hard ranks always, which leaves the embedding to be learned
-        through the trend and the mask's parameters alone. None: min-max
-        similarities instead of ranks.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -176,6 +154,21 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     verbose : bool or int, default=0
         1: loss, validation score (R2) and the time left, by a bar if there is
         `tqdm`, else by a line every few seconds. 0: silence.
+
+    trend : {"auto", "linear"} or None, default="auto"
+        What the neighbors correct, learned with the rest.
+
+        - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
+          what it gives more for the query. Predictions can then leave the range of all
+          neighbors' targets, by at most a tenth of it.
+        - None: nothing.
+        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
+
+    rank : {"soft", "hard"} or None, default="soft"
+        ``"soft"``: differentiable ranks in training, hard ones in prediction.
+        ``"hard"``: hard ranks always, which leaves the embedding to be learned
+        through the trend and the mask's parameters alone. None: min-max
+        similarities instead of ranks.
 
     Attributes
     ----------
@@ -269,33 +262,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     True
     """
 
-    _parameter_constraints = BaseNeighborRegressor._parameter_constraints | _CONSTRAINTS
-
-    n_neighbors: int | None = 12
-    similarity: str = "l2"
-    softstep: str = "s1"
-    softstep_parameters: str = "pointwise"
-    trend: str | None = "auto"
-    blend: str | None = "auto"
-    rank: str | None = "soft"
-    hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
-    categorical_features: ArrayLike | None = "from_dtype"
-    n_estimators: int | str = "auto"
-    max_iter: int | str = "auto"
-    max_time: float | None = None
-    batch_size: int = 256
-    learning_rate_init: float = 1e-2
-    weight_decay: float = 0.1
-    early_stopping: bool | str = "auto"
-    validation_fraction: float | str = "auto"
-    algorithm: str = "auto"
-    recipe: Recipe | None = None
-    n_jobs: int | None = None
-    device: str = "auto"
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
@@ -339,12 +305,6 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
           no `feature_extractor`; else None.
 
-    rank : {"soft", "hard"} or None, default="soft"
-        ``"soft"``: differentiable ranks in training, hard ones in prediction.
-        ``"hard"``: hard ranks always, which leaves the embedding to be learned
-        through the mask's parameters alone. None: min-max
-        similarities instead of ranks.
-
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
         the third on, a layer as wide as the one before adds its input to its output.
@@ -360,11 +320,6 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         alone; text that is read as numbers, dates, durations or words is none
         (:ref:`columns`). None: none. Missing categories, and those not seen in :meth:`fit`, are
         one more category. Not used with a `feature_extractor`.
-
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
-        ``"balanced"``: all classes have the same total weight. A class of weight 0 is left out.
-        Weights of a given validation set and of samples appended later stay as they are given.
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
@@ -431,6 +386,17 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     verbose : bool or int, default=0
         1: loss, validation score (the gain in log loss) and the time left, by a bar if there is
         `tqdm`, else by a line every few seconds. 0: silence.
+
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of the samples given to :meth:`fit` are multiplied.
+        ``"balanced"``: all classes have the same total weight. A class of weight 0 is left out.
+        Weights of a given validation set and of samples appended later stay as they are given.
+
+    rank : {"soft", "hard"} or None, default="soft"
+        ``"soft"``: differentiable ranks in training, hard ones in prediction.
+        ``"hard"``: hard ranks always, which leaves the embedding to be learned
+        through the mask's parameters alone. None: min-max
+        similarities instead of ranks.
 
     Attributes
     ----------
@@ -516,30 +482,3 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     >>> model.score(X[1::2], y[1::2]) > 0.9
     True
     """
-
-    _parameter_constraints = BaseNeighborClassifier._parameter_constraints | _CONSTRAINTS
-
-    n_neighbors: int | None = 12
-    similarity: str = "l2"
-    softstep: str = "s1"
-    softstep_parameters: str = "pointwise"
-    blend: str | None = "auto"
-    rank: str | None = "soft"
-    hidden_layer_sizes: ArrayLike = "auto"
-    feature_extractor: nn.Module | Callable[[], nn.Module] | None = None
-    categorical_features: ArrayLike | None = "from_dtype"
-    class_weight: dict | str | None = None
-    n_estimators: int | str = "auto"
-    max_iter: int | str = "auto"
-    max_time: float | None = None
-    batch_size: int = 256
-    learning_rate_init: float = 1e-2
-    weight_decay: float = 0.1
-    early_stopping: bool | str = "auto"
-    validation_fraction: float | str = "auto"
-    algorithm: str = "auto"
-    recipe: Recipe | None = None
-    n_jobs: int | None = None
-    device: str = "auto"
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0

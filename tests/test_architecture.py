@@ -21,6 +21,7 @@ FLOORS = [
     {"_nona", "_softstep_knn", "inspection"},
     {"_classifier", "_regressor"},
     {"_base"},
+    {"_parameters"},
     {"_archive"},
     {"_fit"},
     {"_selection"},

@@ -58,7 +58,7 @@ class TwoClasses(Task):
 
 
 class ToyClassifier(ClassifierMixin, BaseNeighborEstimator):
-    _parameter_constraints = NONARegressor._parameter_constraints
+    _parameter_constraints = NONARegressor()._parameter_constraints
     _head_class, _task_class = NONARegressor._head_class, TwoClasses
 
     def __init__(self, trend=None, max_iter=12, random_state=0, blend="auto"):

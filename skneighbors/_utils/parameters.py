@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -54,6 +55,9 @@ class _NumberRange:
             (value == self.low and self.closed in ("left", "both"))
             or (value == self.high and self.closed in ("right", "both"))
         )
+
+
+AUTO = StrOptions({"auto"})
 
 
 def counts_from(low, high=2**31 - 1):
@@ -122,11 +126,28 @@ def check_argument(caller, name, value, allowed):
         )
 
 
-def check_params_of(estimator, params):
-    """Check an estimator's parameters by its `_parameter_constraints`."""
-    for name, value in params.items():
-        allowed = estimator._parameter_constraints[name]
-        check_argument(type(estimator).__name__, name, value, allowed)
+def parameter(default, *allowed):
+    """Field of :class:`CheckedFields`: its default, and what it may be."""
+    return field(default=default, metadata={"allowed": list(allowed)})
+
+
+class CheckedFields(BaseEstimator):
+    """Base of estimators whose parameters are the fields of a dataclass."""
+
+    @property
+    def _parameter_constraints(self):
+        # A field that a subclass adds may say nothing.
+        own = [each for each in fields(self) if "allowed" in each.metadata]
+        return {each.name: each.metadata["allowed"] for each in own}
+
+    def _read_parameters(self):
+        """Read parameters as attributes: a subclass may have fewer, or others, in `__init__`."""
+        return {name: getattr(self, name) for name in self._parameter_constraints}
+
+    def _validate_params(self):
+        constraints = self._parameter_constraints
+        for name, value in self._read_parameters().items():
+            check_argument(type(self).__name__, name, value, constraints[name])
 
 
 def check_parameters_first(fit: _Method) -> _Method:
