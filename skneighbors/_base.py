@@ -30,14 +30,9 @@ from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
-from ._utils.parameters import (
-    StrOptions,
-    check_argument,
-    check_parameters_first,
-    counts_from,
-    reals,
-)
+from ._utils.parameters import StrOptions, check_argument, counts_from, reals
 from ._utils.process import changing_rows
+from ._utils.sklearn_private import fit_context
 from ._utils.threads import at_most, batches_at_most, single_threaded
 from ._utils.typing import ArrayLike, PathLike
 from ._utils.warn import warn
@@ -111,7 +106,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             params["recipe"] = Recipe() if recipe is None else clone(recipe, safe=False)
         return super().set_params(**params)
 
-    @check_parameters_first
+    @fit_context
     def fit(
         self,
         X: ArrayLike,

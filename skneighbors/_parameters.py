@@ -19,7 +19,7 @@ class CommonParameters(CheckedFields):
     """Parameters of all estimators; their docstrings say what they mean."""
 
     n_neighbors: int | None = parameter(20, counts_from(1), None)
-    similarity: str = parameter("l2", StrOptions(SIMILARITIES))
+    similarity: str = parameter("l2", StrOptions(SIMILARITIES.keys()))
     softstep: str | None = parameter("s2", StrOptions(set(SOFTSTEP_FUNCTIONS)), None)
     softstep_parameters: str = parameter("pointwise", StrOptions({"pointwise", "global"}))
     blend: str | None = parameter("auto", StrOptions({"auto", "boosting"}), None)
@@ -40,5 +40,7 @@ class CommonParameters(CheckedFields):
     recipe: Recipe | None = parameter(None, Recipe, None)
     n_jobs: int | None = parameter(None, counts_from(1), counts_from(-(2**31), -1), None)
     device: str = parameter("auto", str)
-    random_state: int | np.random.RandomState | None = parameter(None, "random_state")
+    random_state: int | np.random.RandomState | None = parameter(
+        None, counts_from(0, 2**32 - 1), np.random.RandomState, None
+    )
     verbose: int = parameter(0, counts_from(0, 1), "boolean")

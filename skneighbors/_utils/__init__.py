@@ -7,7 +7,7 @@ random            torch's global generators, borrowed and given back
 blocks            sizes of blocks that fit memory and caches
 clock             the time that a fit may take
 arrays            fields of dataclasses that hold arrays, and checks of these
-parameters        parameters checked by constraints, as scikit-learn's are
+parameters        parameters and arguments, checked by scikit-learn's constraints
 checks            arguments whose bounds are known only when they are given
 printing          what prints as a table
 progress          what ``verbose=1`` shows

@@ -1,10 +1,21 @@
 """What is private in scikit-learn, gathered here, where a new version may break it."""
 
+from collections.abc import Callable
 from inspect import unwrap
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import config_context
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils._param_validation import (
+    validate_parameter_constraints as validate_parameter_constraints,
+)
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+# Decorator of `fit`, whose type stays: parameters are checked before it, but not within it.
+fit_context: Callable[[_Method], _Method] = _fit_context(prefer_skip_nested_validation=True)
 # Attributes of an estimator: what `set_output` and `set_fit_request` leave.
 SETTINGS = _OUTPUT, _REQUESTS = "_sklearn_output_config", "_metadata_request"
 
