@@ -11,18 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ._base import BaseNeighborEstimator
-from ._columns import (
-    BOOLS,
-    NUMBERS,
-    as_array,
-    as_categories,
-    check_total_weight,
-    check_weights,
-    is_missing,
-    refuse_missing,
-    show,
-    sorts_of,
-)
+from ._columns import check_total_weight, check_weights, is_missing, refuse_missing, show
 from ._model import ClassExplanation, Model
 from ._plan import TABLE_CLASSES
 from ._task import Classification
@@ -46,21 +35,22 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     def _read_targets(self, y):
         y = _read_labels(y)
-        if y.dtype.kind == "O":
-            kinds = set(map(type, y))
-            if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
-                names = ", ".join(sorted(kind.__name__ for kind in kinds))
-                raise ValueError(
-                    f"y holds labels of several types, {names}: make all of one, for instance by "
-                    "astype(str)."
-                )
         check_array(y, ensure_2d=False, dtype=None, input_name="y")  # refuses infinity
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         return codes
 
     def _read_more_targets(self, y):
-        return number_labels(y, self.classes_)
+        codes = {label: code for code, label in enumerate(self.classes_.tolist())}
+        labels = _read_labels(y).tolist()
+        unknown = next((label for label in labels if label not in codes), None)
+        if unknown is not None:
+            some = ", ".join(map(show, list(codes)[:5]))
+            raise ValueError(
+                f"y holds {show(unknown)}, which is no class of fit, such as {some}. Classes "
+                "without weight are left out."
+            )
+        return np.array([codes[label] for label in labels])
 
     def _settle_targets(self, y, sample_weight):
         """Weigh classes, and leave those without weight out."""
@@ -79,10 +69,8 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
 
     def _weigh_classes(self, codes, sample_weight):
         """Weight by `class_weight` of each sample."""
-        labels = as_categories(list(self.classes_))
-        if self.class_weight != "balanced":
-            named = as_categories(list(self.class_weight))
-            given = dict(zip(named, self.class_weight.values(), strict=True))
+        labels, given = self.classes_.tolist(), self.class_weight
+        if given != "balanced":
             unknown = next(iter(given.keys() - set(labels)), None)
             if unknown is not None and not given.keys() >= set(labels):
                 raise ValueError(f"class_weight names {show(unknown)}, which is no class of y.")
@@ -309,70 +297,26 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         return self._call_for_samples(Model.class_suspects, n_rows, self.classes_)
 
 
-def number_labels(y, classes):
-    """Find the numbers of labels among the classes of a fit.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Labels.
-    classes : ndarray of shape (n_classes,)
-        What `classes_` holds.
-
-    Returns
-    -------
-    numbers : int ndarray of shape (n_samples,)
-        Places in `classes`.
-
-    Raises
-    ------
-    ValueError
-        If a label is missing or no class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skneighbors._classifier import number_labels
-    >>> number_labels(["b", "a", "b"], np.array(["a", "b"])).tolist()
-    [1, 0, 1]
-    """
-    labels, classes = (as_categories(list(values)) for values in (_read_labels(y), classes))
-    known = {label: code for code, label in enumerate(classes)}
-    unknown = next((label for label in labels if label not in known), None)
-    if unknown is not None:
-        some = ", ".join(map(show, classes[:5]))
-        raise ValueError(
-            f"y holds {show(unknown)}, which is no class of fit, such as {some}. Classes without "
-            "weight are left out."
-        )
-    return np.array([known[label] for label in labels], dtype=int)
-
-
 def _read_labels(y):
-    """Read labels, to an array (n_samples,) that holds them as they are.
+    """Read labels, to an array (n_samples,).
 
     Raises
     ------
     ValueError
-        If some are missing.
+        If some are missing, or objects that are no text.
     """
     if np.ma.is_masked(y):
         raise ValueError("y holds masked labels. Leave these rows out.")
-    # scikit-learn makes floats of nullable integers and bools, NumPy text of all beside text.
-    labels = np.asarray(y) if hasattr(y, "__array__") or isinstance(y, list | tuple) else y
-    if isinstance(y, list | tuple) and labels.dtype.kind in "SU":
-        objects = as_array(y, "y")
-        is_text = all(isinstance(label, str | bytes) for label in objects.flat)
-        labels = labels if is_text else objects
-    if isinstance(labels, np.ndarray) and labels.dtype.kind == "T":
-        labels = labels.astype(object)  # for scikit-learn
-    labels = column_or_1d(labels, warn=True)
-    # NaN and NaT differ from themselves.
-    is_object = labels.dtype.kind == "O"
-    missing = list(map(is_missing, labels)) if is_object else labels != labels
-    refuse_missing(missing, "y holds missing labels")
-    if is_object and set(sorts_of(labels)) in ({BOOLS}, {NUMBERS}):
-        plain = np.array(labels.tolist())
-        is_same = plain.dtype.kind in "biuf" and plain.tolist() == labels.tolist()
-        labels = plain if is_same else labels
-    return labels
+    # Beside text NumPy makes text of everything, and scikit-learn floats of nullable integers.
+    labels = np.asarray(y)
+    may_be_text = labels.dtype.kind in "OTU"
+    cells = column_or_1d(np.asarray(y, dtype=object) if may_be_text else labels, warn=True)
+    refuse_missing(np.array([*map(is_missing, cells)]), "y holds missing labels")
+    other = next((cell for cell in cells if type(cell) not in (str, np.str_)), None)
+    if may_be_text and other is not None:
+        raise ValueError(
+            f"Unknown label type: y holds {show(other)}, of type {type(other).__name__!r}. Labels "
+            "must all be text, or have a dtype of numbers or bools: convert them, for instance by "
+            "astype(str)."
+        )
+    return labels.ravel() if labels.dtype.kind == "U" else cells

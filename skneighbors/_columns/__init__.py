@@ -37,7 +37,7 @@ from .reader import TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
 from .summary import ColumnSummary
-from .table import Table, as_array, find_labels, unwrap
+from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
 from .text import Reading
-from .values import BOOLS, NUMBERS, as_categories, is_missing, show, sorts_of
+from .values import is_missing, show
