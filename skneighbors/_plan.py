@@ -258,8 +258,7 @@ def _resolve_trends(given, n_estimators, n_validation, auto):
         kinds = auto["trends"] if n_validation else auto["trends"][:1]
     trends = tuple(islice(cycle(kinds), n_estimators))
     if blend == "auto":
-        has_table = given["feature_extractor"] is None
-        blend = auto["blend"] if n_validation and has_table else None
+        blend = auto["blend"] if n_validation else None
     return dict(
         trend=trends[0] if len(set(trends)) == 1 else "auto",
         trends=trends,

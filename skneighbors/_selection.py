@@ -32,9 +32,9 @@ def weigh(network, history, task, blend, plan):
     calibrated = history.calibrated
     if calibrated is None:
         result = history.best_before_refit.validation
-        return blend.weigh(result, task) if plan.blended else blend, result, plan.likenesses[0]
+        return blend.weigh(result, task), result, plan.likenesses[0]
     results = [calibrated.at(place) for place in range(len(plan.likenesses))]
-    blends = [blend.weigh(result, task) if plan.blended else blend for result in results]
+    blends = [blend.weigh(result, task) for result in results]
     errors = torch.stack(
         [
             task.losses(complete(result, weighed), result.y).flatten()

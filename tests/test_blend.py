@@ -37,7 +37,7 @@ def networks_alone(model, X):
 
 
 def weight_of_blended(held_out, blended):
-    fit = BlendFit(None, blended[0], blended)
+    fit = BlendFit(BaggedBoosting([]), blended[0], blended)
     k = blended.shape[2]
     return fit.weigh(held_out, Regression(np.zeros(k), np.ones(k), 2)).weight
 

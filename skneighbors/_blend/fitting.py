@@ -29,6 +29,8 @@ class BlendFit(NamedTuple):
 
     def weigh(self, validation, task):
         """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
+        if self.model is None:
+            return self
         parts = validation.y, validation.y_hat, self.validation
         y, y_hat, blended = (part.double().cpu() for part in parts)
         rows = validation.weight
