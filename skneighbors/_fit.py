@@ -192,7 +192,7 @@ def _finish(samples, parts, network, plan, history):
         parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
     bank, validation = _make_bank(network, history, result, parts, plan, blend, strength), None
     if plan.n_validation:
-        validation = _validate(bank, parts, result, blend, plan)
+        validation = _validate(bank, parts, samples.validation, result, blend, plan)
     model = Model(
         bank=bank.to(CPU),
         validation=validation,
@@ -211,18 +211,13 @@ def _finish(samples, parts, network, plan, history):
 
 def _plan(params, tables, samples, task_class, random_state):
     """Make a plan and the split into training and validation rows of each member."""
-    n_rows, validation = len(samples.rows), samples.validation
-    in_time = samples.time is not None
-    make = partial(make_plan, tables=tables, n_samples=n_rows)
-    if validation is not None:
-        n_given = len(validation.y)
-        make = partial(make, n_given=n_given)
-        is_validation = np.arange(n_rows + n_given) >= n_rows
-        plan = make(params)
-        return plan, EnsembleSplit.of_mask(is_validation, len(plan.trends))
-    make = partial(make, in_time=in_time)
-    plan = make(params)
+    n_rows, in_time = len(samples.rows), samples.time is not None
+    n_given = None if samples.validation is None else len(samples.validation.y)
+    make = partial(make_plan, params, tables, n_rows, n_given, in_time)
+    plan = make()
     n_members = len(plan.trends)
+    if n_given is not None:
+        return plan, EnsembleSplit.of_given(n_rows, n_given, n_members)
     if in_time:
         split = EnsembleSplit.draw_last(
             samples.row_time,
@@ -239,7 +234,7 @@ def _plan(params, tables, samples, task_class, random_state):
     else:
         strata = task_class.strata(samples.y[samples.rows])
         return plan, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state, strata)
-    return make(params, drawn=tuple(rows.shape[1] for rows in split)), split
+    return make(drawn=tuple(rows.shape[1] for rows in split)), split
 
 
 def _describe_shortened(plan, wanted, history, max_time):
@@ -371,24 +366,23 @@ def _make_bank(network, history, result, parts, plan, blend, strength):
     return bank
 
 
-def _validate(bank, parts, result, blend, plan):
+def _validate(bank, parts, given, result, blend, plan):
     """Make the validation rows, of the bank's or of the set that was given."""
-    if len(parts.rows) == len(bank):
+    if given is None:
         residuals = result.y - complete(result, blend)
         rows = parts.split.validation.to(residuals.device)
         return ValidationRows.of_members(residuals, rows, plan.n_neighbors)
-    given = parts.rows.select(slice(len(bank), None)).to(CPU)
-    sample_weight = torch.ones_like(given.y[:, 0]) if given.weight is None else given.weight
+    rows = parts.rows.select(slice(len(bank), None)).to(CPU)
     # A sample that stands twice counts as one that weighs 2.
-    arrays = (part.numpy() for part in (given.X, given.y, sample_weight))
-    rows, sample_weight, _ = merge_rows(*arrays)
-    blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(given.y)
+    unique, weight, _ = merge_rows(rows.X.numpy(), rows.y.numpy(), given.weight)
+    blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y)
+    rows = rows.select(unique)
     return ValidationRows(
-        residuals=given.y[rows],
+        residuals=rows.y,
         rows=torch.full((len(rows),), -1, device=CPU),
         n_neighbors=0,
-        z=bank.embed(given.X[rows].to(bank.rows.z.device)).cpu(),
-        columns=None if given.columns is None else given.columns[rows],
-        blended=blended[rows],
-        weight=torch.from_numpy(sample_weight),
+        z=bank.embed(rows.X.to(bank.rows.z.device)).cpu(),
+        columns=rows.columns,
+        blended=blended[unique],
+        weight=torch.from_numpy(weight),
     )

@@ -130,10 +130,10 @@ class EnsembleSplit(NamedTuple):
         return cls(train, _draw_as_many([is_last] * n_members, n_most, random_state))
 
     @classmethod
-    def of_mask(cls, is_validation, n_members):
-        """Give all members the same validation samples, those of a mask (n_samples,)."""
-        parts = (np.flatnonzero(part) for part in (~is_validation, is_validation))
-        return cls(*(torch.from_numpy(part).repeat(n_members, 1) for part in parts))
+    def of_given(cls, n_samples, n_given, n_members):
+        """Let all members validate by the samples of a given set, which come behind the others."""
+        rows = torch.arange(n_samples + n_given, device=CPU).repeat(n_members, 1)
+        return cls(*rows.split([n_samples, n_given], dim=1))
 
     def to(self, device):
         """Split on a device."""
