@@ -1,7 +1,6 @@
 """Single values as JSON and back, by a list of kinds: dates, durations, intervals and the like."""
 
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from operator import methodcaller
 from uuid import UUID
 
@@ -65,7 +64,6 @@ _KINDS = {
     "bytes": (_of(bytes), bytes.hex, bytes.fromhex),
     "date": (_of(date), date.isoformat, date.fromisoformat),
     "datetime": (_of(datetime), datetime.isoformat, datetime.fromisoformat),
-    "decimal": (_of(Decimal), str, Decimal),
     "time": (_of(time), time.isoformat, time.fromisoformat),
     "timedelta": (
         _of(timedelta),
@@ -83,8 +81,6 @@ _KINDS = {
     "Timedelta": (_of_pandas("Timedelta"), _to_iso, lambda text: _pandas().Timedelta(text)),
     "Timestamp": (_of_pandas("Timestamp"), _to_iso, lambda text: _pandas().Timestamp(text)),
 }
-# Conversion of instances of subclasses, such as enum members, to the value that they equal.
-_BASES = {str: str.__str__, int: int.__int__, float: float.__float__}
 
 
 def write_scalar(value):
@@ -104,10 +100,6 @@ def write_scalar(value):
         value = value.item()
     if type(value) in SCALARS:
         return value
-    for base, convert in _BASES.items():
-        if isinstance(value, base):
-            plain = convert(value)
-            return plain if _is_same(plain, value) else None
     for tag, (is_it, write, read) in _KINDS.items():
         if is_it(value):
             content = write(value)

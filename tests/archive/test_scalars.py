@@ -3,6 +3,7 @@
 import enum
 import json
 from datetime import timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ from skneighbors._archive.scalars import read_scalar, write_scalar
 
 class Size(str, enum.Enum):
     SMALL = "s"
-    LARGE = "l"
 
 
 class Floor(enum.IntEnum):
@@ -36,9 +36,7 @@ KINDS = {
     "moments": st.datetimes(timezones=ZONES),
     "times of day": st.times(timezones=ZONES),
     "durations": st.timedeltas(),
-    "decimals": st.decimals(allow_nan=False),
     "UUIDs": st.uuids(),
-    "enum members": st.sampled_from([*Size, *Floor]),
     "NumPy's": st.sampled_from(
         [np.float32(0.1), np.int8(3), np.bool_(True), np.str_("a"), np.bytes_(b"a"), np.float16(2)]
     ),
@@ -90,7 +88,19 @@ def test_what_stands_for_none_comes_back(value):
     assert back(value) is value
 
 
-NO_KINDS = [Color.RED, 1j, frozenset([1]), np.longdouble(1), object(), print, [1], {"a": 1}]
+NO_KINDS = [
+    Color.RED,
+    Size.SMALL,
+    Floor.FIRST,
+    Decimal(1),
+    1j,
+    frozenset([1]),
+    np.longdouble(1),
+    object(),
+    print,
+    [1],
+    {"a": 1},
+]
 
 
 @pytest.mark.parametrize("value", NO_KINDS, ids=lambda own: type(own).__name__)
