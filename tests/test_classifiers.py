@@ -317,7 +317,7 @@ def test_classes_of_class_weight_0_are_left_out(left_out):
     ("weights", "message"),
     [
         ({"bad": -1}, r"class_weight contains negative values, such as -1\.0"),
-        ({"bad": "a"}, "class_weight must hold numbers; it holds 'a'"),
+        ({"bad": "a"}, "class_weight holds 'a', of type 'str'; it must hold numbers"),
         ({"bad": np.nan}, "class_weight contains NaN"),
         ({"bad": 0, "good": 0, "fair": 0}, "class_weight must have a positive entry"),
         ({"bad": 1e29}, "sample_weight times class_weight must sum to"),

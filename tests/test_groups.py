@@ -163,7 +163,8 @@ SAME_GROUPS = {
     "narwhals": nw.from_native(pl.Series(["a", "b", "b"]), series_only=True),
     "Arrow": pa.chunked_array([pa.array(["a", "b", "b"]).dictionary_encode()]),
     "singles": np.float32([0.1, 0.2, 0.2]),
-    "of one value": [0.1, np.float32(0.2), Decimal("0.2")],
+    "of one value": [0.1, np.float32(0.2), 0.2],
+    "decimals": pl.Series([Decimal("0.1"), Decimal("0.2"), Decimal("0.2")]),
     "nullable": pd.Series([1, 2, 2], dtype="Int64"),
     "bools": [False, True, True],
     "days": pd.to_datetime(["2020", "2021", "2021"]),
@@ -179,21 +180,17 @@ def test_groups_are_found_by_value(groups):
     assert codes.tolist() == [0, 1, 1]
 
 
-def test_groups_of_several_levels():
-    groups = pd.MultiIndex.from_arrays([["a", "a", "b"], [1, 2, 1]])
-    assert check_groups(groups, 3).tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="contains NaN, None or NA"):
-        check_groups(pd.MultiIndex.from_arrays([["a", "a", "b"], [1, None, 1]]), 3)
-
-
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([1, "1", 2], r"all numbers or all text; got 1 and '1'"),
-        ((1.5, True, 2), r"all numbers or all text; got 1.5 and True"),
+        ([1, "1", 2], r"groups holds '1', of type 'str', beside 1\. .*astype"),
+        ((1.5, True, 2), r"groups holds True, of type 'bool', beside 1\.5"),
+        (pd.Categorical([1, "1", 2]), r"groups must be all numbers or all text; got 1 and '1'"),
+        (pd.MultiIndex.from_arrays([["a", "b"], [1, 2]]).repeat([1, 2]), "of type 'tuple'"),
+        (pd.period_range("2020", periods=3), "of type 'Period'"),
         (["a", float("nan"), "b"], "contains NaN, None or NA"),
         (pa.array(["a", None, "b"]).dictionary_encode(), "contains NaN, None or NA"),
-        ([{"a": "b" * 1000}] * 3, r"all numbers or all text; got \{'a': 'bbb.*\.\.\."),
+        ([{"a": "b" * 1000}] * 3, r"groups holds \{'a': 'bbb.*\.\.\., of type 'dict'"),
     ],
 )
 def test_groups_that_are_none(groups, message):

@@ -1,6 +1,7 @@
 """Bad input refused before any work is done, by the name of its column."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import narwhals as nw
@@ -9,20 +10,19 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 
 from .per_row import check_weights
 from .reader import TableReader
-from .table import Table, as_array, as_frame, has_masked_parts, unwrap
-from .values import CLOCK_TIMES, DURATIONS, OTHERS, TEXT, TIMES, is_missing, show, sorts_of
+from .table import Table, as_frame, has_masked_parts, single_column, unwrap
+from .values import TEXT, is_missing, show
 
 _ENCODE = (
-    "encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
+    "Encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
     "TargetEncoder in a ColumnTransformer"
 )
 _CLASSES = (
-    "y must be numeric, as regressors predict numbers. For classes, use a classifier, such as "
-    "NONAClassifier; convert numbers that are written as text, "
-    "for instance with pandas.to_numeric, after removing signs such as $"
+    "Regressors predict numbers. For classes, use a classifier, such as NONAClassifier; convert "
+    "numbers that are written as text, for instance with pandas.to_numeric, after removing signs "
+    "such as $"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
-_CONVERT = "convert it to numbers, for instance days since a date"
 
 
 class ValidationSamples(NamedTuple):
@@ -178,19 +178,17 @@ def refuse_what_is_no_number(data, name):
     data = unwrap(data, name)
     frame = as_frame(data, name)
     if isinstance(frame, nw.DataFrame):
-        for column in frame.columns:
-            values = frame.get_column(column).to_native()
-            _refuse_values(values, f"Column {show(column)} of {name}")
+        table = Table.of(frame)
+        for j, own in enumerate(table.names):
+            _refuse_values(replace(table.column(j), name=f"Column {show(own)} of {name}"))
         return
-    data = [data] if isinstance(data, str | bytes) else data
-    if isinstance(data, list | tuple):
+    is_plain = isinstance(data, str | bytes | list | tuple) or hasattr(data, "dtype")
+    if is_plain and not hasattr(data, "tocsr"):
         try:
-            objects = as_array(data, name)
-            data = data if np.asarray(data).dtype.kind not in "OUSTMm" else objects
+            column = single_column(data, name)
         except ValueError:  # ragged: for scikit-learn to refuse
             return
-    if hasattr(data, "dtype") and not hasattr(data, "tocsr"):
-        _refuse_values(data, name)
+        _refuse_values(column)
 
 
 def refuse_missing(missing, what):
@@ -203,31 +201,18 @@ def refuse_missing(missing, what):
         )
 
 
-def _refuse_values(values, name):
+def _refuse_values(column):
+    dtype = getattr(nw.to_native(column.data, pass_through=True), "dtype", None)
     # Types of pandas and polars have no kind, or that of the values which a category stands for.
-    is_numpys = isinstance(getattr(values, "dtype", None), np.dtype)
-    if is_numpys and values.dtype.kind not in "OUSTMm":
+    if isinstance(dtype, np.dtype) and dtype.kind not in "OMm":
         return
-    values = as_array(values, name)
-    if values.dtype.kind not in "OUSTMm":
-        return
-    values = np.atleast_1d(values)
-    shape, values = values.shape, list(values.flat)
-    sorts = sorts_of(values)
-    other = sorts.get(OTHERS)
-    text = other if isinstance(other, bytes) else sorts.get(TEXT)
-    if text is not None:
-        text = text if isinstance(text, bytes) else str(text)
-        advice = _ENCODE if name.endswith("X") else _CLASSES
-        raise ValueError(f"{name} holds text, such as {show(text)}: {advice}.")
-    if sorts.keys() & {TIMES, DURATIONS, CLOCK_TIMES}:
-        raise ValueError(f"{name} holds dates, times or durations: {_CONVERT}.")
-    if OTHERS in sorts:
-        raise ValueError(
-            f"{name} holds {show(other)}, of type {type(other).__name__!r}; every value must be a "
-            "number."
-        )
-    missing = np.array([*map(is_missing, values)], dtype=bool).reshape(shape)
+    shape = column.data.shape or (1,)
+    if isinstance(column.data, np.ndarray):
+        column = replace(column, data=column.data.ravel())
+    if TEXT in column.sorts:
+        column.refuse_others(_ENCODE if column.name.endswith("X") else _CLASSES)
+    column.refuse_others()
+    missing = np.array([*map(is_missing, column.values)], dtype=bool).reshape(shape)
     refuse_missing(
-        missing.any(axis=tuple(range(1, len(shape)))), f"{name} contains NaN, None or NA"
+        missing.any(axis=tuple(range(1, len(shape)))), f"{column.name} contains NaN, None or NA"
     )

@@ -7,16 +7,13 @@ import numpy as np
 
 from .values import (
     BOOLS,
-    CLOCK_TIMES,
     DURATIONS,
     NUMBERS,
-    OTHERS,
     TEXT,
     TIMES,
     as_categories,
-    as_exact,
+    as_moments,
     days,
-    days_of_objects,
     is_missing,
     show,
     sorts_of,
@@ -32,8 +29,12 @@ CONVERTED = {
     TIMES: "pandas.to_datetime(..., errors='coerce')",
     DURATIONS: "pandas.to_timedelta(..., errors='coerce') of hh:mm:ss",
 }
-# Kinds of columns that are named otherwise than the sort of their values.
-_KINDS = {TEXT: CATEGORIES, BOOLS: CATEGORIES, CLOCK_TIMES: DURATIONS}
+_ADVICE = (
+    "Objects may be numbers, text, bools or dates, all of one kind: convert them, for instance "
+    "with astype(str), pandas.to_numeric or pandas.to_datetime."
+)
+# What kind of column objects of a sort make: no others are read, whatever a dtype may hold.
+_OF_OBJECTS = {NUMBERS: NUMBERS, TEXT: CATEGORIES, BOOLS: CATEGORIES, TIMES: TIMES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +67,6 @@ class Column:
         """Sorts of the values present, each with an example."""
         return sorts_of(self.values)
 
-    def check(self):
-        """Raise ValueError for values that no column may hold, unless its dtype allows them."""
-        if not self.declared and OTHERS in self.sorts:
-            value = self.sorts[OTHERS]
-            raise ValueError(
-                f"{self.name} holds {show(value)}, of type {type(value).__name__!r}: a column may "
-                "hold numbers, text, bools, dates, times of day and durations. Convert it to one "
-                "of these, for instance with astype(str)."
-            )
-
     @cached_property
     def kind(self):
         """Kind of the column, by its dtype, or by its values if that does not say.
@@ -85,24 +76,16 @@ class Column:
         Raises
         ------
         ValueError
-            If it holds nothing of these, or more than one.
+            If it holds objects that are nothing of these, or of more than one sort.
         """
-        if self.declared:
-            return self.declared
-        self.check()
-        if not self.sorts:
-            return NOTHING
-        kinds = {_KINDS.get(sort, sort): sort for sort in self.sorts}
-        if len(kinds) > 1:
-            found = (f"{sort} such as {show(self.sorts[sort])}" for sort in sorted(self.sorts))
-            advice = "Make all of one kind"
-            others = kinds.keys() - {CATEGORIES}
-            if len(others) == 1 and CLOCK_TIMES not in self.sorts:
-                advice += f", for instance with {CONVERTED[others.pop()]}"
-            if not kinds.keys() & {TIMES, DURATIONS}:
-                advice += ", or name it in categorical_features"
-            raise ValueError(f"{self.name} holds {' beside '.join(found)}. {advice}.")
-        return next(iter(kinds))
+        if self.declared or not self.sorts:
+            return self.declared or NOTHING
+        first, *others = self.sorts
+        other = first if first not in _OF_OBJECTS else next(iter(others), None)
+        if other is not None:
+            beside = "" if other == first else f", beside {show(self.sorts[first])}"
+            self._refuse(other, f"{beside}. {_ADVICE}")
+        return _OF_OBJECTS[first]
 
     def is_text(self):
         """Whether all values present are text."""
@@ -115,6 +98,16 @@ class Column:
     def example(self):
         """Show a value; text, if there is any."""
         return show(self.sorts.get(TEXT, next(iter(self.sorts.values()))))
+
+    def refuse_others(self, advice="Convert it, dates for instance to days since 1970"):
+        """Raise ValueError if a value is no number."""
+        others = [sort for sort in self.sorts if sort not in (NUMBERS, BOOLS)]
+        if self.declared != NUMBERS and others:
+            self._refuse(others[0], f"; it must hold numbers. {advice}.")
+
+    def _refuse(self, sort, why):
+        value = self.sorts[sort]
+        raise ValueError(f"{self.name} holds {show(value)}, of type {type(value).__name__!r}{why}")
 
     def numbers(self):
         """Read numbers (n_samples,), an array or a list; missing values are NaN."""
@@ -133,14 +126,18 @@ class Column:
             ) from error
 
     def _as_array(self):
+        """Array of NumPy's numbers, times or durations, if it has such for the values."""
         if isinstance(self.data, np.ndarray):
-            return self.data
-        native = self.data.to_native()
-        dtype = getattr(native, "dtype", None)
-        if hasattr(dtype, "tz"):  # pandas', in any zone, of which narwhals knows some
-            return np.asarray(native, dtype=f"M8[{dtype.unit}]")
-        # Through narwhals alone this takes four times as long.
-        return native.to_numpy() if isinstance(dtype, np.dtype) else self.data.to_numpy()
+            array = self.data
+        else:
+            native = self.data.to_native()
+            dtype = getattr(native, "dtype", None)
+            if hasattr(dtype, "tz"):  # pandas', in any zone, of which narwhals knows some
+                return np.asarray(native, dtype=f"M8[{dtype.unit}]")
+            # Through narwhals alone this takes four times as long.
+            array = native.to_numpy() if isinstance(dtype, np.dtype) else self.data.to_numpy()
+        is_moments = array.dtype.kind == "O" and self.kind in (TIMES, DURATIONS)
+        return as_moments(self.values, self.kind) if is_moments else array
 
     def days(self):
         """Read times as days since 1970, UTC, and durations as days; missing values are NaN.
@@ -153,12 +150,8 @@ class Column:
             If they are no days.
         """
         try:
-            if self.declared:
-                array = self._as_array()
-                if array.dtype.kind in "mM":
-                    return days(array)
-            return days_of_objects(self.values)
-        except (ValueError, OverflowError) as error:
+            return days(self._as_array())
+        except ValueError as error:
             raise ValueError(f"{self.name} holds no days: {error}.") from error
 
     def ranks(self):
@@ -166,42 +159,18 @@ class Column:
 
         Values are distinguished that float64 does not: large integers, nanoseconds.
         """
-        array = self._as_exact_array()
-        if array is None:
-            values = [None if is_missing(value) else as_exact(value) for value in self.values]
-            ordered = sorted(set(values).difference([None]))
+        array = self._as_array()
+        # Integers become floats if some are missing.
+        is_rounded = array.dtype.kind == "f" and self.data is not array
+        if array.dtype.kind not in "iufmM" or (is_rounded and self.data.dtype.is_integer()):
+            plain = [v.item() if isinstance(v, np.generic) else v for v in self.values]
+            ordered = sorted({value for value in plain if not is_missing(value)})
             rank_of = {value: rank for rank, value in enumerate(ordered)}
-            return np.array([rank_of.get(value, np.nan) for value in values])
+            return np.array([rank_of.get(value, np.nan) for value in plain])
         ranks, present = np.full(len(array), np.nan), array == array
         ranks[present] = np.unique(array[present], return_inverse=True)[1]
         return ranks
 
-    def _as_exact_array(self):
-        """Array of NumPy's numbers or times; None if that would round some of them."""
-        if self.declared not in (NUMBERS, TIMES, DURATIONS):
-            return None
-        array = self._as_array()
-        # Integers become floats if some are missing.
-        is_rounded = array.dtype.kind == "f" and self.data is not array
-        is_rounded = is_rounded and self.data.dtype.is_integer()
-        return array if array.dtype.kind in "iufmM" and not is_rounded else None
-
     def categories(self):
-        """Read categories, as a list; None for missing values.
-
-        Those of a dtype of categories may be anything.
-
-        Raises
-        ------
-        ValueError
-            If a value can be no category.
-        """
-        self.check()
-        try:
-            return as_categories(self.values)
-        except TypeError as error:
-            value = self.sorts[OTHERS]
-            raise ValueError(
-                f"{self.name} holds {show(value)}, of type {type(value).__name__!r}, which can be "
-                "no category."
-            ) from error
+        """Read categories, as a list; None for missing values."""
+        return [None] * len(self.data) if self.kind == NOTHING else as_categories(self.values)

@@ -1,27 +1,24 @@
 """What comes per row beside X and y: weights, groups, times, numbers of rows."""
 
+import datetime
 from collections import Counter
 from numbers import Integral, Number
 
-import narwhals as nw
 import numpy as np
 
 from .._utils.warn import warn
 from .column import CATEGORIES, Column
 from .doubts import ColumnWarning, describe_reading
 from .merging import check_total_weight
-from .table import as_array, single_column, unwrap
+from .table import single_column, unwrap
 from .text import find_reading
 from .values import (
     BOOLS,
-    CLOCK_TIMES,
     DURATIONS,
     NUMBERS,
     TIMES,
-    as_categories,
     is_missing,
     show,
-    sorts_of,
 )
 
 
@@ -48,29 +45,15 @@ def read_per_row(values, name, n_samples=None):
     TypeError
         If it cannot be read.
     """
-    values = _with_dtype(unwrap(values, name))
-    series = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
-    data = series if isinstance(series, nw.Series) else as_array(values, name)
+    column = single_column(values, name)
     wanted = (
         "a single dimension" if n_samples is None else f"one entry for each of {n_samples} samples"
     )
-    if len(data.shape) != 1 if n_samples is None else data.shape != (n_samples,):
-        found = show(values) if isinstance(values, str) else f"an array of shape {data.shape}"
+    shape = column.data.shape
+    if len(shape) != 1 if n_samples is None else shape != (n_samples,):
+        found = show(values) if isinstance(values, str) else f"an array of shape {shape}"
         raise ValueError(f"{name} must have {wanted}; got {found}.")
-    return single_column(data, name)
-
-
-def _with_dtype(values):
-    """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
-    pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
-    if pandas and isinstance(values, pandas.MultiIndex):
-        rows = [None if any(map(is_missing, row)) else row for row in values]
-        return pandas.Series(rows, dtype=object)
-    if pandas and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
-        return pandas.Series(values)
-    if arrow and isinstance(values, arrow.Array):
-        return arrow.chunked_array([values])
-    return values
+    return column
 
 
 def _is_single(value):
@@ -98,12 +81,7 @@ def check_weights(sample_weight, n_samples, name="sample_weight"):
     if _is_single(sample_weight):
         sample_weight = np.full(n_samples, unwrap(sample_weight, name))
     column = read_per_row(sample_weight, name, n_samples)
-    others = () if column.declared == NUMBERS else column.sorts.keys() - {NUMBERS, BOOLS}
-    for example in map(column.sorts.get, others):
-        raise ValueError(
-            f"{name} must hold numbers; it holds {show(example)}, of type "
-            f"{type(example).__name__!r}."
-        )
+    column.refuse_others()
     weight = _finite_numbers(column)
     if np.isnan(weight).any():
         raise ValueError(f"{name} contains NaN, None or NA; every sample must have a weight.")
@@ -174,22 +152,16 @@ def check_groups(groups, n_samples):
         If there is not one group for each sample.
     """
     column = read_per_row(groups, "groups", n_samples)
-    values = column.values
-    if any(map(is_missing, values)):
+    if any(map(is_missing, column.values)):
         raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
-    if column.declared in (TIMES, DURATIONS):
+    if column.kind in (TIMES, DURATIONS):
         return column.ranks().astype(np.int64)
-    sorts = sorts_of(values)
-    if len(sorts) > 1:
-        found = " and ".join(map(show, sorts.values()))
-        raise ValueError(f"groups must be all numbers or all text; got {found}.")
+    categories = column.categories()
     try:
-        categories = as_categories(values)
         codes = {category: code for code, category in enumerate(sorted(set(categories)))}
-    except TypeError as error:
-        raise ValueError(
-            f"groups must be all numbers or all text; got {show(values[0])}."
-        ) from error
+    except TypeError as error:  # of a dtype of categories
+        found = " and ".join(map(show, column.sorts.values()))
+        raise ValueError(f"groups must be all numbers or all text; got {found}.") from error
     return np.array([codes[category] for category in categories])
 
 
@@ -254,7 +226,7 @@ def check_time(time, sample_weight):
         )
     if reading is not None:
         column = _read_text(column, reading, sample_weight > 0)
-    if CLOCK_TIMES in column.sorts:
+    if isinstance(column.sorts.get(DURATIONS), datetime.time):
         raise ValueError(f"{column.name} holds times of day: times need their dates.")
     if column.kind == NUMBERS:
         _finite_numbers(column)

@@ -20,10 +20,8 @@ from .ngrams import fit_text_encoder, holds_text
 from .text import find_reading
 from .values import (
     BOOLS,
-    CLOCK_TIMES,
     DURATIONS,
     NUMBERS,
-    TEXT,
     TIMES,
     as_categories,
     is_missing,
@@ -422,21 +420,18 @@ def _all_are_text(names):
 
 def _kind_of(column, given, categorical_features):
     """Kind of a column, which is `given` as categorical, or not, or neither (None)."""
-    if given is None:
-        return column.kind
-    column.check()
-    found = {column.declared} if column.declared else set(column.sorts)
-    if given and found & {TIMES, DURATIONS, CLOCK_TIMES}:
+    kind = column.kind
+    if given and kind in (TIMES, DURATIONS):
         raise ValueError(
-            f"{column.name} holds {', '.join(sorted(found))}, but categorical_features names it. "
-            "For a category of each, make it text."
+            f"{column.name} holds {kind}, but categorical_features names it. For a category of "
+            "each, make it text."
         )
-    if not given and found & {CATEGORIES, TEXT, BOOLS} and not column.is_missing():
+    if given is False and kind == CATEGORIES and not column.is_missing():
         raise ValueError(
             f"{column.name} holds {column.example()}, but categorical_features="
             f"{show(categorical_features)} does not name it. Name it, or encode it as numbers."
         )
-    return CATEGORIES if given else column.kind
+    return CATEGORIES if given else kind
 
 
 def _is_of(column, kind):

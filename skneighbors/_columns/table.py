@@ -128,11 +128,32 @@ def unwrap(X, name="X"):
     return X
 
 
-def single_column(data, name):
-    """Column of an array (n_samples,), or of a series of narwhals, by another name."""
-    if isinstance(data, nw.Series):
-        return replace(Table.of(data.alias("values").to_frame()).column(0), name=name)
-    return Column(data, name, _OF_KIND.get(data.dtype.kind))
+def single_column(values, name):
+    """Column of an array-like, by a name for messages; masked values are missing.
+
+    Raises
+    ------
+    TypeError
+        If NumPy cannot read it.
+    """
+    values = _with_dtype(unwrap(values, name))
+    series = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return replace(Table.of(series.alias("values").to_frame()).column(0), name=name)
+    array = as_array(values, name)
+    return Column(array, name, _OF_KIND.get(array.dtype.kind))
+
+
+def _with_dtype(values):
+    """Series of what pandas and Arrow hold beside frames and series, which NumPy would round."""
+    pandas, arrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
+    if pandas and isinstance(values, pandas.Index):
+        return values.to_series()
+    if pandas and isinstance(values, pandas.api.extensions.ExtensionArray):
+        return pandas.Series(values)
+    if arrow and isinstance(values, arrow.Array):
+        return arrow.chunked_array([values])
+    return values
 
 
 def has_masked_parts(X):
@@ -192,28 +213,25 @@ def find_labels(X):
 
 def _declared_in(frame):
     """Say what the columns of a frame hold by their dtypes."""
-    if not frame.implementation.is_pandas_like():
-        return [_declared(dtype) for dtype in frame.schema.values()]
-    dtypes = zip(frame.columns, nw.to_native(frame).dtypes, strict=True)
-    return [_declared_by_pandas(dtype, frame, name) for name, dtype in dtypes]
+    dtypes = getattr(nw.to_native(frame), "dtypes", [None] * len(frame.columns))
+    pairs = zip(frame.columns, dtypes, strict=True)
+    return [_declared(dtype, frame, name) for name, dtype in pairs]
 
 
-def _declared_by_pandas(dtype, frame, name):
-    """Do the same for one column; narwhals takes longer, and looks at values."""
-    if isinstance(dtype, np.dtype):
+def _declared(dtype, frame, name):
+    if isinstance(dtype, np.dtype):  # of pandas, for which narwhals would look at values
         return _OF_KIND.get(dtype.kind)
     if hasattr(dtype, "tz"):
         return TIMES  # of the zones of pandas narwhals knows some
-    return _declared(frame.get_column(name).dtype)
-
-
-def _declared(dtype):
+    column = frame.get_column(name)
+    dtype, native = column.dtype, column.to_native()
     if dtype in (nw.Int128, nw.UInt128):
         return None  # which NumPy has not
-    if dtype.is_numeric():
+    own = getattr(native, "type", getattr(native, "dtype", None))
+    if dtype.is_numeric() or str(own).startswith("decimal256"):  # which narwhals does not know
         return NUMBERS
     if dtype in (nw.Date, nw.Datetime):
         return TIMES
-    if dtype == nw.Duration:
+    if dtype in (nw.Duration, nw.Time):
         return DURATIONS
     return CATEGORIES if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String) else None

@@ -2,8 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 
@@ -12,24 +11,19 @@ TEXT = "text"
 BOOLS = "bools"
 TIMES = "dates"
 DURATIONS = "durations"
-CLOCK_TIMES = "times of day"
 OTHERS = "others"
 
 # Names of the types of missing values, as pandas need not be installed.
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
-_MAY_BE_NAN = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
-_PLAIN = (datetime, timedelta)
+_MAY_BE_NAN = (float, np.floating, np.datetime64, np.timedelta64)
 _LONGEST = 60
 EPOCH = datetime(1970, 1, 1)
 _A_DAY = {"D": 1, "h": 24, "m": 1440}
 _A_DAY |= {unit: 86_400 * 1000**i for i, unit in enumerate(["s", "ms", "us", "ns", "ps"])}
-_ATTOSECONDS_A_DAY = 86_400 * 10**18
 
 
 def is_missing(value):
     """Whether a value is None, NaN, NaT, NA or masked."""
-    if isinstance(value, Decimal):
-        return value.is_nan()  # a signalling one does not compare
     if isinstance(value, _MAY_BE_NAN):
         return bool(value != value)
     return type(value).__name__ in _MISSING
@@ -64,53 +58,35 @@ def sorts_of(values):
 
 
 def _sort_of(kind):
-    if issubclass(kind, str):
+    if kind in (str, np.str_):
         return TEXT
-    if issubclass(kind, bool | np.bool_):
+    if kind in (bool, np.bool_):
         return BOOLS
-    if issubclass(kind, timedelta | np.timedelta64):
+    if issubclass(kind, timedelta | np.timedelta64 | time):  # since midnight
         return DURATIONS
-    if issubclass(kind, Real | Decimal):
+    if kind in (int, float) or issubclass(kind, np.integer | np.floating):
         return NUMBERS
-    if issubclass(kind, date | np.datetime64) or kind.__name__ == "Period":
-        return TIMES
-    return CLOCK_TIMES if issubclass(kind, time) else OTHERS
+    return TIMES if issubclass(kind, date | np.datetime64) else OTHERS
 
 
 def as_categories(values):
-    """Make categories of values: the same for the same value of any type, None for a missing value.
-
-    Raises
-    ------
-    TypeError
-        If a value has no hash.
-    """
+    """Make categories of values, None of missing ones: the same of one value in any type."""
     if set(map(type, values)) <= {str, bool, int, type(None)}:
         return values
-    known = {}
-
-    def find(value):
-        key = type(value), value  # not all types compare with each other
-        category = known.get(key, known)
-        if category is known:
-            category = known[key] = _category_of(value)
-        return category
-
-    return [
-        value if type(value) is str else None if is_missing(value) else find(value)
-        for value in values
-    ]
+    others = {(type(v), v) for v in values if type(v) is not str and not is_missing(v)}
+    known = {key: _category_of(key[1]) for key in others}  # not all types compare with each other
+    return [v if type(v) is str else None if is_missing(v) else known[type(v), v] for v in values]
 
 
 def _category_of(value):
     sort = _sort_of(type(value))
     if sort == TEXT:
-        return str.__str__(value)  # of an enum's member, too
-    if isinstance(value, np.bool_):
-        return value.item()
-    if sort == NUMBERS:
+        return str(value)
+    if sort == BOOLS:
+        return bool(value)
+    if sort == NUMBERS or isinstance(value, Decimal):  # that of a dtype
         return _category_of_number(value)
-    return _category_of_time(value) if sort in (TIMES, DURATIONS) else value
+    return _category_of_moment(value, sort) if sort in (TIMES, DURATIONS) else value
 
 
 def _category_of_number(value):
@@ -127,18 +103,41 @@ def _category_of_number(value):
     return float(str(single)) if float(single) == value else value
 
 
-def _category_of_time(value):
+def _category_of_moment(value, sort):
     """Make a datetime in UTC or a timedelta; a value finer or beyond these stays as it is."""
-    moment = _as_numpys(value)
-    if isinstance(moment, np.generic):
-        with np.errstate(over="ignore"):
-            category = moment.astype(f"{moment.dtype.kind}8[us]")
-        is_same = category == moment and isinstance(category.item(), _PLAIN)
-        return category.item() if is_same else value
-    try:
-        return EPOCH + _since_epoch(value) if isinstance(value, date) else value
-    except OverflowError:
-        return value
+    (moment,) = as_moments([value], sort)
+    with np.errstate(over="ignore"):
+        category = moment.astype(f"{moment.dtype.kind}8[us]")
+    is_same = category == moment and isinstance(category.item(), datetime | timedelta)
+    return category.item() if is_same else value
+
+
+def as_moments(values, sort):
+    """Array of NumPy's times, in UTC, or of its durations, for objects that are TIMES or DURATIONS.
+
+    A time of day is the duration since midnight.
+
+    Raises
+    ------
+    ValueError
+        If they are too far apart for the finest of their units.
+    """
+    kind = "M8" if sort == TIMES else "m8"
+    moments = [None if is_missing(value) else _as_moment(value) for value in values]
+    array, whole = np.array(moments, dtype=kind), np.array(moments, dtype=f"{kind}[D]")
+    if not np.array_equal(array.astype(f"{kind}[D]"), whole, equal_nan=True):
+        raise ValueError("times are too far apart for the finest of their units")
+    return array
+
+
+def _as_moment(value):
+    """Value without a zone, in UTC, that NumPy makes a time or a duration of."""
+    if isinstance(value, time):
+        return datetime.combine(EPOCH, value) - EPOCH
+    if isinstance(value, datetime) and value.tzinfo is not None and not hasattr(value, "asm8"):
+        offset = np.timedelta64(value.utcoffset() or timedelta())
+        return np.datetime64(value.replace(tzinfo=None)) - offset
+    return getattr(value, "asm8", value)  # of pandas
 
 
 def days(times):
@@ -152,79 +151,10 @@ def days(times):
     ValueError
         If they are months or years, whose lengths differ.
     """
-    kind, unit = times.dtype.kind, _unit_of_fixed_length(times.dtype)
+    kind, (unit, _) = times.dtype.kind, np.datetime_data(times.dtype)
+    if kind == "m" and unit in ("Y", "M", "generic") and not np.isnat(times).all():
+        raise ValueError(f"units of {unit!r} have no fixed length")
     unit = unit if unit in _A_DAY else "ps" if unit in ("fs", "as") else "D"
     counts = times.astype(f"{kind}8[{unit}]").astype(np.int64)
     whole, rest = np.divmod(counts, _A_DAY[unit])
     return np.where(np.isnat(times), np.nan, whole + rest / _A_DAY[unit])
-
-
-def _unit_of_fixed_length(dtype):
-    unit, _ = np.datetime_data(dtype)
-    if dtype.kind == "m" and unit in ("Y", "M", "generic"):
-        raise ValueError(f"units of {unit!r} have no fixed length")
-    return unit
-
-
-def days_of_objects(values):
-    """Days of times or durations as objects; a time without a zone counts as UTC.
-
-    Raises
-    ------
-    ValueError
-        If one has no number of days.
-    """
-    return np.array([np.nan if is_missing(value) else _days_of(value) for value in values])
-
-
-def _days_of(value):
-    value = _as_numpys(value)
-    if isinstance(value, np.generic):
-        _unit_of_fixed_length(value.dtype)
-    if isinstance(value, time) and value.tzinfo is not None:
-        raise ValueError(f"{show(value)} has a time zone, but no date")
-    whole, rest = divmod(as_exact(value), _ATTOSECONDS_A_DAY)
-    return whole + rest / _ATTOSECONDS_A_DAY
-
-
-def _as_numpys(value):
-    """NumPy's time, in UTC, for one of pandas; a period is its start."""
-    value = value.start_time if type(value).__name__ == "Period" else value
-    return getattr(value, "asm8", value)
-
-
-def _since_epoch(value):
-    """Duration since 1970, in UTC, of a date or datetime, and of a time of day since midnight.
-
-    A duration stays as it is.
-    """
-    if isinstance(value, time):
-        return datetime.combine(EPOCH, value.replace(tzinfo=None)) - EPOCH
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None) - EPOCH - (value.utcoffset() or timedelta())
-    return datetime.combine(value, time()) - EPOCH if isinstance(value, date) else value
-
-
-def as_exact(value):
-    """Make a number of a number, a time or a duration that no other of its kind equals.
-
-    Ints and fractions, which Python compares exactly; of times attoseconds, in UTC.
-    """
-    value = _as_numpys(value)
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return _attoseconds(value)
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real | Decimal):
-        return float(value) if isinstance(value, float | np.floating) else Fraction(value)
-    return _since_epoch(value) // timedelta(microseconds=1) * 10**12
-
-
-def _attoseconds(moment):
-    """Count the attoseconds of one of NumPy's times since 1970, or of its durations."""
-    unit, step = np.datetime_data(moment.dtype)
-    if unit in ("fs", "as"):
-        return int(moment.astype(np.int64)) * step * (1000 if unit == "fs" else 1)
-    if unit not in _A_DAY:
-        moment, unit, step = moment.astype(f"{moment.dtype.kind}8[D]"), "D", 1
-    return int(moment.astype(np.int64)) * step * (_ATTOSECONDS_A_DAY // _A_DAY[unit])
