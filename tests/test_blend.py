@@ -140,17 +140,6 @@ def test_several_targets(estimator_class, data):
     assert model.score(X_test, np.column_stack([y_test, -1000 * y_test])) > 0.3
 
 
-def test_weighted_rows_are_copies(estimator_class, data):
-    X, X_test, y, _ = data
-    weight = np.random.RandomState(0).randint(3, size=200)
-    params = dict(trend="auto", blend="boosting", **QUICK)
-    weighted = estimator_class(**params).fit(X, y, sample_weight=weight)
-    copies = np.repeat(np.arange(200), weight)
-    copied = estimator_class(**params).fit(X[copies], y[copies])
-    assert weighted.blend_weight_ > 0
-    assert_allclose(weighted.predict(X_test), copied.predict(X_test), rtol=1e-6)
-
-
 def test_a_column_missing_from_the_rows_of_one_fit(data):
     X, _, y, _ = data
     X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])

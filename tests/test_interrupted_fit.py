@@ -48,7 +48,6 @@ def test_keyboard_interrupt_keeps_the_best_epoch(
 
 
 def test_keyboard_interrupt_before_the_first_epoch_is_raised(estimator_class, X, y, monkeypatch):
-
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 

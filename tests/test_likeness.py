@@ -111,16 +111,6 @@ def test_residuals_after_an_append_are_those_of_a_fresh_start(table, tmp_path):
     assert_allclose(model.predict_interval(X_test), fresh.predict_interval(X_test), rtol=1e-9)
 
 
-def test_weight_2_is_a_row_twice(estimator_class, table):
-    X, X_test, y, _ = table
-    weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(300), weight.astype(int))
-    settings = dict(recipe=ALIKE, n_neighbors=9, **QUICK)
-    weighted = estimator_class(**settings).fit(X, y, sample_weight=weight)
-    repeated = estimator_class(**settings).fit(X.iloc[twice], y[twice])
-    assert_allclose(weighted.predict(X_test), repeated.predict(X_test), rtol=1e-4)
-
-
 def test_the_torch_module_is_the_learned_part_alone(table):
     X, X_test, y, _ = table
     settings = dict(blend=None, n_neighbors=9, n_estimators=1, **QUICK)

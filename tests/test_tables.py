@@ -140,12 +140,20 @@ def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
     assert_array_equal(predict(estimator_class, *lists), expected)
 
 
-def test_weights_are_copies(estimator_class):
+@pytest.mark.parametrize("likeness", ["auto", 2.0])
+@pytest.mark.parametrize("names", [(), ("time",), ("groups", "time")], ids=str)
+def test_weights_are_copies(estimator_class, likeness, names):
     weight = np.random.RandomState(0).randint(3, size=N)
     copies = np.repeat(np.arange(N), weight)
-    weighted = estimator_class(**QUICK).fit(X, y, sample_weight=weight)
-    copied = estimator_class(**QUICK).fit(X.iloc[copies], y[copies])
-    assert_allclose(weighted.predict(X_TEST), copied.predict(X_TEST), rtol=1e-10)
+    every = {"groups": np.arange(N) % 12, "time": np.arange(N) * 7 % N}
+    given = {name: every[name] for name in names}
+    copied = {name: own[copies] for name, own in given.items()}
+    models = [estimator_class(recipe=Recipe(likeness=likeness), **QUICK) for _ in range(2)]
+    weighted = models[0].fit(X, y, sample_weight=weight, **given).predict(X_TEST)
+    assert_allclose(
+        models[1].fit(X.iloc[copies], y[copies], **copied).predict(X_TEST), weighted, rtol=1e-10
+    )
+    assert names or models[0].blend_weight_ > 0
 
 
 def test_one_row_of_weight_two_is_two_rows(estimator_class):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -199,31 +199,12 @@ def test_drift_shows_in_validation_and_intervals():
     assert widths[1] > 2 * widths[0]
 
 
-def test_the_blended_model_is_judged_by_what_it_has_not_seen(table, monkeypatch):
+def test_the_blended_model_is_judged_by_what_it_has_not_seen(table, noted):
     X, y = table
-    seen, original = [], BaggedBoosting.fit
-
-    def fit(data, *arguments):
-        seen.append(len(data.y))
-        return original(data, *arguments)
-
-    monkeypatch.setattr(BaggedBoosting, "fit", fit)
+    seen = noted(BaggedBoosting, "fit", lambda _, data, *arguments: len(data.y))
     numbers = X[["a"]].assign(t=np.arange(N))
     NONARegressor(**QUICK | {"blend": "boosting"}).fit(numbers, y, time=numbers["t"])
     assert seen == [N, N - N // 5]
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(N) % 12])
-def test_weights_are_copies(estimator_class, table, groups):
-    X, y = table
-    weight = np.random.RandomState(0).randint(3, size=N)
-    copies = np.repeat(np.arange(N), weight)
-    weighted = estimator_class(**QUICK).fit(X, y, weight, groups=groups, time=X["date"])
-    own = None if groups is None else groups[copies]
-    X_copied = X.iloc[copies]
-    copied = estimator_class(**QUICK)
-    copied.fit(X_copied, y[copies], groups=own, time=X_copied["date"])
-    assert_allclose(weighted.predict(X), copied.predict(X))
 
 
 def test_the_plan_and_files_say_what_was_done(estimator_class, table, tmp_path):
