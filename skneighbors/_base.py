@@ -218,16 +218,14 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _check_parameters(self):
         """Check what needs no data, and return the parameters, sequences as tuples."""
-        can_boost = self.feature_extractor is None and self._task_class.boosting is not None
-        if self.blend == "boosting" and not can_boost:
+        if self.blend == "boosting" and self.feature_extractor is not None:
             raise ValueError(
-                "blend='boosting' needs a table and targets that it takes; with a "
-                "feature_extractor, use None or 'auto'."
+                "blend='boosting' needs a table; with a feature_extractor, use None or 'auto'."
             )
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
         params = self._read_parameters()
-        if self.blend == "auto" and not can_boost:
+        if self.blend == "auto" and self.feature_extractor is not None:
             params["blend"] = None
         return check_params(params)
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import ModelFileError, NONAClassifier, SoftStepKNNClassifier, load
 from skneighbors._blend import boosting, growing
+from skneighbors._columns import EnsembleSplit
 from skneighbors._task import Classification
 from skneighbors._utils.device import CPU
 
@@ -250,6 +251,14 @@ def test_a_class_of_one_row_is_trained_on():
     model = NONAClassifier(**SHORT).fit(X, y)
     assert "poor" in model.classes_
     assert not np.isin(17, model._model.samples[model._model.validation.rows])
+
+
+def test_validation_rows_hold_each_class_in_proportion():
+    strata = np.repeat([0, 1, 2], [80, 19, 1])
+    split = EnsembleSplit.draw(100, 20, 5, np.random.RandomState(0), strata)
+    for rows in split.validation.numpy():
+        assert_allclose(np.bincount(strata[rows], minlength=3), [16, 4, 0], atol=1)
+        assert 99 not in rows
 
 
 def test_weights_are_repeats(classifier):

@@ -18,12 +18,12 @@ class Task(ABC):
     Attributes
     ----------
     boosting : str
-        Which boosted trees blend, by their name in `_blend.BOOSTING`; None if none can.
+        Which boosted trees blend, by their name in `_blend.BOOSTING`.
     score_name : str
         What the score of validation rows is: 1 less their loss over that of a constant.
     """
 
-    boosting: str | None = None
+    boosting: str
     score_name: str
 
     @classmethod
