@@ -497,19 +497,6 @@ def test_the_plan_fits_the_same_again(classifier):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_displays_refuse_classifiers(fitted):
-    pytest.importorskip("matplotlib").use("agg")
-    from skneighbors import inspection
-
-    model, X, y = fitted
-    for display, arguments in (
-        (inspection.IntervalDisplay, (X, y)),
-        (inspection.NeighborsDisplay, (X[:1],)),
-    ):
-        with pytest.raises(TypeError, match=f"{display.__name__} needs a regressor; got NONAClass"):
-            display.from_estimator(model, *arguments)
-
-
 def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = NONAClassifier(max_iter=1, hidden_layer_sizes=4, blend=None, random_state=0).fit(X, y)

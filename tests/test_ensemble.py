@@ -253,26 +253,6 @@ def test_members_apart_keep_the_weights_of_one_common_epoch(estimator_class, X, 
     assert_array_equal(short.predict(X_test), model.predict(X_test))
 
 
-def test_interrupt_of_members_apart(
-    estimator_class, X, y, X_test, apart, thread_count, monkeypatch
-):
-    thread_count(2)
-    original, count = ParallelTrainers.epoch, itertools.count(1)
-
-    def epoch(self, *args):
-        if next(count) == 4:
-            raise KeyboardInterrupt
-        return original(self, *args)
-
-    monkeypatch.setattr(ParallelTrainers, "epoch", epoch)
-    before = threading.active_count()
-    with pytest.warns(UserWarning, match="Training interrupted"):
-        model = estimator_class(max_iter=20, random_state=0).fit(X, y)
-    assert model.n_iter_ == 3
-    assert threading.active_count() == before
-    assert np.isfinite(model.predict(X_test)).all()
-
-
 def test_one_member_apart_that_is_not_finite_stops_all(
     estimator_class, X, y, X_test, apart, thread_count, monkeypatch
 ):

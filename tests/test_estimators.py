@@ -7,17 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONAClassifier, NONARegressor, Recipe
 from skneighbors._utils import progress
@@ -91,21 +88,6 @@ def test_real_dtypes(estimator_class, dtype):
     assert np.isfinite(y_hat).all()
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_data_frames(estimator_class, frame, X, y, X_test):
-    names = [f"x{i}" for i in range(X.shape[1])]
-    model = estimator_class(max_iter=2, random_state=0)
-    expected = model.fit(X, y).predict(X_test)
-    train = frame(dict(zip(names, X.T, strict=True)))
-    test = frame(dict(zip(names, X_test.T, strict=True)))
-    assert_array_equal(model.fit(train, y).predict(test), expected)
-    if not hasattr(StandardScaler().fit(train), "feature_names_in_"):
-        pytest.skip("this scikit-learn sees no names in such a data frame")
-    assert list(model.feature_names_in_) == names
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(test[names[::-1]])
-
-
 def test_set_output(estimator_class, X, y, X_test):
     recipe = Recipe(embedding_dim=3)
     model = estimator_class(max_iter=2, n_estimators=2, random_state=0, recipe=recipe).fit(X, y)
@@ -124,18 +106,6 @@ def test_transformer_before_neighbors(estimator_class, X, y, X_test, y_test):
         estimator_class(max_iter=60, random_state=0), KNeighborsRegressor(weights="distance")
     ).fit(X, y)
     assert pipeline.score(X_test, y_test) > KNeighborsRegressor().fit(X, y).score(X_test, y_test)
-
-
-@pytest.mark.slow
-def test_grid_search_over_softstep_in_a_pipeline(X, y, X_test, y_test):
-    grid = {
-        "nonaregressor__softstep": [None, "s1", "s2"],
-        "nonaregressor__softstep_parameters": ["global", "pointwise"],
-    }
-    pipeline = make_pipeline(StandardScaler(), NONARegressor(max_iter=10, random_state=0))
-    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.score(X_test, y_test) > 0.5
 
 
 def test_no_neighbor_of_a_training_row_weighs_more_than_itself(estimator_class, X, y):

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONAClassifier, NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
 matplotlib.use("Agg")
@@ -85,6 +85,8 @@ def test_two_axes_are_given_or_take_the_place_of_one(display, fit, X, y):
 def test_refuses_estimators_that_are_not_fitted_or_others(display, X, y):
     with pytest.raises(NotFittedError):
         plot(display, NONARegressor(), X, y)
+    with pytest.raises(TypeError, match=rf"{display.__name__} needs a regressor; got NONAClass"):
+        plot(display, NONAClassifier(), X, y)
     for other in (Ridge(), make_pipeline(StandardScaler(), NONARegressor())):
         with pytest.raises(
             TypeError, match=rf"{display.__name__} needs a fitted estimator of this package"

@@ -1,5 +1,8 @@
 """What is left of a fit that did not run to its end."""
 
+import itertools
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,11 +24,10 @@ SMALL = NONARegressor(max_iter=6, n_estimators=1, hidden_layer_sizes=4, random_s
 @pytest.fixture
 def interrupted_epochs(monkeypatch):
     """Epochs, counted over all fits, in which the user interrupts."""
-    numbers, count, epoch = set(), [0], Trainer.epoch
+    numbers, count, epoch = set(), itertools.count(1), Trainer.epoch
 
     def interrupted(self, *args):
-        count[0] += 1
-        if count[0] in numbers:
+        if next(count) in numbers:
             raise KeyboardInterrupt
         return epoch(self, *args)
 
@@ -33,16 +35,25 @@ def interrupted_epochs(monkeypatch):
     return numbers
 
 
-@pytest.mark.parametrize(("verbose", "n_estimators"), [(0, 1), (1, 1), (0, 2)])
+@pytest.fixture(params=[(0, 1, False), (1, 1, False), (0, 2, False), (0, 2, True)], ids=str)
+def manner(request, auto, thread_count):
+    """Verbosity, number of networks, and whether they are trained apart, in threads."""
+    auto(parallel=request.param[2])
+    thread_count(2)
+    return request.param
+
+
 def test_keyboard_interrupt_keeps_the_best_epoch(
-    estimator_class, X, y, X_test, interrupted_epochs, verbose, n_estimators
+    estimator_class, X, y, X_test, interrupted_epochs, manner
 ):
+    (verbose, n_estimators, apart), n_threads = manner, threading.active_count()
     settings = dict(max_iter=50, n_estimators=n_estimators, early_stopping=False, random_state=0)
-    interrupted_epochs |= {4}
+    interrupted_epochs |= {7 if apart else 4}  # members apart have epochs of their own
     with pytest.warns(UserWarning, match=INTERRUPTED) as warned:
         model = estimator_class(verbose=verbose, **settings).fit(X, y)
     assert warned[0].filename == __file__
     assert model.n_iter_ == 3
+    assert threading.active_count() <= n_threads + verbose  # tqdm's own
     assert model.best_iter_ == 1 + np.argmin(model.loss_curve_)
     assert np.isfinite(model.predict(X_test)).all()
 

@@ -46,6 +46,11 @@ X, X_TEST, y, Y_TEST = X[:N], X[N:], y[:N], y[N:]
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
 
 
+def as_polars(part):
+    plain = part.astype(object).where(part.notna(), None)
+    return pl.DataFrame(plain.to_dict("list"), strict=False)
+
+
 def predict(estimator_class, X, X_test, **fit_params):
     return estimator_class(**QUICK).fit(X, y, **fit_params).predict(X_test)
 
@@ -130,9 +135,7 @@ def test_gaps_at_prediction_alone(estimator_class):
 
 
 def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
-    plain = [part.astype(object).where(part.notna(), None) for part in (X, X_TEST)]
-    frames = [pl.DataFrame(part.to_dict("list"), strict=False) for part in plain]
-    assert_array_equal(predict(estimator_class, *frames), expected)
+    assert_array_equal(predict(estimator_class, as_polars(X), as_polars(X_TEST)), expected)
     # Columns of arrays have no names to be ordered by.
     arrays = [part[sorted(part)].astype(object).to_numpy() for part in (X, X_TEST)]
     assert_array_equal(predict(estimator_class, *arrays), expected)
@@ -164,14 +167,13 @@ def test_one_row_of_weight_two_is_two_rows(estimator_class):
         estimator_class(**QUICK).fit(X[:1], y[:1], sample_weight=[1])
 
 
-@pytest.mark.parametrize("wrap", ["narwhals", "dask"])
-def test_frames_of_other_libraries_have_names(estimator_class, expected, wrap):
-    if wrap == "narwhals":
-        wrap = nw.from_native
-    else:
-        wrap = functools.partial(
-            pytest.importorskip("dask.dataframe").from_pandas, npartitions=3, sort=False
-        )
+def as_dask(part):
+    frames = pytest.importorskip("dask.dataframe")
+    return frames.from_pandas(part, npartitions=3, sort=False)
+
+
+@pytest.mark.parametrize("wrap", [pd.DataFrame, as_polars, nw.from_native, as_dask])
+def test_frames_of_any_library_have_names(estimator_class, expected, wrap):
     model = estimator_class(**QUICK).fit(wrap(X), y)
     assert list(model.feature_names_in_) == list(X)
     assert_array_equal(model.predict(wrap(X_TEST)), expected)
@@ -248,8 +250,7 @@ def test_arrays_that_tools_make_of_tables():
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_permutation_importance_of_frames():
-    plain = X.astype(object).where(X.notna(), None)
-    frame = pl.DataFrame(plain.to_dict("list"), strict=False)
+    frame = as_polars(X)
     model = NONARegressor(**QUICK).fit(frame, y)
     by_frame = permutation_importance(model, X, y, n_repeats=1, random_state=0)
     by_array = permutation_importance(model, frame, y, n_repeats=1, random_state=0)
