@@ -198,8 +198,7 @@ def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
     assert plan_for(estimator_class(max_iter=7), 50).max_iter == 7
 
 
-def test_samples_that_are_equal_count_once(estimator_class, friedman, auto):
-    X, X_test, y, _ = friedman
+def test_samples_that_are_equal_count_once(estimator_class, X, y, X_test, auto):
     auto(201, hidden_layer_sizes=(8,), context_size=16)
     model = estimator_class(max_iter=2, random_state=0)
     once = model.fit(X, y).predict(X_test)
@@ -212,8 +211,7 @@ def test_samples_that_are_equal_count_once(estimator_class, friedman, auto):
     assert more.plan_.recipe.context_size == 16
 
 
-def test_what_is_given_counts(estimator_class, friedman):
-    X, X_test, y, _ = friedman
+def test_what_is_given_counts(estimator_class, X, y, X_test):
     model = estimator_class(max_iter=2, random_state=0).fit(X, y)
     fields = model.plan_.recipe.get_params()
     assert "auto" not in fields.values()
@@ -322,8 +320,7 @@ def test_setting_a_field_leaves_other_estimators_recipes_alone():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", [None, Recipe(dropout=0.1)])
-def test_a_search_over_fields(estimator_class, friedman, recipe):
-    X, _, y, _ = friedman
+def test_a_search_over_fields(estimator_class, X, y, recipe):
     model = make_pipeline(StandardScaler(), estimator_class(recipe=recipe, **SMALL))
     name = estimator_class.__name__.lower()
     grid = {f"{name}__recipe__ema_decay": [None, 0.9]}
@@ -334,16 +331,14 @@ def test_a_search_over_fields(estimator_class, friedman, recipe):
     assert best.plan_.recipe.dropout == (0.0 if recipe is None else 0.1)
 
 
-def test_a_recipe_out_of_range_trains_nothing(estimator_class, friedman):
-    X, _, y, _ = friedman
+def test_a_recipe_out_of_range_trains_nothing(estimator_class, X, y):
     model = estimator_class(recipe=Recipe(dropout=1.0))
     with pytest.raises(ValueError, match="'dropout' parameter of Recipe must be"):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
 
 
-def test_the_papers_setting(friedman):
-    X, X_test, y, _ = friedman
+def test_the_papers_setting(X, y, X_test):
     model = NONARegressor(**PAPER, random_state=0).fit(X, y)
     head = model._model.bank.network.head
     assert head.log_temperature is None

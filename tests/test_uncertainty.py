@@ -18,14 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
+from rebuilt import merged, rebuilt
 from scipy import stats
 from sklearn.base import clone
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor
-from skneighbors._columns import LabeledRows, Table
-from skneighbors._model import NeighborBank, residuals
-from skneighbors._model.numbering import SampleNumbering
-from skneighbors._utils.device import CPU
+from skneighbors._model import residuals
 
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:There are no validation rows")
@@ -455,53 +453,6 @@ def assert_same_answers(model, other, rtol=1e-9):
     X = np.concatenate([make_queries(), make_data(seed=1)[0][:20]])
     for answer, value in zip(answers(model, X), answers(other, X), strict=True):
         assert_allclose(answer, value, rtol=rtol, atol=rtol * np.abs(value).max())
-
-
-def merged(X, y, weight):
-    """First samples of the rows that they are, and the row of each sample; as fit and append do."""
-    left = np.flatnonzero(weight > 0)
-    flat = np.column_stack([X, y.reshape(len(y), -1)])
-    _, first, place = np.unique(flat[left], axis=0, return_index=True, return_inverse=True)
-    first = left[first]
-    # Those of fit in their order, then those that joined by their first samples.
-    order = np.argsort(np.where(first < N, -N + np.arange(len(first)), first))
-    row_of = np.full(len(X), -1)
-    row_of[left] = np.argsort(order)[place.ravel()]
-    return first[order], row_of
-
-
-def rebuilt(model, X, y, weight, held_out):
-    """Estimator of the same networks with other neighbors."""
-    samples, row_of = merged(X, y, weight)
-    fitted, present = model._model, row_of >= 0
-    matrix, columns = fitted.reader.read(Table.of(X[samples])), None
-    if fitted.likeness_encoder is not None:
-        columns = fitted.likeness_encoder.transform(matrix)
-    rows = LabeledRows.from_numpy(
-        fitted.encoder.transform(matrix),
-        fitted.task.transform(y.reshape(len(y), -1)[samples]),
-        np.bincount(row_of[present], weights=weight[present]),
-        None,
-        columns,
-        CPU,
-    )
-    old, blended = fitted.bank, fitted.blend(matrix, CPU).numpy()
-    left_out = blended.copy()
-    for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):
-        left_out[samples == row] = own
-    left_out = torch.from_numpy(left_out)
-    bank = NeighborBank.build(
-        old.network, rows, old.task, old.member_weight, left_out, old.blend_weight
-    )
-    twin = copy.copy(model)
-    twin._model = replace(
-        fitted,
-        bank=replace(bank, likeness=old.likeness),
-        validation=held_out,
-        matrix=matrix,
-        numbering=SampleNumbering(row_of, weight.copy()),
-    )
-    return twin
 
 
 def was_given(model):

@@ -2,18 +2,14 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from rebuilt import rebuilt
 from sklearn.exceptions import NotFittedError
-
-from skneighbors._columns import LabeledRows
-from skneighbors._model import EmbeddedRows, NeighborBank
-from skneighbors._utils.device import CPU
 
 
 @pytest.fixture(params=[1, 3], ids=["one target", "three targets"])
@@ -34,24 +30,7 @@ def fitted(estimator_class, X, y, weight, **params):
 
 def expected(model, X, y, weight, queries):
     """Predictions of the model's network with a bank of these rows from the start."""
-    X, y, weight = X[weight > 0], y[weight > 0].reshape((weight > 0).sum(), -1), weight[weight > 0]
-    _, first, inverse = np.unique(
-        np.column_stack([X, y]), axis=0, return_index=True, return_inverse=True
-    )
-    weight = np.bincount(inverse.ravel(), weights=weight)  # equal rows are one
-    fitted = model._model
-    columns, columns_q = None, None
-    if fitted.likeness_encoder is not None:
-        columns, columns_q = map(fitted.likeness_encoder.transform, (X[first], queries))
-        columns_q = torch.from_numpy(columns_q)
-    y = fitted.task.transform(y[first])
-    rows = LabeledRows.from_numpy(fitted.encoder.transform(X[first]), y, weight, None, columns, CPU)
-    bank = NeighborBank.build(fitted.bank.network, rows, fitted.task, fitted.bank.member_weight)
-    bank = replace(bank, likeness=fitted.bank.likeness)
-    z = bank.embed(torch.from_numpy(fitted.encoder.transform(queries)))
-    nothing = torch.zeros(len(z), model.n_outputs_).double()  # without a blended model
-    y_hat = bank.predict(EmbeddedRows(z, columns_q), nothing, model.n_neighbors).numpy()
-    return fitted.task.inverse_transform(y_hat)
+    return rebuilt(model, X, y, weight, None).predict(queries)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
