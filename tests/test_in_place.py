@@ -64,14 +64,6 @@ def mapped(array, path):
 QUESTIONS = asked.QUESTIONS | {"append": lambda model, X: [model.append(X, X[:, 0]).predict(X)]}
 
 
-def assert_answers_agree(model, other, given, X):
-    """Those of a model that may write into `given` and of one that reads X."""
-    for name, ask in QUESTIONS.items():
-        for answer, value in zip(ask(model, given), ask(other, X), strict=True):
-            assert_allclose(answer, value, rtol=1e-12, err_msg=name)
-        assert_array_equal(given, X, err_msg=name)
-
-
 @pytest.mark.parametrize(("writes", "reads"), [(_Writes, _Reads), (_Overwrites, _Adds)])
 @pytest.mark.parametrize("batch_size", [32, 256])
 @pytest.mark.parametrize("n_validation", [0, 20])
@@ -87,7 +79,10 @@ def test_writing_is_as_good_as_reading(estimator_class, writes, reads, batch_siz
     other = estimator_class(feature_extractor=reads, **params)
     other.fit(X, y, sample_weight=weight, **validation)
     assert_array_equal(given, X)
-    assert_answers_agree(model, other, given, X)
+    for name, ask in QUESTIONS.items():
+        for answer, value in zip(ask(model, given), ask(other, X), strict=True):
+            assert_allclose(answer, value, rtol=1e-12, err_msg=name)
+        assert_array_equal(given, X, err_msg=name)
 
 
 @pytest.mark.parametrize("extractor", [_Writes, _Overwrites])

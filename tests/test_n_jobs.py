@@ -1,10 +1,12 @@
 """How many threads a fit and its answers may take."""
 
 import concurrent.futures
+import copy
 import threading
 
 import asked
 import joblib
+import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
@@ -37,7 +39,10 @@ def data():
 
 def answers(model, X):
     with config_context(working_memory=1):  # several batches to share
-        return asked.answers(model, X)
+        found = asked.answers(model, X)
+        found += [model.explain(X[:1], by_column=True).by_column.differences]
+        more = copy.deepcopy(model).append(np.repeat(X, 4, axis=0), np.arange(4.0 * len(X)))
+        return [*found, more.predict(X[:130])]
 
 
 @pytest.mark.slow

@@ -11,14 +11,11 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import asked
 import joblib
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
-from sklearn.datasets import make_friedman1
 from sklearn.model_selection import GridSearchCV
 
 from skneighbors import NONARegressor, Recipe
@@ -154,20 +151,3 @@ def test_nothing_but_what_prediction_needs_is_kept(X, y):
     trees = [part for bag in bags for part in vars(bag.trees).values()]
     second = sum(part.nbytes for part in trees if isinstance(part, np.ndarray))
     assert len(buffer.getvalue()) < 1.1 * (network + bank + second) + 50_000
-
-
-@pytest.mark.slow
-def test_number_of_threads_changes_no_bit(estimator_class, thread_count):
-    X, y = make_friedman1(n_samples=300, random_state=0)
-    answers = []
-    for n_threads in (1, 3):
-        thread_count(n_threads)
-        with config_context(working_memory=1):  # several batches to share
-            model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-            few = asked.answers(model, X)
-            few += [model.explain(X[:1], by_column=True).by_column.differences]
-            model.append(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-            answers.append((*few, model.predict(X[:130])))
-        assert torch.get_num_threads() == n_threads
-    for alone, shared in zip(*answers, strict=True):
-        assert_array_equal(alone, shared)
