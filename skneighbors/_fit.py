@@ -141,7 +141,7 @@ def fit_model(given):
     encoder, task, data = _scale(samples, given.task_class)
     plan = wanted if task.can_be_blended else replace(wanted, blended=False)
     likeness_encoder, columns = _encode_likeness(samples, plan)
-    if plan.blended and given.clock.is_limited:
+    if plan.blended and params["max_time"] is not None:
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.blended:
@@ -165,7 +165,7 @@ def fit_model(given):
     ):
         history = Training(network, data, plan, replace(runtime, report=report)).run()
     fit = _finish(samples, parts, network, plan, history)
-    if history.out_of_time:
+    if history.n_planned:
         n_epochs = len(history.losses)
         plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})
     shortened = _describe_shortened(plan, wanted, history, params["max_time"])
@@ -239,18 +239,13 @@ def _plan(params, tables, samples, task_class, random_state):
 
 def _describe_shortened(plan, wanted, history, max_time):
     """Describe what there was no time for, if it was a quarter or more; else None."""
-    n_epochs = plan.max_iter
-    all_epochs = history.n_planned if history.out_of_time else n_epochs
-    n_trees, all_trees = plan.recipe.boosting_iter, wanted.recipe.boosting_iter
-    missing = [
-        (n_epochs <= _SHORTENED * all_epochs, f"{n_epochs} of {all_epochs} epochs"),
-        (
-            n_trees <= _SHORTENED * all_trees,
-            f"{n_trees} of {all_trees} iterations of trees",
-        ),
-        (history.refit_out_of_time, "no training on validation rows"),
+    counts = [
+        (plan.max_iter, history.n_planned, "epochs"),
+        (plan.recipe.boosting_iter, wanted.recipe.boosting_iter, "iterations of trees"),
     ]
-    missing = [what for is_so, what in missing if is_so]
+    missing = [f"{n} of {of} {what}" for n, of, what in counts if n <= _SHORTENED * of]
+    if history.refit_out_of_time:
+        missing.append("no training on validation rows")
     return f"max_time={max_time} left time for {', '.join(missing)}." if missing else None
 
 

@@ -17,7 +17,7 @@ from .trees import Trees
 
 _N_BAGS = 5
 # Iterations by which the time of one is measured.
-_N_TRIED = 10
+_N_TRIED = 20
 # Learning rate times iterations; and the highest rate, where these are few.
 _LEARNED, _HIGHEST_RATE = 15.0, 0.5
 # A split chooses among half of the columns, but no fewer than these.
@@ -168,28 +168,21 @@ class BaggedBoosting:
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):
         """Count the iterations, at least one, that a fit has time for in so many seconds.
 
-        See :meth:`fit`. A bag of one iteration and one of some are fitted, to measure their times.
+        See :meth:`fit`. A bag of few iterations is fitted, to measure its time.
 
         Returns
         -------
         n_iter : int
             No more than given.
         """
-        few, more = (cls._time_bag(data, n) for n in (1, _N_TRIED))
-        each = max(more - few, 1e-9) / (_N_TRIED - 1)
-        n_targets = len(cls._targets(data.y))
-        seconds /= math.ceil(_N_BAGS * n_targets / n_threads)
-        affordable = 1 + max(0.0, seconds - few) / each
-        return int(min(n_iter, affordable / cls._fraction_of_iterations(n_targets)))
-
-    @classmethod
-    def _time_bag(cls, data, n_iter):
-        X, y, weight, groups, n_categories = data
+        targets = cls._targets(data.y)
+        sample = data.X, targets[0], data.weight, data.groups, data.n_categories
         start = time.monotonic()
-        target = cls._targets(y)[0]
-        sample = X, target, weight, groups, n_categories
-        Bag.fit(*sample, 0, n_iter=n_iter, loss=cls.loss).predict(X)
-        return time.monotonic() - start
+        Bag.fit(*sample, 0, n_iter=_N_TRIED, loss=cls.loss).predict(data.X)
+        n_in_turn = math.ceil(_N_BAGS * len(targets) / n_threads)
+        each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
+        affordable = seconds / each / cls._fraction_of_iterations(len(targets))
+        return int(max(1, min(n_iter, affordable)))
 
     def predict(self, X):
         """Predict, to (n_samples, n_targets).

@@ -6,7 +6,7 @@
     Training (loop)                   epochs, and a refit on all rows
         ParallelTrainers (ensemble)   networks side by side, in threads
           Trainer (trainer)           batches -> forward -> loss -> optim, then validation
-            Pace (schedule)             the learning rate, by the time that is left
+        Pace (schedule)               the learning rate, and cycles that there is time for
         Checkpoint, Patience, OverfittingCheck (stopping)   which weights to keep, when to end
       calibrate (calibration)     temperatures, chosen on validation rows
 

@@ -11,7 +11,7 @@ from .._utils.device import CPU
 from .._utils.threads import map_in_threads, use_one_thread
 from .calibration import Calibrated
 from .optim import Snapshot
-from .schedule import Pace, cycle_ends, validates
+from .schedule import validates
 from .trainer import Trainer
 from .validation import EpochResult, ValidationResult
 
@@ -28,12 +28,11 @@ class ParallelTrainers:
     data : TrainingData
     plan : Plan
     runtime : Runtime
-    ends : tuple of float, default=None
-        Positions on the schedule where cycles end, the last of which ends it; the plan's.
+    pace : Pace
     """
 
-    def __init__(self, network, data, plan, runtime, ends=None):
-        self._network, self._plan = network, plan
+    def __init__(self, network, data, plan, runtime, pace):
+        self._network, self._plan, self._pace = network, plan, pace
         several = len(data.split.train) > 1 and data.rows.X.is_cpu
         # The number of threads does not count, lest results depend on it.
         self._apart = plan.parallel and several and not runtime.draws_globally
@@ -42,10 +41,9 @@ class ParallelTrainers:
             2**31, (len(self._networks),), generator=runtime.generator, device=CPU
         ).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        ends = ends or cycle_ends(plan)
         parts = zip(self._networks, data.members() if self._apart else [data], strict=True)
         self.trainers = [
-            Trainer(*part, plan, generator, Pace(plan, runtime.clock, ends))
+            Trainer(*part, plan, generator, pace)
             for part, generator in zip(parts, generators, strict=True)
         ]
         self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
@@ -65,43 +63,14 @@ class ParallelTrainers:
                 trainer.stopped = True
             self._pool.shutdown(cancel_futures=True)
 
-    @property
-    def position(self):
-        """How far all have come on the schedule, in epochs as planned."""
-        return min(trainer.pace.position for trainer in self.trainers)
-
-    @property
-    def is_last(self):
-        """Whether they are in the last cycle of the schedule, or that there is time for."""
-        return any(trainer.pace.is_last for trainer in self.trainers)
-
-    @property
-    def n_planned(self):
-        """Number of epochs of the whole schedule, as planned."""
-        return self.trainers[0].pace.n_epochs
-
-    def leave_out_last_cycle(self):
-        """Let the present cycle be the last one, if all are in the last but one."""
-        if all(trainer.pace.n_cycles_left == 2 for trainer in self.trainers):
-            for trainer in self.trainers:
-                trainer.pace.leave_out_last_cycle()
-
-    @property
-    def is_over(self):
-        """Whether they are at the end of the schedule, or of the time."""
-        return any(trainer.pace.is_over for trainer in self.trainers)
-
-    def epochs_left(self):
-        """How many more epochs there is time for."""
-        return min(trainer.pace.epochs_left() for trainer in self.trainers)
-
     def epoch(self, epoch):
         """Train all for an epoch, counted from 1; their results taken together."""
-        before = self.position
+        pace = self._pace
         with self._draws():
             # Trainers of the same thread take turns, lest the first takes all the time.
             self._run(_take_turns, self._crews)
-            validated = self.is_over or validates(epoch, before, self.position, self._plan)
+            pace.advance()
+            validated = pace.is_over or validates(epoch, *pace.positions[-2:], self._plan)
             results = self._run(lambda trainer: trainer.judge(validated), self.trainers)
         losses, errors, scores, validation = zip(*results, strict=True)
         if None in scores:

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 
 from .._utils.blocks import count_batches
+from .._utils.clock import Clock
 from .._utils.process import keep_freed_memory
 from .calibration import Calibrated
 from .ensemble import ParallelTrainers
 from .optim import copy_weights, is_finite
+from .schedule import Pace
 from .stopping import Checkpoint, OverfittingCheck, Patience
 from .validation import EpochResult
 
@@ -28,8 +30,7 @@ class TrainingHistory:
     best_before_refit: EpochResult | None = None  # of those before all samples were trained on
     calibrated: Calibrated | None = None  # predictions of the validation rows in the end
     interrupted: bool = False  # whether by an interrupt from the keyboard
-    out_of_time: bool = False  # whether there was no time for all epochs
-    n_planned: int = 0  # how many epochs these were
+    n_planned: int = 0  # how many epochs, if there was no time for all of them
     refit_out_of_time: bool = False  # whether there was none to train again on all samples
     fault: str | None = None  # a warning: what ended the training early
 
@@ -70,7 +71,9 @@ class Training:
     def __init__(self, network, data, plan, runtime):
         self._network, self._data, self._plan, self._runtime = network, data, plan, runtime
         self.history = TrainingHistory()
-        self._positions = []  # on the schedule, after each epoch
+        clock = runtime.clock
+        # Half of the time is kept for a training that follows in any case.
+        self._pace = Pace(plan, Clock(clock.left() / 2) if plan.always_refits else clock)
 
     def run(self):
         """Train; an interrupt from the keyboard after an epoch ends it, and is recorded.
@@ -87,9 +90,11 @@ class Training:
         keep_freed_memory()
         history = self.history
         untrained = copy.deepcopy(self._network) if self._plan.refits else None
-        with ParallelTrainers(self._network, self._data, self._plan, self._runtime) as trainers:
+        with ParallelTrainers(
+            self._network, self._data, self._plan, self._runtime, self._pace
+        ) as trainers:
             try:
-                again = self._run_epochs(trainers) and self._affords_refit(trainers)
+                again = self._run_epochs(trainers)
             except KeyboardInterrupt:
                 if not history.best_epoch:
                     raise
@@ -110,15 +115,13 @@ class Training:
 
     def _run_epochs(self, trainers):
         """Train; whether to train again, on validation rows too."""
-        plan, history = self._plan, self.history
+        plan, history, pace = self._plan, self.history, self._pace
         checkpoint, check = Checkpoint(trainers), OverfittingCheck(plan)
         patience = Patience(plan.recipe.n_iter_no_change, plan.recipe.tol)
         on_all = False
         for epoch in itertools.count(1):
-            before = trainers.position
             result = trainers.epoch(epoch)
-            now = trainers.position
-            self._positions.append(now)
+            before, now = pace.positions[-2:]
             if math.isnan(result.error):
                 self._stop_at_fault(epoch)
                 return False
@@ -126,59 +129,52 @@ class Training:
             if not on_all:
                 checkpoint.offer(epoch, result)
                 history.best_before_refit = checkpoint.best
-            elif trainers.is_over:
+            elif pace.is_over:
                 # There are no validation rows any more: the last epoch is kept.
                 checkpoint.keep(epoch, result)
             history.best_epoch = checkpoint.epoch
             self._runtime.report(result.loss, result.score, on_all, plan.max_epochs)
             if patience.is_exhausted(result.error):
                 break
-            is_due = check.is_due(before, now) and now < trainers.n_planned and not on_all
+            is_due = check.is_due(before, now) and now < pace.n_epochs and not on_all
             is_noisy = is_due and result.score < plan.last_cycle_from_r2
             if is_noisy and plan.last_cycle_is_optional:
-                trainers.leave_out_last_cycle()  # so that the next may be the last
-            is_last = trainers.is_last
+                pace.leave_out_last_cycle()  # so that the next may be the last
+            is_last = pace.is_last
             if is_due and check.finds_overfitting(result, checkpoint.best, is_last):
                 return plan.refits
-            if trainers.is_over:
-                history.n_planned = trainers.n_planned
-                history.out_of_time = epoch < history.n_planned
+            if pace.is_over:
+                history.n_planned = pace.n_epochs if epoch < pace.n_epochs else 0
                 break
             if is_due and is_last and plan.join_last_cycle:
                 on_all = True
                 trainers.train_on_all()
         return plan.always_refits
 
-    def _affords_refit(self, trainers):
-        """Whether there is time to train again."""
-        enough = trainers.epochs_left() >= _LEAST_AGAIN * self.history.best_epoch
-        self.history.refit_out_of_time = not enough
-        return enough
-
     def _refit(self, network):
-        """Train on all samples for as many steps as were best; whether it went well.
-
-        For fewer, on a schedule as much shorter, if there is no time for all.
-        """
+        """Train on all samples for as many steps as were best; whether it went well."""
         plan, history, everything = self._plan, self.history, self._data.on_all()
+        needed = self._pace.seconds(_LEAST_AGAIN * history.best_epoch)
+        history.refit_out_of_time = self._runtime.clock.left() < needed
+        if history.refit_out_of_time:
+            return False
         n_before, n_now = (
             count_batches(data.split.train.shape[1], plan.batch_size)
             for data in (self._data, everything)
         )
-        best = history.best_epoch
-        as_planned = best / self._positions[best - 1]  # of the epochs to there
-        max_iter = max(1, round(plan.max_iter * as_planned * n_before / n_now))
-        n_epochs = max(1, round(best * n_before / n_now))
+        best = self._pace.positions[history.best_epoch]
+        max_iter, n_epochs = (max(1, round(n * n_before / n_now)) for n in (plan.max_iter, best))
         max_epochs = len(history.losses) + n_epochs
-        plan = replace(plan, max_iter=max_iter, always_refits=False)
-        with ParallelTrainers(network, everything, plan, self._runtime, (n_epochs,)) as trainers:
+        plan = replace(plan, max_iter=max_iter)
+        pace = Pace(plan, self._runtime.clock, n_epochs)
+        with ParallelTrainers(network, everything, plan, self._runtime, pace) as trainers:
             for epoch in itertools.count(1):
                 result = trainers.epoch(epoch)
                 if math.isnan(result.error):
                     self._stop_at_fault(epoch)
                     return False
                 self._runtime.report(result.loss, None, True, max_epochs)
-                if trainers.is_over:
+                if pace.is_over:
                     break
         trainers.take_snapshot()
         trainers.finish()

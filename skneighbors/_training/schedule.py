@@ -1,6 +1,7 @@
 """Which learning rate a training takes, when it validates, and how it keeps to its time."""
 
 import math
+import time
 
 # From so many epochs on, those above this fraction of the peak learning rate aren't validated,
 # and, of more, not all others either.
@@ -8,12 +9,8 @@ _N_VALIDATIONS = 32
 _HIGH_RATE = 0.5
 # Early epochs are validated more often: after each such part of the epochs so far.
 _RESOLUTION = 16
-# What follows a training takes about as long as so many epochs.
-_AFTER = 1.0
 # A cycle is begun only if there is time for this part of its epochs.
 _LEAST = 0.25
-# How long epochs take is not known before this part of the time: single steps may be slow.
-_MEASURED = 0.05
 
 
 def learning_rate_factor(kind, progress, n_cycles):
@@ -33,14 +30,9 @@ def cycle_ends(plan):
     return (*(end * plan.max_iter for end in ends), plan.max_iter)
 
 
-def count_cycles(position, plan):
-    """Count the cycles that have ended, to the nearest epoch."""
-    return sum(end - position <= 0.5 for end in cycle_ends(plan)[:-1])
-
-
 def has_ended_cycle(before, now, plan):
-    """Whether a cycle, but for the first, has ended between two positions."""
-    return max(1, count_cycles(before, plan)) < count_cycles(now, plan)
+    """Whether a cycle, but for the first, has ended between two positions, to the nearest epoch."""
+    return any(end - now <= 0.5 < end - before for end in cycle_ends(plan)[1:-1])
 
 
 def validates(epoch, before, now, plan):
@@ -64,95 +56,93 @@ def validates(epoch, before, now, plan):
 
 
 class Pace:
-    """How far a network has come on its schedule, and how fast it goes on.
+    """How far a training has come on its schedule, and when it ends, lest it takes too long.
 
-    As planned, if the present cycle of the learning rate ends in time. Else what is left of it
-    is passed through in as many epochs as there is time for, so that the rate has fallen when
-    the time is over; and a cycle that there is hardly time for is not begun. So all before is
-    as it is without a limit.
+    Where a cycle of the learning rate begins, the epochs so far tell how long it will take. One
+    that there is no time for is the last, and the clock moves the position on; one that there is
+    hardly time for is not begun. In the second half of its time the clock moves on any cycle, if
+    the steps do not, so that the rate has always fallen when the time is over.
 
     Parameters
     ----------
     plan : Plan
     clock : Clock
-    ends : tuple of float
-        Positions on the schedule, in epochs as planned, where cycles end; the last ends it.
+    n_epochs : int, default=None
+        After how many the schedule ends; the plan's.
 
     Attributes
     ----------
-    position : float
-        Of the present.
-    is_last : bool
-        Whether it is in its last cycle.
-    is_over : bool
-        Whether the schedule has come to its end, or the time.
+    n_epochs : int
+        Of the whole schedule, whether there is time for them or not.
+    positions : list of float
+        Where epochs so far began and ended on the schedule, in epochs as planned.
     """
 
-    def __init__(self, plan, clock, ends):
-        self._plan, self._clock, self._ends = plan, clock, ends
-        self._trained = self._skipped = 0.0  # epochs
+    def __init__(self, plan, clock, n_epochs=None):
+        self._plan, self._clock, self._start = plan, clock, time.monotonic()
+        self.n_epochs = self._end = plan.max_iter if n_epochs is None else n_epochs
+        self.positions = [0.0]
         self._begin_cycle()
-        self._pace = 1.0  # epochs planned to an epoch trained
-        self._since = None  # seconds left and epochs trained, when first measured
-        self.is_over = False
 
     @property
-    def position(self):
-        return self._trained + self._skipped
+    def is_over(self):
+        """Whether the schedule has come to its end, or to that which there is time for."""
+        return self.positions[-1] >= self._end
 
-    def learning_rate(self, n_epochs, step, n_batches):
-        """Give the rate of a step of an epoch, the next to take."""
+    @property
+    def is_last(self):
+        """Whether it is in its last cycle, or the last that there is time for."""
+        return self._cycle_end >= self._end
+
+    def learning_rate(self, n_epochs):
+        """Give the rate of a step whose middle comes after so many epochs."""
         plan = self._plan
-        skipped = self._skipped + 0.5 * (self._pace - 1) / n_batches
-        progress = (n_epochs + (step + 0.5) / n_batches + skipped) / plan.max_iter
+        progress = self._position(n_epochs) / plan.max_iter
         factor = learning_rate_factor(plan.recipe.learning_rate_schedule, progress, plan.n_cycles)
         return plan.learning_rate_init * factor
 
-    def advance(self, n_epochs, step, n_batches):
-        """Count a step, and look at the clock."""
-        self._skipped += (self._pace - 1) / n_batches
-        self._trained = n_epochs + (step + 1) / n_batches
-        if self._since is None:  # the first step takes longer
-            self._since = self._clock.left(), self._trained
-        n_left = self.epochs_left()
-        if self._plan.always_refits:  # for as many epochs, perhaps
-            n_left = (n_left - self._trained) / 2
-        to_go, rest = self._end - self.position, n_epochs + 1 - self._trained
-        if not rest and to_go <= 0.5 and not self.is_last:
+    def ends(self, n_epochs):
+        """Whether the present epoch ends now, after so many epochs."""
+        return self._time_passed() >= 1 or self._position(n_epochs) >= self._end
+
+    def advance(self):
+        """Come to the end of an epoch, and begin the next cycle if it ends one."""
+        self.positions.append(self._position(len(self.positions)))
+        if not self.is_last and self._cycle_end - self.positions[-1] <= 0.5:
             self._begin_cycle()
-            to_go = self._end - self.position
-            self.is_last |= n_left < to_go
-            self.is_over = n_left < _LEAST * to_go
-        self._pace = max(1.0, to_go / max(n_left, 1 / n_batches))
-        passed = to_go <= 0 and (self.is_last or n_left < rest)
-        self.is_over |= passed or n_left <= 0
-
-    @property
-    def n_cycles_left(self):
-        """Number of cycles that have not ended."""
-        return sum(end >= self._end for end in self._ends)
-
-    @property
-    def n_epochs(self):
-        """Number of epochs of the whole schedule, as planned."""
-        return round(self._ends[-1])
 
     def leave_out_last_cycle(self):
-        """End the schedule after the present cycle, and a whole number of epochs."""
-        self._end = round(self._end)
-        self._ends, self.is_last = (self._end,), True
+        """End the schedule after the present cycle, if that is the last but one."""
+        if self._cycle_end == cycle_ends(self._plan)[-2]:
+            self._cycle_end = self.n_epochs = round(self._cycle_end)
+            self._end = min(self._end, self.n_epochs)
+
+    def seconds(self, n_epochs):
+        """Seconds that so many epochs take, by those so far; 0 before the first."""
+        elapsed = time.monotonic() - self._start
+        return n_epochs * elapsed / max(1, len(self.positions) - 1)
 
     def _begin_cycle(self):
-        *others, last = self._ends
-        self._end = next((end for end in others if end > self.position + 0.5), last)
-        self.is_last = self._end == last
+        """Plan the next cycle, and in how many seconds it ends."""
+        begin, left = self.positions[-1], self._clock.left()
+        ends = (end for end in cycle_ends(self._plan) if end > begin + 0.5)
+        end = min(self._end, next(ends, self._end))
+        # What follows takes about as long as an epoch, and the first one perhaps all the time.
+        seconds = left - self.seconds(1) if begin else left / 2
+        self._lead = 2.0  # of the steps over the clock: it moves on in the second half of the time
+        if seconds < _LEAST * self.seconds(end - begin):
+            self._end = begin
+        elif seconds < self.seconds(end - begin):
+            self._end, self._lead = end, 1.0
+        self._cycle_begin, self._cycle_end, self._n_before = begin, end, len(self.positions) - 1
+        self._cycle_start, self._cycle_seconds = time.monotonic(), max(seconds, 1e-9)
 
-    def epochs_left(self):
-        """How many more epochs there is time for, by what those so far took; inf if not known."""
-        left = self._clock.left()
-        seconds, epochs = self._since[0] - left, self._trained - self._since[1]
-        if left > 0 and (math.isinf(left) or seconds <= _MEASURED * left):
-            return math.inf
-        if not (seconds > 0 and epochs):
-            return 0.0
-        return left * epochs / seconds - _AFTER
+    def _time_passed(self):
+        """Part of the time of the present cycle that has passed."""
+        return (time.monotonic() - self._cycle_start) / self._cycle_seconds
+
+    def _position(self, n_epochs):
+        """Position after so many epochs, whole or not."""
+        by_steps = self._cycle_begin + (n_epochs - self._n_before)
+        to_go = self._lead * (self._cycle_end - self._cycle_begin) * (1 - self._time_passed())
+        return max(by_steps, self._cycle_end - max(0.0, to_go))

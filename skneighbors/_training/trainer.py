@@ -100,25 +100,20 @@ class Trainer:
         return EpochResult(loss, error, scores.mean().item(), validation)
 
     def epoch(self):
-        """Train on every row once, or as long as there is time.
-
-        Yields after every step, and before the first if it took long to prepare.
-        """
+        """Train on every row once, or as long as there is time; yields after every step."""
         if self.sampler.n_near and self.n_epochs % self.refresh == 0:
             self._find_near()
-            yield
         set_mode(self.network, training=True)
         total, n_batches = 0.0, self.sampler.n_batches
         for step, batch in enumerate(self.sampler.epoch()):
             losses = self._losses(batch)
             losses.sum().backward()
             self.weights.take_gradients()
-            self.optimizer.step(self.pace.learning_rate(self.n_epochs, step, n_batches))
+            self.optimizer.step(self.pace.learning_rate(self.n_epochs + (step + 0.5) / n_batches))
             if self.average is not None:
                 self.average.update()
             total = total + losses.detach().mean()
-            self.pace.advance(self.n_epochs, step, n_batches)
-            if self.stopped or self.pace.is_over:
+            if self.stopped or self.pace.ends(self.n_epochs + (step + 1) / n_batches):
                 break
             yield
         self.n_epochs += 1

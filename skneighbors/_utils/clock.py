@@ -14,8 +14,7 @@ class Clock:
     """
 
     def __init__(self, max_time=None):
-        self.is_limited = max_time is not None
-        self._end = time.monotonic() + float(max_time) if self.is_limited else math.inf
+        self._end = math.inf if max_time is None else time.monotonic() + float(max_time)
 
     def left(self):
         """Seconds left; below 0 if more have passed."""

@@ -372,7 +372,7 @@ def test_noisy_targets_end_before_an_optional_cycle(joins):
     _, shorter, _ = train(**cycles | dict(max_iter=63, last_cycle_from_r2=2.0))
     assert len(noisy.losses) == len(shorter.losses) == 63
     assert len(clean.losses) == 127
-    assert not noisy.out_of_time
+    assert not noisy.n_planned
     # As if the cycle had never been planned.
     assert_allclose(noisy.losses, shorter.losses, rtol=1e-2)
     assert noisy.validated_epochs[-1] == shorter.validated_epochs[-1] == (31 if joins else 63)
