@@ -49,6 +49,7 @@ class Benchmark(NamedTuple):
     jobs: int = os.cpu_count()  # runs at a time
     options: list = ()  # of the script, beside those of all
     results: Path | None = None  # if they are not named after the script
+    check: callable = None  # of the results, after runs: exits if they are not good enough
 
 
 def versions():
@@ -181,3 +182,5 @@ def main(benchmark, words=None):
         run_missing(benchmark, args)
     if benchmark.report is not None and (args.report or args.results == results):
         benchmark.report(load(args.results)[0])
+    if benchmark.check is not None and not args.report:
+        benchmark.check(load(args.results)[0])

@@ -6,13 +6,18 @@ Fits a default NONARegressor to six sets of 500 to 10,000 rows, two of them made
 then with `max_time` of .3 to 4.8 times the seconds that this took, and with a `max_iter` of twice
 the epochs that it ran, a half and a quarter; and CatBoost, LightGBM and RealMLP-TD at their
 defaults. Times are only worth something on an idle machine.
+
+It fails if a fit takes longer than its limit, 10 % and a second; or if errors by limit, relative
+to those without one, exceed the recorded ones by more than 2 %: run with `--results FILE.jsonl`
+and `--methods NONA`.
 """
 
 import time
 
 import numpy as np
 import pandas as pd
-from _benchmark import DOCS, Benchmark, main, score
+from _benchmark import DOCS, RESULTS, Benchmark, main, score
+from _benchmark import load as load_results
 from _data import load_split
 from _methods import PEERS
 from _rst import rst_text_table, write
@@ -22,7 +27,7 @@ from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor
 
-OUTPUT = DOCS / "max_time.inc"
+OUTPUT, RECORDED = DOCS / "max_time.inc", RESULTS / "max_time.jsonl"
 # Most rows to train on.
 SETS = {
     "friedman": 500,
@@ -36,6 +41,7 @@ RATIOS = [0.3, 0.6, 1.2, 2.4, 4.8]  # of the limit to the time without one
 EPOCHS, FACTORS = "NONA, epochs", [0.25, 0.5, 2.0]  # of the epochs to those of the default
 MARKERS = {"CatBoost": "s", "LightGBM": "D", "RealMLP-TD": "^"}
 N_TEST = 2000
+LONGER, SECONDS_MORE, WORSE = 1.1, 1.0, 1.02  # than a limit, and than recorded errors: allowed
 
 
 def load(dataset, seed):
@@ -156,9 +162,31 @@ def report(frame):
     draw_frontier(means)
 
 
-if __name__ == "__main__":
-    main(
-        Benchmark(
-            __file__, lambda: list(SETS), ["NONA", *MARKERS], measure, report, splits=[0, 1, 2]
-        )
+def relative_errors(frame):
+    """Logarithms of our errors by limit, relative to those without one, by set and split."""
+    ours = frame[frame.method == "NONA"].pivot(
+        index=["dataset", "split"], columns="ratio", values="rmse"
     )
+    return np.log(ours.div(ours.pop(0.0), axis=0))
+
+
+def check(frame):
+    """Exit if a fit took too long, or if errors are above the recorded ones."""
+    late = frame[frame["fit_s"] > LONGER * frame["limit"] + SECONDS_MORE]
+    failures = [
+        f"{run.dataset}, limit of {run.ratio:g}: {run.fit_s:.1f} s instead of {run.limit:.1f} s"
+        for run in late.itertuples()
+    ]
+    recorded = relative_errors(load_results(RECORDED)[0])
+    errors = np.exp((relative_errors(frame) - recorded).groupby("dataset").mean()).stack()
+    failures += [
+        f"{dataset}, limit of {ratio:g}: {error:.3f} of the recorded error"
+        for (dataset, ratio), error in errors[errors > WORSE].items()
+    ]
+    if failures:
+        raise SystemExit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    methods, splits = ["NONA", *MARKERS], [0, 1, 2]
+    main(Benchmark(__file__, lambda: list(SETS), methods, measure, report, splits, check=check))
