@@ -5,6 +5,7 @@ Weights of fit, append, score and validation rows; groups; times; numbers of row
 
 import datetime
 import pickle
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -382,3 +383,14 @@ def test_what_a_subclass_passes_on_is_checked():
 
     with pytest.raises(ValueError, match="The 'max_iter' parameter of Wrong must be"):
         Wrong().fit(X, y)
+
+
+def test_a_subclass_may_have_fields_of_its_own():
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Noted(NONARegressor):
+        note: str = ""
+        n_neighbors: int = 3
+
+    model = clone(Noted(note="ours", **QUICK)).fit(X, y)
+    assert (model.note, model.n_neighbors) == ("ours", 3)
+    assert_array_equal(model.predict(X), NONARegressor(n_neighbors=3, **QUICK).fit(X, y).predict(X))

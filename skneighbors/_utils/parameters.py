@@ -1,6 +1,6 @@
 """Parameters as fields of a dataclass, and arguments, checked by scikit-learn's constraints."""
 
-from dataclasses import field, fields
+from dataclasses import field, fields, is_dataclass
 from numbers import Integral, Real
 
 from sklearn.base import BaseEstimator
@@ -37,8 +37,9 @@ class CheckedFields(BaseEstimator):
 
     @property
     def _parameter_constraints(self):
-        # A field that a subclass adds may say nothing.
-        own = [each for each in fields(self) if "allowed" in each.metadata]
+        # A field that a subclass adds, or gives another default, may say nothing.
+        kinds = [kind for kind in reversed(type(self).__mro__) if is_dataclass(kind)]
+        own = [each for kind in kinds for each in fields(kind) if "allowed" in each.metadata]
         return {each.name: each.metadata["allowed"] for each in own}
 
     def _read_parameters(self):
