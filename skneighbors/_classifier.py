@@ -309,7 +309,9 @@ def _read_labels(y):
         raise ValueError("y holds masked labels. Leave these rows out.")
     # Beside text NumPy makes text of everything, and scikit-learn floats of nullable integers.
     labels = np.asarray(y)
-    may_be_text = labels.dtype.kind in "OTU"
+    if labels.dtype.kind == "T":
+        raise ValueError("y is of NumPy's StringDType, which no score takes: use y.astype(str).")
+    may_be_text = labels.dtype.kind in "OU"
     cells = column_or_1d(np.asarray(y, dtype=object) if may_be_text else labels, warn=True)
     refuse_missing(np.array([*map(is_missing, cells)]), "y holds missing labels")
     other = next((cell for cell in cells if type(cell) not in (str, np.str_)), None)

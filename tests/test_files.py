@@ -265,6 +265,11 @@ def model_of(tree):
     return tree["content"]["model"]["fields"]
 
 
+def rename(tree, old, new):
+    """Let one part of a tree stand in another's place."""
+    tree[old], tree[new] = None, tree[old]
+
+
 def refuses(good, folder, change, message):
     """A file whose header was changed is refused, and with the checksum that it had as well."""
     metadata, arrays = read(good)
@@ -290,6 +295,10 @@ EDITS = {
     "weight": (
         lambda tree: model_of(tree)["bank"]["fields"].update(blend_weight=7.0),
         "weight of the blended model",
+    ),
+    "validation": (
+        lambda tree: rename(model_of(tree)["validation"]["fields"], "residuals", "weight"),
+        "validation lacks some of its parts",
     ),
     "widths": (
         lambda tree: attributes_of(tree)["plan_"]["fields"].update(WIDE),
