@@ -59,8 +59,9 @@ def test_same_seed_same_bits_and_row_order_does_not_matter(estimator_class, X, y
     assert not np.array_equal(once, other)
 
 
-def test_row_alone_equals_row_in_batch(estimator_class, X, y, X_test):
-    model = estimator_class(max_iter=3, random_state=0).fit(X, y)
+@pytest.mark.parametrize("likeness", [0, 2.0, "calibrated"])
+def test_row_alone_equals_row_in_batch(estimator_class, X, y, X_test, likeness):
+    model = estimator_class(recipe=Recipe(likeness=likeness), max_iter=3, random_state=0).fit(X, y)
     together = model.predict(X_test[:20])
     alone = np.concatenate([model.predict(X_test[i : i + 1]) for i in range(20)])
     assert_allclose(alone, together, rtol=1e-10)

@@ -82,12 +82,6 @@ def test_more_likeness_makes_neighbors_more_alike(table):
     assert means[0] > means[1] > means[2]
 
 
-def test_a_row_alone_is_as_in_a_batch(model, table):
-    _, X_test, _, _ = table
-    alone = np.concatenate([model.predict(X_test[i : i + 1]) for i in range(9)])
-    assert_allclose(alone, model.predict(X_test[:9]), rtol=1e-9)
-
-
 def test_explanations_add_up(model, table):
     why = model.explain(table[1], by_column=True)
     assert_allclose(predicted_by(why) + why.clipping, model.predict(table[1]), rtol=1e-9)

@@ -1,9 +1,7 @@
 """What the papers prove of the least squared error, found again by optimization."""
 
-import numpy as np
 import pytest
 import torch
-from scipy.optimize import linprog, minimize
 
 from skneighbors.nn import NONA
 
@@ -42,41 +40,3 @@ def test_an_extreme_anchor_gives_all_weight_to_the_nearer_label(y_i):
     nearer = 1 if abs(y_i) < abs(y_i - 4) else 2
     assert weights[0, nearer] > 0.999
     assert errors[0] == pytest.approx(min(y_i**2, (y_i - 4) ** 2), rel=1e-2)
-
-
-def least_error(y_i, labels):
-    """Solve the quadratic programme min (y_i - p labels)^2 over the simplex."""
-    n = len(labels)
-    solved = minimize(
-        lambda p: (y_i - p @ labels) ** 2,
-        np.full(n, 1 / n),
-        jac=lambda p: -2 * (y_i - p @ labels) * labels,
-        method="SLSQP",
-        bounds=[(0, 1)] * n,
-        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
-        options={"ftol": 1e-14},
-    )
-    return solved.x, solved.fun
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_many_neighbors_can_do_no_more_than_two(seed):
-    """The optimum over any number of neighbors is reached by one label on each side."""
-    rng = np.random.default_rng(seed)
-    labels, y_i = rng.normal(size=8), 2 * rng.normal()
-    p, error = least_error(y_i, labels)
-    assert p.sum() == pytest.approx(1)
-    if not labels.min() < y_i < labels.max():
-        nearest = np.abs(labels - y_i).argmin()
-        assert error == pytest.approx((labels[nearest] - y_i) ** 2, rel=1e-4)
-        assert p[nearest] == pytest.approx(1, abs=1e-4)
-        return
-    assert error < 1e-8
-    # A vertex of all optimal weights: those of a triplet.
-    cost = rng.uniform(size=8)
-    solved = linprog(cost, A_eq=[labels, np.ones(8)], b_eq=[y_i, 1])
-    assert solved.success
-    j, k = sorted(np.flatnonzero(solved.x > 1e-9), key=lambda i: labels[i])
-    assert labels[j] < y_i < labels[k]
-    ratio = (labels[k] - y_i) / (y_i - labels[j])
-    assert solved.x[j] / solved.x[k] == pytest.approx(ratio, rel=1e-6)
