@@ -165,25 +165,18 @@ def check_groups(groups, n_samples):
     return np.array([codes[category] for category in categories])
 
 
-def _counted_cells(column, counts):
-    """Cells of the rows that count; None for the others."""
+def _read_text(column, counts):
+    """Column of the numbers or days that text stands for, of rows that count; else the column."""
     pairs = zip(column.values, counts, strict=True)
-    return [cell if is_counted else None for cell, is_counted in pairs]
-
-
-def _find_reading(column, counts):
-    """Find how a column of text is to be read, with a warning if it could be read otherwise."""
-    cells = Counter(cell for cell in _counted_cells(column, counts) if not is_missing(cell))
-    reading = find_reading(cells)
-    if reading is not None and reading.is_assumed:
-        what = describe_reading(cells, reading)
+    cells = [cell if is_counted else None for cell, is_counted in pairs]
+    known = Counter(cell for cell in cells if not is_missing(cell))
+    reading = find_reading(known)
+    if reading is None:
+        return column
+    if reading.is_assumed:
+        what = describe_reading(known, reading)
         warn(f"{column.name} is read as {what}. Give dates or numbers if not.", ColumnWarning)
-    return reading
-
-
-def _read_text(column, reading, counts):
-    """Column of the numbers or days that text stands for; cells that count must be readable."""
-    numbers, unread = reading.parse_all(_counted_cells(column, counts))
+    numbers, unread = reading.parse_all(cells)
     if unread:
         example = show(next(iter(unread)))
         raise ValueError(f"{column.name} holds {example} beside {reading.describe()}.")
@@ -214,20 +207,13 @@ def check_time(time, sample_weight):
     ValueError
         If they are no numbers or times, of which at least two differ among the samples that count.
     """
-    column, reading = read_per_row(time, "time", len(sample_weight)), None
+    column = read_per_row(time, "time", len(sample_weight))
     if column.is_text():
-        reading = _find_reading(column, sample_weight > 0)
-        is_category = reading is None
-    else:
-        is_category = column.kind == CATEGORIES
-    if is_category:
-        raise ValueError(
-            f"{column.name} must hold numbers, dates or times; it holds categories or text."
-        )
-    if reading is not None:
-        column = _read_text(column, reading, sample_weight > 0)
+        column = _read_text(column, sample_weight > 0)
+    if column.kind == CATEGORIES:
+        raise ValueError("time must hold numbers, dates or times; it holds categories or text.")
     if isinstance(column.sorts.get(DURATIONS), datetime.time):
-        raise ValueError(f"{column.name} holds times of day: times need their dates.")
+        raise ValueError("time holds times of day: times need their dates.")
     if column.kind == NUMBERS:
         _finite_numbers(column)
     ranks = column.ranks()
@@ -235,6 +221,6 @@ def check_time(time, sample_weight):
     n_times = len(np.unique(counted[~np.isnan(counted)]))
     if n_times < 2:
         raise ValueError(
-            f"{column.name} must hold at least 2 different numbers, dates or times; got {n_times}."
+            f"time must hold at least 2 different numbers, dates or times; got {n_times}."
         )
     return ranks
