@@ -78,7 +78,6 @@ NUMBERS = list(range(N))
 WITH_A_GAP = {
     "a mask": np.ma.array(NUMBERS, mask=np.arange(N) == 1),
     "a mask of floats": np.ma.array(NUMBERS, mask=np.arange(N) == 1, dtype=float),
-    "a masked value in a list": [0, np.ma.masked, *NUMBERS[2:]],
     "None": [0, None, *NUMBERS[2:]],
     "NaN in a list": [0, float("nan"), *NUMBERS[2:]],
     "NaN": np.where(np.arange(N) == 1, np.nan, NUMBERS),
@@ -289,24 +288,29 @@ def test_columns_of_one_name_are_named(no_training, fitted):
             call()
 
 
-MASKED_TARGETS = [
-    np.ma.array(y, mask=y > 0),
-    [np.ma.masked, *y[1:]],
-    [np.ma.array([own], mask=[own > 0]) for own in y],
-]
-
-
-@pytest.mark.parametrize("values", MASKED_TARGETS)
-def test_masked_targets_are_refused(no_training, fitted, values):
+def test_masked_targets_are_refused(no_training, fitted):
     for call in (NONARegressor().fit, fitted.append, fitted.score):
-        with pytest.raises(ValueError, match="y contains masked values"):
-            call(X, values)
+        with pytest.raises(ValueError, match=r"y contains NaN, None or NA in .* of 12 rows"):
+            call(X, np.ma.array(y, mask=y > 0))
 
 
-def test_masked_rows_of_a_list_are_missing(fitted):
-    rows = [np.ma.array(row, mask=[False, True]) for row in X]
+MASKED = {
+    "values": [np.ma.masked, *y[1:]],
+    "arrays": [np.ma.array(own, mask=own > 0) for own in y],
+    "rows": [np.ma.array([own], mask=[own > 0]) for own in y],
+}
+
+
+@pytest.mark.parametrize("values", MASKED.values(), ids=MASKED)
+def test_lists_of_masked_values_are_refused(no_training, fitted, argument, values):
+    refused(argument, fitted, values, "is a list of masked values: make it one masked array")
+    for call in (lambda: fitted.append(X, values), lambda: fitted.predict(values)):
+        with pytest.raises(ValueError, match=r"^[Xy] is a list of masked values"):
+            call()
+
+
+def test_masked_values_of_nested_lists_are_missing(fitted):
     expected = fitted.predict(np.column_stack([X[:, 0], np.full(N, np.nan)]))
-    assert_array_equal(fitted.predict(rows), expected)
     assert_array_equal(fitted.predict([[own, np.ma.masked] for own in X[:, 0]]), expected)
 
 

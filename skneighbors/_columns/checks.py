@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 
 from .per_row import check_weights
 from .reader import TableReader
-from .table import Table, as_frame, has_masked_parts, single_column, unwrap
+from .table import Table, as_frame, single_column, unwrap
 from .values import TEXT, is_missing, show
 
 _ENCODE = (
@@ -172,9 +172,6 @@ def _shortening():
 
 def refuse_what_is_no_number(data, name):
     """Raise ValueError for text, times or missing values, which NumPy would convert silently."""
-    is_masked = isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data)
-    if is_masked or has_masked_parts(data):
-        raise ValueError(f"{name} contains masked values; every value must be a number.")
     data = unwrap(data, name)
     frame = as_frame(data, name)
     if isinstance(frame, nw.DataFrame):

@@ -109,7 +109,7 @@ def unwrap(X, name="X"):
     TypeError
         If X is a lazy frame, but of Dask, which computes it.
     ValueError
-        If its columns share a name.
+        If its columns share a name, or it is a list of masked arrays.
     """
     X = nw.to_native(X, pass_through=True)
     refuse_lazy(X, name)
@@ -117,9 +117,9 @@ def unwrap(X, name="X"):
         if X.dtype.kind in "mM":
             return X.filled(np.array("NaT", X.dtype))
         return np.where(np.ma.getmaskarray(X), None, X.data.astype(object))
-    if has_masked_parts(X):
-        parts = [unwrap(part) if isinstance(part, np.ma.MaskedArray) else part for part in X]
-        return [list(part) if np.ndim(part) else _item(part) for part in parts]
+    kinds = set(map(type, X)) if isinstance(X, list | tuple) else ()
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):  # read through their masks
+        raise ValueError(f"{name} is a list of masked values: make it one masked array.")
     if hasattr(type(X), "compute") and hasattr(X, "columns"):  # Dask's, if it is no column's name
         return X.compute()
     is_arrows = hasattr(X, "__arrow_c_stream__") and hasattr(X, "schema")
@@ -154,19 +154,6 @@ def _with_dtype(values):
     if arrow and isinstance(values, arrow.Array):
         return arrow.chunked_array([values])
     return values
-
-
-def has_masked_parts(X):
-    """Whether a list holds arrays with masked values, which NumPy would read through the mask."""
-    if not isinstance(X, list | tuple):
-        return False
-    may_be = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, X)))
-    return may_be and any(map(np.ma.is_masked, X))
-
-
-def _item(part):
-    """Take the value out of an array of no dimension."""
-    return part[()] if isinstance(part, np.ndarray) else part
 
 
 def as_frame(X, name="X"):
