@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from .._utils.blocks import count_batches
 from .._utils.device import CPU
-from ..nn._stack import linear
 
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
 _SEARCHED_ROWS = 8192
@@ -201,7 +201,7 @@ def _nearest(z, n_near):
     nearest = []
     for start in range(0, len(z), length):
         # Scores fall with the distance to the query.
-        scores = linear(z[start : start + length], z, half_sq_norms)
+        scores = F.linear(z[start : start + length], z, half_sq_norms)
         scores.diagonal(start).fill_(-torch.inf)
         nearest.append(scores.topk(n_near).indices)
     return torch.cat(nearest)

@@ -1,5 +1,6 @@
 """The networks of an ensemble trained side by side."""
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import zip_longest
@@ -10,7 +11,7 @@ import torch
 from .._utils.device import CPU
 from .._utils.threads import map_in_threads, use_one_thread
 from .calibration import Calibrated
-from .optim import Snapshot
+from .optim import copy_weights
 from .schedule import validates
 from .trainer import Trainer
 from .validation import EpochResult, ValidationResult
@@ -46,7 +47,7 @@ class ParallelTrainers:
             Trainer(*part, plan, generator, pace)
             for part, generator in zip(parts, generators, strict=True)
         ]
-        self._snapshots = [Snapshot(trainer.result_weights) for trainer in self.trainers]
+        self._kept = [copy.deepcopy(trainer.result) for trainer in self.trainers]
         self._draws = runtime.borrowed if runtime.draws_globally else nullcontext
         self._n_threads = min(runtime.n_threads, len(self.trainers))
         self._crews = [self.trainers[i :: self._n_threads] for i in range(self._n_threads)]
@@ -88,13 +89,13 @@ class ParallelTrainers:
 
     def take_snapshot(self):
         """Copy all members' weights, to keep."""
-        for snapshot in self._snapshots:
-            snapshot.take()
+        for trainer, kept in zip(self.trainers, self._kept, strict=True):
+            copy_weights(trainer.result, kept)
 
     def finish(self):
         """Give the network the weights of the last snapshot."""
-        for snapshot, trainer in zip(self._snapshots, self.trainers, strict=True):
-            snapshot.restore(trainer.weights)
+        for trainer, kept in zip(self.trainers, self._kept, strict=True):
+            copy_weights(kept, trainer.network)
         if self._apart:
             self._network.join(self._networks)
         self._network.eval()

@@ -7,7 +7,7 @@ import torch
 from .._network import embed_in_batches
 from .batches import ContextSampler
 from .calibration import calibrate
-from .optim import AdamW, FlatWeights, MovingAverage
+from .optim import AdamW, MovingAverage, is_finite
 from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
 # How many calibrations a validation tries: the present one, and one on either side.
@@ -34,13 +34,11 @@ class Trainer:
         self._make_sampler()
         self.stopped = False
         self.calibrated = None
-        self.weights = FlatWeights(network)
-        self.average = None
-        self.result, self.result_weights = network, self.weights
+        self.result, self.average = network, None
         if plan.recipe.ema_decay is not None:
-            self.average = MovingAverage(network, self.weights, plan.recipe.ema_decay)
-            self.result, self.result_weights = self.average.network, self.average.weights
-        self.optimizer = AdamW(self.weights, plan.weight_decay)
+            self.average = MovingAverage(network, plan.recipe.ema_decay)
+            self.result = self.average.network
+        self.optimizer = AdamW(network, plan.weight_decay)
 
     def _make_sampler(self):
         n_members, n_rows = self.data.split.train.shape
@@ -86,7 +84,7 @@ class Trainer:
             return EpochResult(loss, math.nan)
         if self.data.split.validation is None:
             # The last step has been taken after the last loss.
-            return EpochResult(loss, loss if self.weights.are_finite() else math.nan)
+            return EpochResult(loss, loss if is_finite(self.network) else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
         calibrations = self._nearest_calibrations() if self.plan.calibrate_when_validated else ()
@@ -108,7 +106,6 @@ class Trainer:
         for step, batch in enumerate(self.sampler.epoch()):
             losses = self._losses(batch)
             losses.sum().backward()
-            self.weights.take_gradients()
             self.optimizer.step(self.pace.learning_rate(self.n_epochs + (step + 0.5) / n_batches))
             if self.average is not None:
                 self.average.update()

@@ -243,23 +243,12 @@ class WeightedBatchNorm(nn.Module):
             return torch.addcmul(shift.unsqueeze(-2), x, scale.unsqueeze(-2))
         if torch.is_autocast_enabled(x.device.type):
             return without_autocast(self.forward, (x,), sample_weight)
-        stack = x.shape[:-2]
-        one = stack.numel() == 1 and stack == self.weight.shape[:-1]
-        if one and sample_weight is None and x.shape[-2] > 1:
-            return self._normalize_one(x)
         row_weight, correction = self._row_weights(x, sample_weight)
         out, mean, var = _Standardize.apply(x, self.weight, self.bias, row_weight, self.eps)
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(var * correction, self.momentum)
         return out
-
-    def _normalize_one(self, x):
-        """Do the same for no stack, or one of one, without weights: by torch's faster kernel."""
-        state = self.running_mean, self.running_var, self.weight, self.bias
-        state = [tensor.view(-1) for tensor in state]
-        out = F.batch_norm(x.flatten(0, -2), *state, True, self.momentum, self.eps)
-        return out.view_as(x)
 
     def _row_weights(self, x, sample_weight):
         """Weight of each row in its mean, (..., 1, b), and what makes the variance unbiased."""

@@ -7,7 +7,6 @@ from torch import nn
 
 from ._autocast import without_autocast
 from ._neighbor_mask import MaskedSoftmax, NeighborMask, average
-from ._numpy import argmax
 from ._options import check_option
 from ._scaling import MinMaxScale
 from ._similarity import SIMILARITIES, similarity
@@ -94,7 +93,7 @@ class NeighborHead(nn.Module):
     def _largest(self, x, neighbor_mask):
         """Each row's largest x (..., b, 1) among the neighbors that are present."""
         present = x if neighbor_mask.absence is None else x + neighbor_mask.absence
-        return x.gather(-1, argmax(present))
+        return x.gather(-1, present.argmax(-1, keepdim=True))
 
     def _logits(self, z, s, neighbor_mask):
         raise NotImplementedError

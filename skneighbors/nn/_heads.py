@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from ._head import NeighborHead
 from ._neighbor_mask import MaskedSoftmax
-from ._numpy import broadcast_shapes, log_
+from ._numpy import broadcast_shapes
 from ._options import check_option
 from ._softrank import sorted_hard_rank, sorted_soft_rank
 from ._softstep import SoftStep
@@ -245,7 +245,7 @@ class SoftStepKNN(NeighborHead):
         # A single neighbor, or several of total weight below 1: rank 1 of 1.
         total = total.clamp(min=1 + 1e-6)
         if self.rank_scale == "log":
-            x = 1 - log_(F.hardtanh(rank, 1, math.inf)) / total.log()
+            x = 1 - F.hardtanh(rank, 1, math.inf).log() / total.log()
         else:
             x = 1 - (rank - 1) / (total - 1)
         return F.hardtanh(x, 0, 1)  # clamps whose gradients are one pass

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from ._numpy import is_numpys, log_
+from ._numpy import is_numpys
 from ._scaling import absent
 from ._softrank import descending
 
@@ -58,7 +58,7 @@ class NeighborMask(NamedTuple):
             if is_self is not None:
                 weight = (weight - is_self).clamp_(min=0)
             absence = weight.sign().sub_(1).mul_(-absent(s.dtype))
-            log_weight = log_(weight.clone()).clamp_(min=absent(s.dtype))
+            log_weight = weight.log().clamp_(min=absent(s.dtype))
             return cls(is_self, weight, log_weight, absence)
         if is_self is None:
             return cls(n_present=s.shape[-1])

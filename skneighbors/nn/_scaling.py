@@ -2,8 +2,6 @@
 
 import torch
 
-from ._numpy import argmax, is_numpys, zero_at_most
-
 
 def coincidence(dtype):
     """Relative difference that rounding alone may make, such as of two embeddings of one row."""
@@ -30,13 +28,9 @@ def _scale(s, low, high):
     constant = ~(high - low > tolerance)
     width = (high - low).masked_fill_(constant, torch.inf)
     x = s - low.masked_fill(constant, 0)
-    zero_at_most(x, tolerance.masked_fill_(constant, -torch.inf))
+    x.masked_fill_(x <= tolerance.masked_fill_(constant, -torch.inf), 0)
     # Divided, not multiplied by a reciprocal: the largest is exactly 1.
-    x.div_(width)
-    # On a GPU the check takes longer than the work.
-    if not is_numpys(s) or constant.any():
-        x.add_(constant)
-    return x, width
+    return x.div_(width).add_(constant), width
 
 
 class MinMaxScale(torch.autograd.Function):
@@ -50,7 +44,7 @@ class MinMaxScale(torch.autograd.Function):
         top, bottom = s, -s
         if absence is not None:
             top, bottom = s + absence, bottom.clamp_(max=-absent(s.dtype) / 8).add_(absence)
-        argmax_s, argmin_s = argmax(top), argmax(bottom)
+        argmax_s, argmin_s = (x.argmax(-1, keepdim=True) for x in (top, bottom))
         high, low = top.gather(-1, argmax_s), -bottom.gather(-1, argmin_s)
         x, width = _scale(s, low, high)
         if absence is not None:

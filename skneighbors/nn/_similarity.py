@@ -3,7 +3,6 @@
 import torch
 import torch.nn.functional as F
 
-from ._numpy import flat_at_most
 from ._options import check_option
 from ._scaling import coincidence, rounding_tolerance
 
@@ -24,7 +23,7 @@ def _euclidean_distances(z, z_n):
     scale = z.square().sum(-1).unsqueeze(-1) + z_n.square().sum(-1).unsqueeze(-2)
     sq_distances = torch.matmul(-2 * z, z_n.mT).add_(scale)
     bound = scale * torch.finfo(z.dtype).eps ** 0.5
-    near = flat_at_most(sq_distances, bound)
+    near = (sq_distances <= bound).flatten().nonzero().squeeze(1)
     if near.numel() > _MAX_NEAR_FRACTION * scale.numel():
         return _distances_one_by_one(z, z_n)
     n_cols = z_n.shape[-2]
@@ -41,7 +40,7 @@ def _distances_one_by_one(z, z_n):
     distances = torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
     # Rows that coincide have equal norms: |z|^2 + |z_n|^2 = 2 |z|^2.
     bound = coincidence(z.dtype) * (2 * z.square().sum(-1, keepdim=True)).sqrt()
-    return distances, flat_at_most(distances, bound.expand_as(distances))
+    return distances, (distances <= bound).flatten().nonzero().squeeze(1)
 
 
 class _EuclideanSimilarity(torch.autograd.Function):

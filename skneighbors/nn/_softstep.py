@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ._numpy import broadcast_shapes, exp_, is_numpys, log_
+from ._numpy import broadcast_shapes
 from ._options import check_option
 from ._stack import Linear
 
@@ -37,12 +37,7 @@ def _share_above(distance, tiny):
 
 
 def _log_sigmoid(u):
-    return u.clamp(max=0).sub_(log_(exp_(u.abs().neg_()).add_(1)))
-
-
-def _fresh(x, row):
-    """Copy of x in the shape that it has together with its rows' parameters."""
-    return x.expand(broadcast_shapes(x.shape, row.shape)).clone()
+    return u.clamp(max=0).sub_(u.abs().neg_().exp_().log1p_())
 
 
 class _LogS1(torch.autograd.Function):
@@ -53,11 +48,11 @@ class _LogS1(torch.autograd.Function):
         tiny = _resolution(x)
         above, below = x - a, b - x
         present = _share_above(above, tiny)
-        inside = _share_above(below, tiny).mul_(present)
+        inside = _share_above(below, tiny) * present
         above.clamp_(min=tiny)
         below.clamp_(min=tiny)
         t_positive = t.clamp(min=torch.finfo(x.dtype).eps)
-        u = (above / below).log_().div_(t_positive)
+        u = (above / below).log_() / t_positive
         ctx.save_for_backward(u, above, below, inside, a, b, t, t_positive)
         return _log_sigmoid(u).add_(present.sub_(1), alpha=-_log_zero(x))
 
@@ -75,19 +70,6 @@ class _LogS1(torch.autograd.Function):
         )
 
 
-def _log_s1(x, a, b, t):
-    """Log S1 of x (..., b, N) by parameters (..., b, 1) or (..., 1, 1).
-
-    Does what :class:`_LogS1` does without what gradients need, in fewer passes: an x above `a`
-    by less than the resolution is not taken for `a`.
-    """
-    x = _fresh(x, a)
-    below = (b - x).clamp_(min=_resolution(x))
-    u = log_(x.sub_(a).clamp_(min=0).div_(below))
-    u.div_(t.clamp(min=torch.finfo(x.dtype).eps))
-    return _log_sigmoid(u).clamp_(min=_log_zero(x))
-
-
 class _LogS2(torch.autograd.Function):
     """log S2 = t (b - x) log(x / b) / (1 - t)."""
 
@@ -97,11 +79,11 @@ class _LogS2(torch.autograd.Function):
         positive_x, positive_b = x.clamp(min=tiny), b.clamp(min=tiny)
         # Both factors are 0 from b on, and with them all gradients.
         below = (b - x).clamp_(min=0)
-        log_ratio = positive_x.log().sub_(positive_b.log()).clamp_(max=0)
+        log_ratio = (positive_x.log() - positive_b.log()).clamp_(max=0)
         room = (1 - t).clamp(min=torch.finfo(x.dtype).eps)
-        log_mask = (log_ratio * below).mul_(t / room)
+        log_mask = (log_ratio * below) * (t / room)
         rejects = (t > 0) & (b > tiny)  # then S2(0) = 0
-        rejected = (1 - x / tiny).clamp_(min=0).mul_(rejects)
+        rejected = (1 - x / tiny).clamp_(min=0) * rejects
         ctx.save_for_backward(positive_x, positive_b, t, below, log_ratio, room, rejected)
         return log_mask.add_(rejected, alpha=_log_zero(x))
 
@@ -117,23 +99,6 @@ class _LogS2(torch.autograd.Function):
         by_b = slope * (by_below.sum_to_size(row) - by_ratio.sum_to_size(row) / b)
         by_x = by_ratio.div_(x).sub_(by_below).mul_(slope)
         return by_x, by_b.sum_to_size(b.shape), by_t / room.square()
-
-
-def _log_s2(x, b, t):
-    """Log S2 of x (..., b, N) by parameters (..., b, 1) or (..., 1, 1).
-
-    Does what :class:`_LogS2` does without what gradients need, in fewer passes: an x above 0
-    and below the resolution is not taken for 0.
-    """
-    # slope b (1 - u) log u, u = x / b. The logarithm is -inf, at 0, only where S2(0) = 0.
-    slope, tiny = t / (1 - t).clamp(min=torch.finfo(t.dtype).eps), _resolution(x)
-    rejects = (slope > 0) & (b > tiny)
-    b = b.clamp(min=tiny)
-    u = _fresh(x, b).div_(b).clamp_(max=1)
-    if not (is_numpys(u) and rejects.all()):  # on a GPU the check takes longer than the work
-        u = torch.maximum(u, (tiny / b).masked_fill(rejects, 0))
-    log_u = log_(u.clone())
-    return log_u.mul_(u.sub_(1)).mul_(-slope * b).clamp_(min=_log_zero(u))
 
 
 def log_softstep_s1(
@@ -174,9 +139,7 @@ def log_softstep_s1(
     >>> log_softstep_s1(x, a, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.5, 0.667, 1.0]
     """
-    if torch.is_grad_enabled():
-        return _LogS1.apply(x, a, b, t)
-    return _log_s1(x, a, b, t)
+    return _LogS1.apply(x, a, b, t)
 
 
 def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
@@ -213,9 +176,7 @@ def log_softstep_s2(x: torch.Tensor, b: torch.Tensor, t: torch.Tensor) -> torch.
     >>> log_softstep_s2(x, b, t).exp().round(decimals=3).tolist()
     [0.0, 0.841, 1.0, 1.0]
     """
-    if torch.is_grad_enabled():
-        return _LogS2.apply(x, b, t)
-    return _log_s2(x, b, t)
+    return _LogS2.apply(x, b, t)
 
 
 class SoftStep(nn.Module):

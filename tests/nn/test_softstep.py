@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.autograd import gradcheck
 
-from skneighbors.nn import SoftStep, _numpy, log_softstep_s1, log_softstep_s2
+from skneighbors.nn import SoftStep, log_softstep_s1, log_softstep_s2
 
 DTYPES = (torch.float32, torch.float64)
 GRID = np.linspace(0, 1, 41)
@@ -22,51 +22,18 @@ def tensors(*values, dtype=torch.float64):
     return [torch.as_tensor(value, dtype=dtype) for value in values]
 
 
-@pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("t", [0.05, 0.3, 1.0])
 @pytest.mark.parametrize(("a", "b"), [(0.2, 0.8), (0.0, 1.0), (0.49, 0.51), (-1e-6, 0.3)])
-def test_s1_agrees_with_the_formula(a, b, t, gradients):
-    with torch.set_grad_enabled(gradients):
-        mask = log_softstep_s1(*tensors(GRID, a, b, t)).exp()
+def test_s1_agrees_with_the_formula(a, b, t):
+    mask = log_softstep_s1(*tensors(GRID, a, b, t)).exp()
     assert_allclose(mask, oracles.s1(GRID, a, b, t), rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("t", [0.01, 0.5, 0.99])
 @pytest.mark.parametrize("b", [0.02, 0.5, 1.0])
-def test_s2_agrees_with_the_formula(b, t, gradients):
-    with torch.set_grad_enabled(gradients):
-        mask = log_softstep_s2(*tensors(GRID[1:], b, t)).exp()
+def test_s2_agrees_with_the_formula(b, t):
+    mask = log_softstep_s2(*tensors(GRID[1:], b, t)).exp()
     assert_allclose(mask, oracles.s2(GRID[1:], b, t), rtol=1e-9, atol=1e-300)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("t", [0.0, 1e-6, 0.01, 0.5, 1.0])
-@pytest.mark.parametrize(("a", "b"), [(-1e-6, 1e-6), (0.0, 0.5), (0.25, 0.75), (0.5, 1.0)])
-def test_s1_is_the_same_without_gradients(a, b, t, dtype):
-    x = torch.as_tensor(GRID, dtype=dtype).expand(2, -1)
-    shapes = (a, (2, 1)), (b, (2, 1)), (t, (1, 1))
-    a, b, t = (torch.full(shape, value, dtype=dtype) for value, shape in shapes)
-    expected = log_softstep_s1(x, a, b, t)
-    with torch.no_grad():
-        log_mask = log_softstep_s1(x, a, b, t)
-    rtol = 1e-5 if dtype == torch.float32 else 1e-12
-    assert_allclose(log_mask, expected, rtol=rtol, atol=torch.finfo(dtype).eps)
-    assert (log_mask[x <= a].exp() == 0).all()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("t", [0.0, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-6, 1.0])
-@pytest.mark.parametrize("b", [0.0, 1e-6, 0.02, 0.5, 1.0])
-def test_s2_is_the_same_without_gradients(b, t, dtype):
-    x = torch.as_tensor(GRID, dtype=dtype).expand(2, -1)
-    at_zero = 1 if t == 0 or b == 0 else 0
-    b, t = torch.full((2, 1), b, dtype=dtype), torch.full((1, 1), t, dtype=dtype)
-    expected = log_softstep_s2(x, b, t)
-    with torch.no_grad():
-        log_mask = log_softstep_s2(x, b, t)
-    assert_allclose(log_mask, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12)
-    assert (log_mask[:, 0].exp() == at_zero).all()
 
 
 @pytest.mark.parametrize("function", ["s1", "s2"])
@@ -89,8 +56,9 @@ def test_gradcheck_of_parameters_of_several_shapes():
     a, b, t = tensors([0.2], [0.8], [0.6])
     for shapes in [(a, b, t), (a[0], b[0], t + rows), (a, b + rows, t), (a + rows, b, t)]:
         a_, b_, t_ = (value.clone().requires_grad_() for value in shapes)
-        assert gradcheck(log_softstep_s1, (x, a_, b_, t_))
-        assert gradcheck(log_softstep_s2, (x, b_, t_))
+        for row in (x, x[:1].clone().requires_grad_()):  # or one for all parameters
+            assert gradcheck(log_softstep_s1, (row, a_, b_, t_))
+            assert gradcheck(log_softstep_s2, (row, b_, t_))
 
 
 @pytest.mark.parametrize("mask", [log_softstep_s1, log_softstep_s2])
@@ -108,8 +76,6 @@ def test_masks_are_finite_over_their_closed_domain(mask, dtype):
     assert log_mask.isfinite().all()
     assert (log_mask <= 0).all()
     assert all(grad.isfinite().all() for grad in torch.autograd.grad(log_mask.sum(), inputs))
-    with torch.no_grad():
-        assert mask(*inputs).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -198,8 +164,7 @@ def test_eps_out_of_range(eps):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.jit's
 @pytest.mark.parametrize("function", ["s1", "s2"])
-def test_traced_without_gradients(monkeypatch, function):
-    monkeypatch.setattr(_numpy, "_AVX512", True)
+def test_traced_without_gradients(function):
     softstep = SoftStep(3, function=function).eval()
     torch.manual_seed(0)
     (x, z), others = [(torch.rand(4, 6), torch.randn(4, 3)) for _ in range(2)]

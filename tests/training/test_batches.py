@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 
 from skneighbors._training import batches as module
 from skneighbors._training.batches import ContextSampler
-from skneighbors.nn import _stack
 
 
 def make_sampler(n_rows, batch_size, context_size, n_near=None, n_members=1):
@@ -76,11 +75,9 @@ def brute_force_nearest(z, k):
     return np.sort(np.argsort(distances, axis=1)[:, :k], axis=1)
 
 
-@pytest.mark.parametrize("least_work", [None, 1])
-def test_near_rows_are_the_nearest(monkeypatch, least_work):
-    if least_work is not None:  # by oneDNN, where there is one, and in several blocks
-        monkeypatch.setattr(_stack, "_MIN_ONEDNN_WORK", least_work)
-        monkeypatch.setattr(module, "_CACHED_ROWS", 7)
+@pytest.mark.parametrize("n_at_once", [7, 64])
+def test_near_rows_are_the_nearest(monkeypatch, n_at_once):
+    monkeypatch.setattr(module, "_CACHED_ROWS", n_at_once)
     sampler = make_sampler(60, 10, 10, 3, 2)
     z = torch.randn(2, 60, 4, generator=torch.Generator().manual_seed(1))
     sampler.find_near(z)

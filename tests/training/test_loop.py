@@ -11,6 +11,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
 from sklearn.metrics import mean_squared_error
+from torch.nn.utils import parameters_to_vector
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
@@ -102,14 +103,14 @@ def test_the_best_epoch_is_kept():
 
 
 def test_moving_average_of_the_weights(noted):
-    seen = noted(AdamW, "step", lambda _, own, *args: own.vectors[0].detach().clone())
+    seen = noted(AdamW, "step", lambda _, own, *args: parameters_to_vector(own.parameters).detach())
     network, _, _ = train(max_iter=10, validate=False, ema_decay=0.8)
     expected = seen[0]
     for n_steps, weights in enumerate(seen[1:], start=1):
         decay = min(0.8, n_steps / (n_steps + 9))
         expected = decay * expected + (1 - decay) * weights
     assert len(seen) == 30
-    averaged = torch.nn.utils.parameters_to_vector(network.parameters())
+    averaged = parameters_to_vector(network.parameters())
     assert_allclose(averaged.detach(), expected, rtol=1e-4, atol=1e-6)
 
 
@@ -423,11 +424,11 @@ def test_fault_on_all_rows_leaves_the_weights_of_the_best_epoch(monkeypatch, fau
 
 def test_weights_after_the_rows_joined_are_those_of_the_last_epoch(noted):
     def weights(_, own, number):
-        return own.trainers[0].result_weights.vectors[0].detach().clone()
+        return parameters_to_vector(own.trainers[0].result.parameters()).detach()
 
     kept = noted(ParallelTrainers, "epoch", weights)
     network, _, _ = train(**SAFE)
-    assert_array_equal(torch.cat([p.detach().flatten() for p in network.parameters()]), kept[-1])
+    assert_array_equal(parameters_to_vector(network.parameters()).detach(), kept[-1])
 
 
 def test_interrupted_after_the_rows_joined_the_best_validated_epoch_is_kept():
