@@ -26,7 +26,7 @@ _AGREEMENT = (
     "many of them a fit with another random_state would name again."
 )
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
-_BLENDED = "The blended model is learned from all rows: boosted trees, unless blend is another one."
+_BLENDED = "The blended model is boosted trees, learned from all rows."
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
     "blended model predict for the query than for all neighbors due to the column. Columns that\n"
