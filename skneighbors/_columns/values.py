@@ -86,7 +86,8 @@ def _category_of(value):
         return bool(value)
     if sort == NUMBERS or isinstance(value, Decimal):  # that of a dtype
         return _category_of_number(value)
-    return _category_of_moment(value, sort) if sort in (TIMES, DURATIONS) else value
+    is_moment = sort in (TIMES, DURATIONS) and not isinstance(value, time)
+    return _category_of_moment(value, sort) if is_moment else value
 
 
 def _category_of_number(value):
