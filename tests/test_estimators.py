@@ -287,6 +287,14 @@ def test_without_a_bar_lines_tell_the_time_left(scored, no_tqdm, monkeypatch, ca
     )
 
 
+def test_the_last_line_tells_of_the_last_epoch_of_a_fit_that_ends_early(X, no_tqdm, capfd):
+    noise = np.random.RandomState(0).normal(size=len(X))
+    recipe = Recipe(n_iter_no_change=1, refit=False)
+    model = NONARegressor(verbose=1, n_estimators=1, recipe=recipe, random_state=0).fit(X, noise)
+    assert model.n_iter_ < model.plan_.max_epochs
+    assert capfd.readouterr().err.splitlines()[-1].startswith(f"epoch {model.n_iter_} of at most ")
+
+
 def test_rows_of_another_shape_for_a_feature_extractor(estimator_class):
     X = np.random.RandomState(0).normal(size=(20, 1, 4, 4))
     model = estimator_class(feature_extractor=torch.nn.Flatten, max_iter=1).fit(X, X[:, 0, 0, 0])

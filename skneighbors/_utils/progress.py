@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 _SECONDS_BETWEEN_LINES = 5.0
 _ON_ALL = "on all rows"
@@ -39,7 +39,7 @@ def show_progress(verbose, n_epochs, score_name):
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        display = nullcontext(_line_printer())
+        display = _lines()
     else:
         display = _bar(tqdm, n_epochs)
     best = -math.inf
@@ -75,18 +75,26 @@ def _bar(tqdm, n_epochs):
         bar.refresh()
 
 
-def _line_printer():
-    """Make a function that prints the results of an epoch every few seconds, and of the last."""
-    n, start = 0, time.monotonic()
+@contextmanager
+def _lines():
+    """Yield a function that prints the results of an epoch every few seconds, and of the last."""
+    n, start, line = 0, time.monotonic(), None
     last = start
 
     def show(results, on_all, n_epochs):
-        nonlocal n, last
+        nonlocal n, last, line
         n, now = n + 1, time.monotonic()
-        if now - last < _SECONDS_BETWEEN_LINES and n < n_epochs:
-            return
-        last, left = now, (now - start) * (n_epochs - n) / n
+        left = (now - start) * (n_epochs - n) / n
         line = f"epoch {n} of at most {n_epochs}, at most {left:.0f} s left, {results}"
-        print(f"{_ON_ALL}: {line}" if on_all else line, file=sys.stderr, flush=True)
+        line = f"{_ON_ALL}: {line}" if on_all else line
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            _print(line)
+            last, line = now, None
 
-    return show
+    yield show
+    if line is not None:
+        _print(line)
+
+
+def _print(line):
+    print(line, file=sys.stderr, flush=True)
