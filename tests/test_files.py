@@ -300,6 +300,10 @@ EDITS = {
         lambda tree: rename(model_of(tree)["validation"]["fields"], "residuals", "weight"),
         "validation lacks some of its parts",
     ),
+    "no neighbors": (
+        lambda tree: model_of(tree)["validation"]["fields"].update(n_neighbors=0),
+        "validation.n_neighbors is 0",
+    ),
     "widths": (
         lambda tree: attributes_of(tree)["plan_"]["fields"].update(WIDE),
         "embedder.layers.0.linear.weight has shape",
@@ -341,6 +345,14 @@ def test_tensors_that_were_edited(good, tmp_path, name):
     edited = arrays | {name: np.ascontiguousarray(change(arrays[name]))}
     write(tmp_path / "edited", metadata["skneighbors"], edited)
     with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "edited")
+
+
+def test_validation_rows_that_are_of_no_row(good, tmp_path):
+    metadata, arrays = read(good)
+    rows = {"model.validation.rows": arrays["model.validation.rows"] * 0 - 1}
+    write(tmp_path / "edited", metadata["skneighbors"], arrays | rows)
+    with pytest.raises(ModelFileError, match=r"validation\.rows holds values below 0"):
         load(tmp_path / "edited")
 
 

@@ -33,6 +33,9 @@ def check_model(model, plan):
     sizes |= {"t": n_read - n_columns, "m": len(plan.trends), "d": plan.recipe.embedding_dim}
     _require(model.x_shape == (n_read,), "x_shape differs from the number of columns")
     check_arrays(model, sizes)
+    if model.validation is not None and not model.validation.is_given:
+        _require((model.validation.rows >= 0).all(), "validation.rows holds values below 0")
+        _require(model.validation.n_neighbors != 0, "validation.n_neighbors is 0")
     used = np.unique(numbering.row_of[numbering.row_of >= 0])
     names_all = len(used) == sizes["N"] > 0
     _require(names_all, "numbering.row_of does not name every row")
