@@ -101,15 +101,13 @@ def _finite_numbers(column):
     return numbers
 
 
-def check_row_numbers(numbers, n_samples, name):
-    """Check numbers of rows, or a mask of them, to int64 (n,).
+def check_row_numbers(numbers, n_samples):
+    """Check `indices`, numbers of rows or a mask of them, to int64 (n,).
 
     Parameters
     ----------
     numbers : int, array-like of int, or bool array-like of shape (n_samples,)
     n_samples : int
-    name : str
-        For messages.
 
     Raises
     ------
@@ -117,24 +115,24 @@ def check_row_numbers(numbers, n_samples, name):
         If they are no numbers of rows.
     """
     is_one = _is_single(numbers) or isinstance(numbers, str | bytes)
-    column = read_per_row([numbers] if is_one else numbers, name)
+    column = read_per_row([numbers] if is_one else numbers, "indices")
     values = column.values
     if any(map(is_missing, values)):
-        raise ValueError(f"{name} contains NaN, None or NA; every entry must name a row.")
+        raise ValueError("indices contains NaN, None or NA; every entry must name a row.")
     if column.sorts.keys() == {BOOLS} or (column.declared == CATEGORIES and not values):
         if len(values) != n_samples:
             raise ValueError(
-                f"{name} is a mask of shape ({len(values)},); it must have shape ({n_samples},), "
+                f"indices is a mask of shape ({len(values)},); it must have shape ({n_samples},), "
                 "one entry for each sample so far."
             )
         return np.flatnonzero(values)
     others = [column.sorts[sort] for sort in column.sorts.keys() - {NUMBERS}]
     others += [value for value in values if not isinstance(value, Integral)]
     if others:
-        raise ValueError(f"{name} must be ints or a mask; got {show(others[0])}.")
+        raise ValueError(f"indices must be ints or a mask; got {show(others[0])}.")
     unknown = [value for value in values if not 0 <= value < n_samples]
     if unknown:
-        raise ValueError(f"{name} must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
+        raise ValueError(f"indices must lie between 0 and {n_samples - 1}; got {unknown[0]}.")
     return np.array(values, dtype=np.int64)
 
 

@@ -119,7 +119,7 @@ class SampleNumbering:
 
     def check_indices(self, indices):
         """Numbers of samples to forget, from ints or a mask; ValueError where one cannot be."""
-        indices = check_row_numbers(indices, len(self), "indices")
+        indices = check_row_numbers(indices, len(self))
         forgotten = indices[np.isnan(self.weight_of[indices])]
         if forgotten.size:
             raise ValueError(f"indices holds {forgotten[0]}, which is forgotten already.")
