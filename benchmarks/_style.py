@@ -64,7 +64,7 @@ def picture(path, *shape, **options):
 
 
 def color(method):
-    """Give our two methods' color, whatever their variants; grey for the others."""
+    """Give our two methods' color, whatever their variants; gray for the others."""
     if method.startswith("NONA"):
         return NONA
     return SOFTSTEP if method.startswith("SoftStep k-NN") else PEER

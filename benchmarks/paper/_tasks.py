@@ -31,7 +31,7 @@ class _Convolutions(nn.Sequential):
 
 
 def image_extractor():
-    """Features of grey images (b, height, width)."""
+    """Features of gray images (b, height, width)."""
     return _Convolutions(nn.Conv2d, nn.MaxPool2d)
 
 

@@ -29,7 +29,7 @@ for name, rows in {"below 2": X_test[:, 0] < 2, "above 8": X_test[:, 0] > 8}.ite
 # %%
 # Do 90 % of the intervals hold the target? On rows that the model has not seen, count. That is
 # promised for all rows together. The picture shows it for small to large predictions: outside of
-# the grey range, intervals are too wide or too narrow there.
+# the gray range, intervals are too wide or too narrow there.
 
 display = IntervalDisplay.from_estimator(model, X_test, y_test, confidence_level=0.9, max_bars=150)
 print(f"coverage: {display.coverage_:.3f}")

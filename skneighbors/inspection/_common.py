@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .._base import BaseNeighborEstimator
 from .._utils.checks import check_int
 
-BLUE, ORANGE, GREY = "tab:blue", "tab:orange", "0.5"
+BLUE, ORANGE, GRAY = "tab:blue", "tab:orange", "0.5"
 
 
 def _import_pyplot(display):

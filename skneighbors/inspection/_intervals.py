@@ -11,7 +11,7 @@ from scipy import stats
 from .._utils.parameters import check_argument, counts_from
 from ._common import (
     BLUE,
-    GREY,
+    GRAY,
     ORANGE,
     check_plottable,
     legend_above,
@@ -252,7 +252,7 @@ class IntervalDisplay:
         low, high = np.array(stats.binom.interval(_BAND, sizes, level)) / sizes
         name = f"range by chance ({100 * _BAND:g} %)"
         ax.bar(edges[:-1], high - low, sizes, low, align="edge", color="0.85", label=name)
-        style = {"color": GREY, "linestyle": "--", "label": f"level {level:g}"}
+        style = {"color": GRAY, "linestyle": "--", "label": f"level {level:g}"}
         self.level_line_ = ax.axhline(level, **style)
         centers, name = (edges[:-1] + edges[1:]) / 2, f"coverage ({self.coverage_:.2f} in all)"
         self.coverage_line_ = ax.plot(centers, self.bin_coverage_, "o", color=BLUE, label=name)[0]

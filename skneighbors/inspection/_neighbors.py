@@ -11,7 +11,7 @@ from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
 from ._common import (
     BLUE,
-    GREY,
+    GRAY,
     ORANGE,
     as_label,
     check_plottable,
@@ -215,7 +215,7 @@ class NeighborsDisplay:
         return self
 
     def _draw_weights(self, ax, weights, others, kwargs):
-        """Draw a bar for each row, from top to bottom, and a grey one for the others."""
+        """Draw a bar for each row, from top to bottom, and a gray one for the others."""
         names = [as_label(label) for label in self.explanation.labels[0, : len(weights)]]
         colors = [BLUE] * len(weights)
         if others.any():
@@ -238,10 +238,10 @@ class NeighborsDisplay:
         prediction = explanation.prediction.reshape(-1)[self.target]
         self.adjusted_points_ = None
         if explanation.is_adjusted:
-            ax.hlines(places, targets, adjusted, color=GREY, linewidth=1.2)
+            ax.hlines(places, targets, adjusted, color=GRAY, linewidth=1.2)
             style = {"color": BLUE, "marker": "D", "s": 24, "zorder": 4, "label": "adjusted"}
             self.adjusted_points_ = ax.scatter(adjusted, places, **style | adjusted_kwargs)
-        style = {"color": GREY if explanation.is_adjusted else BLUE, "zorder": 3, "label": "target"}
+        style = {"color": GRAY if explanation.is_adjusted else BLUE, "zorder": 3, "label": "target"}
         self.points_ = ax.scatter(targets, places, **style | kwargs)
         label = f"prediction {prediction:,.6g}"
         self.prediction_line_ = ax.axvline(prediction, color=ORANGE, label=label)
@@ -253,7 +253,7 @@ class NeighborsDisplay:
         if explanation.blended is not None:
             blended = explanation.blended.reshape(-1)[self.target]
             label = f"blended model {blended:,.6g}"
-            self.blended_line_ = ax.axvline(blended, color=GREY, linestyle=":", label=label)
+            self.blended_line_ = ax.axvline(blended, color=GRAY, linestyle=":", label=label)
         artists = self.points_, self.adjusted_points_, self.prediction_line_, self.blended_line_
         handles = [artist for artist in artists if artist is not None]
         n_columns = 2 if self.blended_line_ else 3
