@@ -23,12 +23,6 @@ CATEGORIES = "categories"
 TEXTS = "texts"
 NOTHING = "nothing"
 
-# What makes numbers, dates or durations of text.
-CONVERTED = {
-    NUMBERS: "pandas.to_numeric(..., errors='coerce')",
-    TIMES: "pandas.to_datetime(..., errors='coerce')",
-    DURATIONS: "pandas.to_timedelta(..., errors='coerce') of hh:mm:ss",
-}
 _ADVICE = (
     "Objects may be numbers, text, bools or dates, all of one kind: convert them, for instance "
     "with astype(str), pandas.to_numeric or pandas.to_datetime."

@@ -13,7 +13,7 @@ import numpy as np
 from .._utils.warn import warn
 from .calendar import PARTS, find_parts, take_parts
 from .codes import UNKNOWN, encode_categories, number_categories, rank_categories
-from .column import CATEGORIES, CONVERTED, NOTHING, TEXTS
+from .column import CATEGORIES, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
 from .ngrams import fit_text_encoder, holds_text
@@ -29,6 +29,12 @@ from .values import (
     sorts_of,
 )
 
+# What makes numbers, dates or durations of text.
+_CONVERTED = {
+    NUMBERS: "pandas.to_numeric(..., errors='coerce')",
+    TIMES: "pandas.to_datetime(..., errors='coerce')",
+    DURATIONS: "pandas.to_timedelta(..., errors='coerce') of hh:mm:ss",
+}
 _EPOCH = np.datetime64("1970-01-01", "us")
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -240,7 +246,7 @@ class TableReader:
                     doubts.append(
                         f"{column.name} is read as {what}: cells such as {example} count as "
                         f"missing ({sum(others.values())} of {len(X)}). Convert those that are "
-                        f"values, for instance by {CONVERTED[kind]}."
+                        f"values, for instance by {_CONVERTED[kind]}."
                     )
             elif _is_of(column, kind):
                 X[:, j] = column.numbers() if kind == NUMBERS else column.days()
@@ -446,8 +452,8 @@ def _is_of(column, kind):
         return True
     if not column.is_missing():
         what, advice = column.kind, ""
-        if column.is_text() and kind in CONVERTED:
-            what, advice = "text", f" Convert it with {CONVERTED[kind]}."
+        if column.is_text() and kind in _CONVERTED:
+            what, advice = "text", f" Convert it with {_CONVERTED[kind]}."
         raise ValueError(
             f"{column.name} holds {what}, such as {column.example()}; in fit it held {kind}."
             f"{advice}"
