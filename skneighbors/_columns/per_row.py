@@ -115,7 +115,7 @@ def check_row_numbers(numbers, n_samples):
         If they are no numbers of rows.
     """
     is_one = _is_single(numbers) or isinstance(numbers, str | bytes)
-    column = read_per_row([numbers] if is_one else numbers, "indices")
+    column = read_per_row(np.full(1, numbers) if is_one else numbers, "indices")
     values = column.values
     if any(map(is_missing, values)):
         raise ValueError("indices contains NaN, None or NA; every entry must name a row.")

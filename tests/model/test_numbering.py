@@ -164,6 +164,7 @@ def numbering():
         ((4, 1), [4, 1]),
         (range(1, 4), [1, 2, 3]),
         (np.uint8(2), [2]),
+        (np.array(2), [2]),
         (np.array([2, 0], dtype=np.uint64), [2, 0]),
         (np.array([2, 0], dtype=np.int8), [2, 0]),
         ([], []),
