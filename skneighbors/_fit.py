@@ -25,7 +25,7 @@ from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, make_plan
 from ._recipe import Recipe
-from ._selection import complete, inverse_error_weights, weigh
+from ._selection import complete, weigh
 from ._training import Runtime, Training, TrainingData
 from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
@@ -70,7 +70,6 @@ class Fit(NamedTuple):
             blend_weight_=bank.blend_weight,
             likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
             temperature_=bank.network.head.temperature.numpy().copy(),
-            estimator_weights_=bank.member_weight.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),
             n_outputs_=bank.rows.targets.shape[1],
         )
@@ -190,7 +189,7 @@ def _finish(samples, parts, network, plan, history):
         parts = replace(parts, task=task)
     if not strength:
         parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
-    bank, validation = _make_bank(network, history, result, parts, plan, blend, strength), None
+    bank, validation = _make_bank(network, history, parts, plan, blend, strength), None
     if plan.n_validation:
         validation = _validate(bank, parts, samples.validation, result, blend, plan)
     model = Model(
@@ -343,12 +342,11 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _make_bank(network, history, result, parts, plan, blend, strength):
-    """Make the bank; networks are weighted by the validation errors of their kinds."""
-    weights = inverse_error_weights(result, plan.trends)
+def _make_bank(network, history, parts, plan, blend, strength):
+    """Make the bank."""
     rows = parts.rows.select(slice(plan.n_samples))
-    tensors = (part.to(rows.X.device) for part in (weights, blend.training))
-    bank = NeighborBank.build(network, rows, parts.task, *tensors, blend.weight)
+    blended = blend.training.to(rows.X.device)
+    bank = NeighborBank.build(network, rows, parts.task, blended, blend.weight)
     if strength:
         bank = replace(bank, likeness=parts.likeness(strength))
     some = bank.rows.select(slice(_N_CHECKED_ROWS))

@@ -122,8 +122,6 @@ class FittedNetwork(nn.Module):
     network : NeighborNetwork
     rows : NeighborRows
         N unique training samples.
-    member_weight : Tensor of shape (m,)
-        Weights of the networks.
     limits : Tensor of shape (2, k)
         Smallest and largest prediction there may be.
     n_neighbors : int or None
@@ -145,7 +143,7 @@ class FittedNetwork(nn.Module):
     (torch.Size([20, 128]), torch.Size([20, 1]))
     """
 
-    def __init__(self, network, rows, member_weight, limits, n_neighbors):
+    def __init__(self, network, rows, limits, n_neighbors):
         super().__init__()
         self.network, targets = network, rows.targets
         self.n_neighbors = len(rows) if n_neighbors is None else min(n_neighbors, len(rows))
@@ -158,7 +156,6 @@ class FittedNetwork(nn.Module):
         self.register_buffer("values", values)
         self.register_buffer("total", rows.total_weight)
         self.register_buffer("sample_weight", rows.sample_weight)
-        self.register_buffer("member_weight", member_weight)
         self.register_buffer("limits", limits)
 
     @property
@@ -196,9 +193,8 @@ class FittedNetwork(nn.Module):
         s = self._similarity(q.unsqueeze(2), near).squeeze(2)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         weights = self.head.weights_of(q, s, sample_weight=weight, total=self.total)
-        means = torch.einsum("mbn,m,bnmk->bk", weights, self.member_weight, self.values[rows])
-        trends = self.network.trends(z, means.shape[1])
-        y_hat = means + torch.einsum("nmk,m->nk", trends, self.member_weight)
+        means = torch.einsum("mbn,bnmk->bk", weights / len(weights), self.values[rows])
+        y_hat = means + self.network.trends(z, means.shape[1]).mean(1)
         return z.flatten(1), y_hat.clamp(*self.limits)
 
 

@@ -81,8 +81,7 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
-        batches and validation rows. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        batches and validation rows. Predictions are their mean.
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
@@ -182,11 +181,6 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
-
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal unless
-        ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
-        on their validation rows, at the best epoch before these are trained on.
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
@@ -330,8 +324,7 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
-        batches and validation rows. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        batches and validation rows. Predictions are their mean.
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
@@ -428,9 +421,6 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
-
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
         The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one

@@ -252,10 +252,7 @@ def _or(value, auto):
 def _resolve_trends(given, n_estimators, n_validation, auto):
     """Trend of each member, and the blended model."""
     trend, blend = given.get("trend", "auto"), given["blend"]
-    kinds = (trend,)
-    if trend == "auto":
-        # Without validation rows the weights of kinds cannot be chosen.
-        kinds = auto["trends"] if n_validation else auto["trends"][:1]
+    kinds = auto["trends"] if trend == "auto" else (trend,)
     trends = tuple(islice(cycle(kinds), n_estimators))
     if blend == "auto":
         blend = auto["blend"] if n_validation else None

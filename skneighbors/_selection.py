@@ -2,9 +2,6 @@
 
 import torch
 
-from ._training import mean_over_rows
-from ._utils.device import CPU
-
 # Fraction of the lowest mean loss that more likeness may cost: of squared errors 1 % of the root.
 _MAX_LOSS = 0.02
 
@@ -80,31 +77,3 @@ def most_likeness(errors, weight):
     """
     sums = errors.double() @ weight.double()
     return int(torch.nonzero(sums <= (1 + _MAX_LOSS) * sums.min()).max())
-
-
-def inverse_error_weights(validation, kinds):
-    """Weights of an ensemble's members, inverse to the mean errors of their kinds.
-
-    Members of one kind have equal weights, as single errors vary too much.
-
-    Parameters
-    ----------
-    validation : ValidationResult or None
-        Predictions of the members' validation rows; None: all weights are equal, as they are if
-        there is one kind.
-    kinds : sequence of length m
-        Kind of each member.
-
-    Returns
-    -------
-    weight : Tensor of shape (m,)
-        Sums to 1; float64.
-    """
-    n_alike = torch.tensor([kinds.count(kind) for kind in kinds], dtype=torch.float64, device=CPU)
-    if len(kinds) == n_alike[0] or validation is None:
-        return torch.full_like(n_alike, 1 / len(kinds))
-    errors = mean_over_rows(validation.errors.double(), validation.weight)
-    alike = errors.new_tensor([[kind == other for other in kinds] for kind in kinds])
-    errors = (alike @ errors / alike.sum(1)).cpu()
-    weight = 1 / errors.clamp(min=torch.finfo(torch.float32).tiny) / n_alike
-    return weight / weight.sum()

@@ -91,8 +91,7 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
-        batches and validation rows. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        batches and validation rows. Predictions are their mean.
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
@@ -198,11 +197,6 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
-
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1. All are equal unless
-        ``trend="auto"`` makes two kinds: these weigh inversely as the mean squared errors
-        on their validation rows, at the best epoch before these are trained on.
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
@@ -323,8 +317,7 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
 
     n_estimators : int or "auto", default="auto"
         Number of networks trained side by side, each with other initial weights,
-        batches and validation rows. Predictions are their mean, weighted by
-        `estimator_weights_`.
+        batches and validation rows. Predictions are their mean.
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
@@ -427,9 +420,6 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         Epoch, counted from 1, whose weights are kept: the best, or the last if the last
         cycle trained on all rows. If the networks were trained again on all rows
         instead, the best epoch before, whose number of steps they then took.
-
-    estimator_weights_ : ndarray of shape (n_networks,)
-        Weight of each network in a prediction; they sum to 1.
 
     blend_weight_ : float
         The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one

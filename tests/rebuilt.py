@@ -46,9 +46,7 @@ def rebuilt(model, X, y, weight, held_out):
     for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):
         left_out[samples == row] = own
     left_out = torch.from_numpy(left_out)
-    bank = NeighborBank.build(
-        old.network, rows, old.task, old.member_weight, left_out, old.blend_weight
-    )
+    bank = NeighborBank.build(old.network, rows, old.task, left_out, old.blend_weight)
     twin = copy.copy(model)
     twin._model = replace(
         fitted,

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
-from skneighbors import NONARegressor, Recipe, _fit
+from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
@@ -49,7 +49,6 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, 
     )
     model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
-    assert_allclose(model.estimator_weights_, 1 / 3)
     margin = 0.1 * np.ptp(y)
     mean = members.mean(0).clip(y.min() - margin, y.max() + margin)
     assert_allclose(model.predict(X_test), mean)
@@ -65,30 +64,17 @@ def test_every_other_member_has_no_trend_where_rows_are_few(X, y, X_test):
     model._model = dataclasses.replace(model._model, bank=bank, blended_model=None)
     members, bank = member_predictions(model, X_test), model._model.bank
     assert len(members) == 4
-    shares = model.estimator_weights_.copy()
-    model.estimator_weights_[:] = 0  # which tells, and sets nothing
-    assert shares.sum() == pytest.approx(1)
-    assert shares[0] == shares[2] != shares[1] == shares[3]
     margin = 0.1 * np.ptp(y)
-    assert_allclose(
-        model.predict(X_test), (shares @ members).clip(y.min() - margin, y.max() + margin)
-    )
+    mean = members.mean(0).clip(y.min() - margin, y.max() + margin)
+    assert_allclose(model.predict(X_test), mean)
     # What the members average: targets, or what a trend leaves of them.
     y_n = torch.from_numpy(model._model.task.transform(y[model._model.samples].reshape(-1, 1)))
     own = bank.rows.values.unbind(1)
     assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
     z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
     each = bank.network.head.weights(z.transpose(0, 1), bank.rows.z.transpose(0, 1)).numpy()
-    joint = np.tensordot(shares, each, 1)[:, np.argsort(model._model.samples)]
+    joint = each.mean(0)[:, np.argsort(model._model.samples)]
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
-
-
-def test_shares_are_those_of_the_members(X, y, monkeypatch):
-    shares = torch.tensor([0.9, 0.1]).double()
-    monkeypatch.setattr(_fit, "inverse_error_weights", lambda *args: shares)
-    model = NONARegressor(n_estimators=2, max_iter=1, random_state=0).fit(X, y)
-    assert_allclose(model.estimator_weights_, [0.9, 0.1])
-    assert model._model.bank.network.head.trend.on.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -99,9 +85,9 @@ def test_shares_are_those_of_the_members(X, y, monkeypatch):
         (499, {"n_estimators": 2}, ("linear", None)),
         (499, {"n_estimators": 3}, ("linear", None, "linear")),
         (499, {"n_estimators": 1}, ("linear",)),
-        (99, {}, ("linear",) * 2),  # nothing is held out to weigh them by
+        (99, {}, ("linear",) * 2),
         (500, {}, ("linear",) * 2),
-        (300, {"early_stopping": False}, ("linear",) * 4),
+        (300, {"early_stopping": False}, ("linear", None) * 2),
         (300, {"trend": "linear", "blend": None}, ("linear",) * 4),
         (300, {"trend": None, "blend": None}, (None,) * 4),
     ],
@@ -110,8 +96,7 @@ def test_which_members_have_a_trend(n_rows, params, trends):
     X, y = make_friedman1(n_samples=n_rows, random_state=0)
     model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
     assert model.plan_.trends == trends
-    assert model._model.bank.rows.z.shape[1] == len(model.estimator_weights_) == len(trends)
-    assert_allclose(model.estimator_weights_.sum(), 1)
+    assert model._model.bank.rows.z.shape[1] == len(trends)
 
 
 def test_members_have_validation_rows_of_their_own(estimator_class, X, y, monkeypatch):

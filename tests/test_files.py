@@ -322,7 +322,6 @@ TENSORS = {
     "model.bank.rows.targets": (lambda a: a[:-1], "targets"),
     "model.bank.rows.z": (lambda a: np.where(a == a.max(), np.nan, a), "z holds NaN"),
     "model.bank.rows.group": (lambda a: a * 0 + 2**29, "group holds values that are too large"),
-    "model.bank.member_weight": (lambda a: a * 0, "no weights"),
     "model.numbering.row_of": (lambda a: a - 10**6, "row_of holds values below"),
     "model.validation.rows": (lambda a: a + 10**6, "rows"),
     "model.encoder.numbers": (lambda a: a * 0 + 1, "names a column twice"),

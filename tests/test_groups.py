@@ -220,7 +220,7 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, 
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
-    assert len(model.estimator_weights_) == 2
+    assert len(model.plan_.trends) == 2
     assert score - 0.02 < model.score(X_val, y_val)  # of the mean of both, calibrated
 
 

@@ -39,8 +39,7 @@ def check_model(model, plan):
     used = np.unique(numbering.row_of[numbering.row_of >= 0])
     names_all = len(used) == sizes["N"] > 0
     _require(names_all, "numbering.row_of does not name every row")
-    has_weights = bank.rows.weights().sum() > 0 and bank.member_weight.sum() > 0
-    _require(has_weights, "bank holds no weights")
+    _require(bank.rows.weights().sum() > 0, "bank holds no weights")
     fits = numbering.labels is None or len(numbering.labels) == sizes["S"]
     _require(fits, "numbering.labels has another length")
     model.task.check_fields()

@@ -9,7 +9,6 @@ import torch
 from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
-from .._utils.arrays import array_field
 from .._utils.blocks import bounded_length, count_queries, cut, gather_rows
 from .._utils.process import keep_freed_memory
 from .._utils.threads import map_batches
@@ -37,7 +36,7 @@ class Neighbors:
     rows : int Tensor of shape (b, K) or None
         The nearest first; None for all rows of the bank.
     weights : Tensor of shape (m, b, K)
-        Weights by each member times the member's: they sum to 1 over members and rows.
+        Weights by each member, over their number: they sum to 1 over members and rows.
     """
 
     queries: slice
@@ -80,8 +79,6 @@ class NeighborBank:
         In float64: then a row predicted alone equals the same row predicted in a batch.
     rows : NeighborRows
     task : Task
-    member_weight : Tensor of shape (m,)
-        The members' weights in a prediction, which sum to 1.
     blend_weight : float
         The blended model's weight in predictions; 0 if there is none.
     likeness : Likeness or None
@@ -93,14 +90,13 @@ class NeighborBank:
     network: NeighborNetwork
     rows: NeighborRows
     task: Task
-    member_weight: torch.Tensor = array_field("float64", "m", low=0)
     blend_weight: float
     likeness: Likeness | None = None
     cache: Cache = field(default_factory=Cache, init=False)
 
     @classmethod
     @torch.no_grad()
-    def build(cls, network, rows, task, member_weight, blended=None, blend_weight=0.0):
+    def build(cls, network, rows, task, blended=None, blend_weight=0.0):
         """Embed rows as the neighbors of a copy of a network.
 
         Parameters
@@ -109,13 +105,12 @@ class NeighborBank:
         rows : LabeledRows
             N training samples, in float64. Without `group` each is a group.
         task : Task
-        member_weight : Tensor of shape (m,)
         blended : Tensor of shape (N, k), default=None
             Predictions of the blended model, if there is one.
         blend_weight : float, default=0.0
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
-        bank = cls(network, None, task, member_weight, blend_weight)
+        bank = cls(network, None, task, blend_weight)
         blended = torch.zeros_like(rows.y) if blended is None else blended
         new = bank._make_rows(bank.embed(rows.X), rows.columns, rows.y, blended)
         if rows.group is not None:
@@ -165,7 +160,6 @@ class NeighborBank:
             self,
             network=copy.deepcopy(self.network).to(device),
             rows=self.rows.to(device),
-            member_weight=self.member_weight.to(device),
             likeness=None if self.likeness is None else self.likeness.to(device),
         )
         vars(moved)["cache"] = self.cache  # which knows devices
@@ -222,8 +216,7 @@ class NeighborBank:
 
     def complete(self, z, means, blended):
         """Turn means (n, k) of values into predictions: add the trends, mix with the blended."""
-        y_hat = means + torch.einsum("nmk,m->nk", self.trends(z), self.member_weight)
-        return torch.lerp(y_hat, blended, self.blend_weight)
+        return torch.lerp(means + self.trends(z).mean(1), blended, self.blend_weight)
 
     @torch.no_grad()
     def attend(self, queries, function, n_neighbors=None, algorithm="auto"):
@@ -261,9 +254,8 @@ class NeighborBank:
 
         def attend(batch):
             rows, weights = weigh(batch)
-            weights = weights * self.member_weight[:, None, None]
             found = slice(queries.start + batch.start, queries.start + batch.stop)
-            return function(Neighbors(found, rows, weights))
+            return function(Neighbors(found, rows, weights / len(weights)))
 
         return map_batches(attend, cut(queries.stop - queries.start, length))
 

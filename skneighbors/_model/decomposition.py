@@ -97,8 +97,8 @@ def _compare(bank, trends, near):
     weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
     total = weights.unsqueeze(2)
-    even = bank.member_weight.expand_as(by_member)  # of rows without any weight
-    mixtures = torch.where(total > 0, by_member / total, even)
+    # Of rows without any weight all members are alike.
+    mixtures = torch.where(total > 0, by_member / total, 1 / len(near.weights))
     targets = gather_rows(bank.rows.targets, rows)
     row_trends = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
     differences = trends[near.queries].unsqueeze(1) - row_trends

@@ -192,8 +192,7 @@ class Explanation(ExplainedQueries):
     labels : ndarray of shape (n_queries, n_neighbors)
         Their labels in the index of the DataFrame, if X was one with an index; else `indices`.
     weights : ndarray of shape (n_queries, n_neighbors)
-        Their weights, largest first, which sum to 1: the mean over the networks, by
-        `estimator_weights_`.
+        Their weights, largest first, which sum to 1: the mean over the networks.
     targets : ndarray of shape (n_queries, n_neighbors) or (n_queries, n_neighbors, n_targets)
         Their targets.
     adjustments : ndarray of the shape of `targets`

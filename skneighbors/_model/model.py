@@ -131,9 +131,7 @@ class Model:
     def network(self, search):
         """Networks and rows as a new torch module."""
         bank = self.bank
-        network = FittedNetwork(
-            bank.network, bank.rows, bank.member_weight, bank.limits, search.n_neighbors
-        )
+        network = FittedNetwork(bank.network, bank.rows, bank.limits, search.n_neighbors)
         return copy.deepcopy(network).requires_grad_(True)
 
     def predict(self, queries, search):

@@ -16,7 +16,6 @@ from skneighbors.nn._stack import take_member
 from .test_search import in_order
 from .test_spaces import distances_of
 
-SHARES = torch.tensor([0.7, 0.3]).double()
 TASK = Regression(np.zeros(1), np.ones(1), 1)
 
 
@@ -81,9 +80,9 @@ def predict_by_formula(bank, queries, weights, blended):
     t, t_n = trend(z), trend(bank.rows.z)
     y = bank.rows.targets.numpy()
     y_hat = 0
-    for share, w, own, own_n in zip(SHARES.numpy(), weights, t, t_n, strict=True):
+    for w, own, own_n in zip(weights, t, t_n, strict=True):
         adjusted = y[None] + own[:, None] - own_n[None]  # (n, N, k)
-        y_hat = y_hat + share * np.einsum("nj,njk->nk", w, adjusted)
+        y_hat = y_hat + np.einsum("nj,njk->nk", w, adjusted) / 2
     y_hat = (1 - bank.blend_weight) * y_hat + bank.blend_weight * np.asarray(blended)
     margin = 0.1 * np.ptp(y, axis=0)
     return y_hat.clip(y.min(0) - margin, y.max(0) + margin)
@@ -112,7 +111,7 @@ def assert_predicts(make_bank, points, as_queries, metric, kind, params, k, weig
     assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
     near = bank.attend(asked, lambda near: near, k)[0]
     assert near.total_weights.shape == (20, k)
-    assert_allclose(near.weights.sum(2), SHARES.unsqueeze(1).expand(2, 20))
+    assert_allclose(near.weights.sum(2), 0.5)
     if k == 60:
         every = bank.predict(asked, blended_q, None)
         assert_allclose(every, expected, rtol=1e-7, atol=1e-7)
@@ -142,8 +141,7 @@ def test_a_row_is_left_out_whole(make_bank, points, kind, k, weighted, grouped):
         found = torch.zeros(2, 4, 60).double().scatter(2, rows.expand(2, -1, -1), found)
     n = 60 if k in (None, 60) else k
     expected = weights_by_formula(bank, Z[own], Z, "l2", n, excluded)
-    expected = expected * SHARES.numpy()[:, None, None]
-    assert_allclose(found, expected, atol=1e-8)
+    assert_allclose(found, np.divide(expected, 2), atol=1e-8)
     assert (found.numpy()[:, excluded] == 0).all()
 
 
@@ -170,7 +168,7 @@ def bank_and_queries(request):
     heads = [request.param(4, 2, trend="linear", temperature=0.5) for _ in range(2)]
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4) for _ in heads], heads)
     rows = LabeledRows(features(), labels(), torch.rand(300).double(), torch.arange(300) // 3)
-    bank = NeighborBank.build(network, rows, TASK, SHARES, 0.1 * labels(), blend_weight=0.25)
+    bank = NeighborBank.build(network, rows, TASK, 0.1 * labels(), blend_weight=0.25)
     return bank, features(50, seed=1)
 
 
@@ -185,7 +183,7 @@ def labels():
 def test_leaves_the_network_it_was_given_alone():
     network = NeighborNetwork(None, [MLPEmbedder(3, (8,), 4)], [NONA(4)])
     rows = LabeledRows(torch.randn(9, 3).double(), torch.randn(9, 1).double())
-    NeighborBank.build(network, rows, TASK, torch.ones(1).double())
+    NeighborBank.build(network, rows, TASK)
     assert network.training
     assert all(p.requires_grad and p.dtype == torch.float32 for p in network.parameters())
 
@@ -206,7 +204,7 @@ def test_all_of_a_bank_moves(bank_and_queries):
     assert bank.to(torch.device("cpu")) is bank
     moved = bank.to(torch.device("meta"))
     assert moved.rows.tensors().keys() == bank.rows.tensors().keys()
-    tensors = *moved.rows.tensors().values(), moved.member_weight, *moved.network.parameters()
+    tensors = *moved.rows.tensors().values(), *moved.network.parameters()
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert bank.rows.z.device.type == "cpu"
 

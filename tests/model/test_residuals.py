@@ -23,7 +23,6 @@ from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 from .test_bank import embed, nothing
 
 LEVELS = torch.tensor([0.5, 0.0, 1.0, 0.1, 0.93]).double()
-SHARES = torch.tensor([0.7, 0.3]).double()
 TASK = Regression(np.zeros(1), np.ones(1), 1)
 K, N_SPREAD = 9, 14  # neighbors of a prediction, and at least of a spread
 
@@ -45,7 +44,7 @@ def n_spread(k):
 
 
 def build(network, *rows):
-    return NeighborBank.build(network, LabeledRows(*rows), TASK, SHARES)
+    return NeighborBank.build(network, LabeledRows(*rows), TASK)
 
 
 @pytest.fixture(params=[NONA, SoftStepKNN])

@@ -17,7 +17,6 @@ from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._plan import make_plan
-from skneighbors._selection import inverse_error_weights
 from skneighbors._task import Regression
 from skneighbors._training import Runtime, TrainingData, schedule, trainer
 from skneighbors._training.ensemble import ParallelTrainers
@@ -282,30 +281,6 @@ def test_a_row_is_one_draw_whatever_it_weighs():
             own = size * weight
             assert significantly_worse(result(now, own), result(best, own)) == expected
     assert 20 < sum(found) < 180
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kinds", ["aabb", "abab", "abcc", "aaaa", "a"])
-def test_members_weigh_by_the_errors_of_their_kinds(weighted, kinds):
-    errors = np.random.RandomState(0).uniform(size=(len(kinds), 9))
-    weight = np.random.RandomState(1).uniform(size=errors.shape) if weighted else None
-    mse = np.average(errors, axis=1, weights=weight)
-    of_kind = {
-        kind: np.mean([e for k, e in zip(kinds, mse, strict=True) if k == kind]) for kind in kinds
-    }
-    share = np.array([1 / of_kind[kind] / kinds.count(kind) for kind in kinds])
-    shares = inverse_error_weights(held_out(errors, weight), list(kinds))
-    assert_allclose(shares, share / share.sum())
-
-
-def test_members_of_one_kind_need_no_errors():
-    assert inverse_error_weights(None, ("a", "a")).tolist() == [0.5, 0.5]
-
-
-def test_shares_of_kinds_without_errors():
-    for errors, expected in [((0.0, 0.0), (0.5, 0.5)), ((0.0, 1.0), (1, 0)), ((1e-60, 1), (1, 0))]:
-        shares = inverse_error_weights(held_out(np.array(errors)[:, None]), "ab")
-        assert_allclose(shares, expected, atol=1e-9)
 
 
 @pytest.fixture
