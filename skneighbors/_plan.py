@@ -38,9 +38,6 @@ class Plan:
         the one to prefer first; empty if nothing is to be chosen.
     likenesses : tuple of float
         Strengths of likeness, to be chosen on the validation rows; one if nothing is to be chosen.
-    calibrate_when_validated : bool
-        Whether the best of three, the present one and its neighbors, is used in each validation;
-        the one that is kept is chosen in the end, among all.
     check_overfitting : bool
         Whether there are early-stopping checks: training stops at the end of the learning rate's
         last cycle but one after overfitting, if the validation error exceeds its best by
@@ -77,7 +74,6 @@ class Plan:
     hidden_layer_sizes: tuple
     calibrations: tuple
     likenesses: tuple
-    calibrate_when_validated: bool
     batch_size: int
     max_iter: int
     learning_rate_init: float
@@ -153,7 +149,6 @@ TABLE = [
         numerical_embedding="periodic",
         parallel=False,
         refit=True,
-        calibrate_when_validated=False,
         calibration_powers=(0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8),  # 0: as it was trained
         temperature="both",  # if there are validation rows
         tol=0.0,
@@ -170,7 +165,6 @@ TABLE = [
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = [
     _from(0, context_neighbors=None),
-    _from(1000, calibrate_when_validated=True),
     _from(5000, context_size=512, eps=1e-2, min_epochs=128, n_cycles=4),
 ]
 # Lines that override these for classes: probabilities have no trend.

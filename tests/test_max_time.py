@@ -70,9 +70,8 @@ def rates(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(("calibrates", "learns"), [(False, True), (True, False)])
-def test_enough_time_changes_nothing(estimator_class, auto, calibrates, learns):
-    auto(len(X), calibrate_when_validated=calibrates)
+@pytest.mark.parametrize("learns", [True, False])
+def test_enough_time_changes_nothing(estimator_class, learns):
     params = QUICK | dict(max_iter=4, learning_rate_init=1e-2 if learns else 1e-30)
     model = estimator_class(**params).fit(X, y)
     timed = estimator_class(max_time=1e6, **params).fit(X, y)

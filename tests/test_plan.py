@@ -100,7 +100,6 @@ EXPECTED_OF = {
         "context_neighbors": {1999: None, 2000: 4, 10**6: 4},
         "eps": {0: 1e-6, 10**6: 1e-6},
         "n_cycles": {5000: 7, 10**6: 7},
-        "calibrate_when_validated": {0: False, 10**6: False},
     },
     SoftStepKNNRegressor: EXPECTED
     | {
@@ -108,7 +107,6 @@ EXPECTED_OF = {
         "context_neighbors": {0: None, 10**6: None},
         "eps": {4999: 1e-6, 5000: 1e-2},
         "n_cycles": {4999: 7, 5000: 5},
-        "calibrate_when_validated": {999: False, 1000: True},
     },
 }
 

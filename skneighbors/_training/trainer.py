@@ -10,8 +10,6 @@ from .calibration import calibrate
 from .optim import AdamW, MovingAverage, is_finite
 from .validation import EpochResult, mean_over_rows, set_mode, take_rows, validate
 
-# How many calibrations a validation tries: the present one, and one on either side.
-_N_CALIBRATIONS = 3
 # At least how often in a training near rows are looked for again.
 _N_REFRESHES = 32
 
@@ -52,18 +50,6 @@ class Trainer:
             self.data.rows.X.device,
         )
 
-    def _share_calibration(self):
-        """Give the trained network the result's calibration, lest the average mixes another in."""
-        self.network.head.calibration.copy_(self.result.head.calibration)
-
-    def _nearest_calibrations(self):
-        """Calibrations of the plan that are nearest to a member's present one, to try."""
-        nearest = set()
-        for present in self.result.head.calibration.tolist():
-            by_ratio = sorted(self.plan.calibrations, key=lambda new: abs(math.log(new / present)))
-            nearest |= set(by_ratio[:_N_CALIBRATIONS])
-        return sorted(nearest)
-
     def calibrate(self, network):
         """Predict the validation rows by a network, the trained one or the result, in the end."""
         if self.plan.calibrates and self.data.split.validation is not None:
@@ -87,12 +73,7 @@ class Trainer:
             return EpochResult(loss, loss if is_finite(self.network) else math.nan)
         if not validated:
             return EpochResult(loss, math.inf)
-        calibrations = self._nearest_calibrations() if self.plan.calibrate_when_validated else ()
-        validation, errors, scores = validate(
-            self.result, self.data, self.plan.n_neighbors, calibrations
-        )
-        if calibrations:
-            self._share_calibration()
+        validation, errors, scores = validate(self.result, self.data, self.plan.n_neighbors)
         error = errors.mean().item()
         error = error if math.isfinite(error) else math.nan
         return EpochResult(loss, error, scores.mean().item(), validation)

@@ -56,18 +56,13 @@ def mean_over_rows(values, weight):
 
 
 @torch.no_grad()
-def validate(network, data, n_neighbors, calibrations=()):
+def validate(network, data, n_neighbors):
     """Predict the validation rows, to the result and each member's error and score, (m,).
 
-    Neighbors of a validation row are the nearest of the member's training rows. If there are
-    `calibrations` to try, the head is left with the one of lowest error.
+    Neighbors of a validation row are the nearest of the member's training rows.
     """
     parts = embed_parts(network, data)
-    [validation] = predict_validation(network, data, parts, n_neighbors, calibrations)
-    if calibrations:
-        best = mean_over_rows(validation.errors, validation.weight).argmin(0)
-        network.head.calibration.copy_(best.new_tensor(calibrations, dtype=data.rows.y.dtype)[best])
-        validation = validation.take(best)
+    [validation] = predict_validation(network, data, parts, n_neighbors)
     error = mean_over_rows(validation.errors, validation.weight)
     return validation, error, _score(error, validation.y, validation.weight, data.task)
 

@@ -80,23 +80,6 @@ def errors_of_each(network, data):
 
 @both_heads
 @pytest.mark.parametrize("weighted", [False, True])
-def test_validation_leaves_the_calibration_of_lowest_error(weighted, head):
-    network, data = untrained(weighted, head=head)
-    errors, mse, scores = errors_of_each(network, data)
-    best, member = mse.argmin(0), torch.arange(2)
-    assert len(set(mse[:, 0].tolist())) > 5
-
-    buffer = network.head.calibration
-    held_out, own_mse, own_scores = validate(network, data, K, TRIED)
-    assert network.head.calibration is buffer
-    assert_allclose(buffer, np.take(TRIED, best), rtol=1e-6)
-    assert_allclose(held_out.errors, errors[best, member], rtol=1e-4, atol=1e-6)
-    assert_allclose(own_mse, mse[best, member], rtol=1e-5)
-    assert_allclose(own_scores, scores[best, member], rtol=1e-4)
-
-
-@both_heads
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 2.5])
 def test_the_first_calibration_that_predicts_as_well_as_the_best(noise, weighted, head):
     network, data = untrained(weighted, noise, head)
@@ -134,21 +117,14 @@ def far_from_one(auto):
 def chosen(far_from_one, auto, monkeypatch):
     """Short trainings that may join, stop and be repeated; the calibrations at each choice."""
     auto(min_epochs=30, min_steps=30)
-    choose, judge, values = trainer.calibrate, trainer.validate, []
+    choose, values = trainer.calibrate, []
 
     def choosing(*args):
         calibrated = choose(*args)
         values.append(calibrated.calibrations.numpy())
         return calibrated
 
-    def judging(network, *args):
-        judged = judge(network, *args)
-        if args[-1]:
-            values.append(network.head.calibration.numpy().copy())
-        return judged
-
     monkeypatch.setattr(trainer, "calibrate", choosing)
-    monkeypatch.setattr(trainer, "validate", judging)
     return values
 
 
@@ -168,9 +144,8 @@ SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=Non
 
 @pytest.mark.slow
 @both
-@pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_last_cycle_on_all_rows(n, estimator, chosen, safe):
-    model = estimator(**SMALL).fit(*make_rows(n))
+def test_the_choice_outlives_a_last_cycle_on_all_rows(estimator, chosen, safe):
+    model = estimator(**SMALL).fit(*make_rows(400))
     assert model.best_iter_ == 30 > model.validation_iters_[-1]
     assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
@@ -212,15 +187,12 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 
 @pytest.mark.slow
 @both
-@pytest.mark.parametrize("n", [400, 1200])
-def test_the_choice_outlives_a_training_on_all_rows(n, estimator, chosen, monkeypatch, noted):
+def test_the_choice_outlives_a_training_on_all_rows(estimator, chosen, monkeypatch, noted):
     monkeypatch.setattr(OverfittingCheck, "is_due", lambda self, before, now: now == 14)
     monkeypatch.setattr(OverfittingCheck, "finds_overfitting", lambda self, *_: True)
     repeated = noted(Training, "_refit", lambda result, *args: result)
-    model = estimator(**SMALL).fit(*make_rows(n))
+    model = estimator(**SMALL).fit(*make_rows(400))
     assert repeated == [True]
-    by_epoch = len(chosen) > 1
-    assert by_epoch == (n > 1000 and estimator is SoftStepKNNRegressor)
     assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
 
@@ -348,28 +320,6 @@ def test_the_papers_temperature_is_1(estimator, rows):
     model = estimator(**PAPER | dict(max_iter=2), random_state=0).fit(*rows)
     assert model.network_.head.log_temperature is None
     assert_array_equal(model.temperature_, 1.0)
-
-
-def test_a_validation_tries_the_nearest(monkeypatch):
-    tried = []
-
-    def recording(network, data, n_neighbors, calibrations):
-        present = network.head.calibration.item()
-        result = validate(network, data, n_neighbors, calibrations)
-        tried.append((present, calibrations))
-        return result
-
-    monkeypatch.setattr(trainer, "validate", recording)
-    settings = dict(
-        hidden_layer_sizes=(8,), n_estimators=1, trend="linear", blend=None, random_state=0
-    )
-    SoftStepKNNRegressor(max_iter=6, **settings).fit(*make_rows(1200))
-    assert_allclose(tried[0][1], np.exp2([-0.5, 0, 0.5]))
-    for present, calibrations in tried:
-        assert len(calibrations) == 3
-        others = [own for own in TRIED if own not in calibrations]
-        furthest = np.abs(np.log(np.array(calibrations) / present)).max()
-        assert furthest < np.abs(np.log(np.array(others) / present)).min() + 1e-6
 
 
 @both
