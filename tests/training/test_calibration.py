@@ -211,7 +211,8 @@ def test_an_interrupt_of_the_choice_keeps_weights_as_trained(estimator, monkeypa
 
 @pytest.mark.slow
 @both
-def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch):
+def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypatch, thread_count):
+    thread_count(1)  # one after the other
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.calibrate
 
