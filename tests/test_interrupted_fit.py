@@ -78,7 +78,7 @@ def _break_step(monkeypatch, number):
         step(self, *args, **kwargs)
         if next(count) == number:
             with torch.no_grad():
-                self.vectors[0].fill_(torch.nan)
+                self.parameters[0].fill_(torch.nan)
 
     monkeypatch.setattr(AdamW, "step", broken)
 
