@@ -80,8 +80,8 @@ def _ours(estimator=NONARegressor, **params):
 
 
 def _networks(estimator=NONARegressor, **params):
-    """Ours without boosting, all networks with a trend."""
-    return _ours(estimator, **{"trend": "linear", "blend": None} | params)
+    """Ours without boosting."""
+    return _ours(estimator, **{"blend": None} | params)
 
 
 FAST_PEERS = {

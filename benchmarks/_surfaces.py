@@ -54,14 +54,11 @@ class _LinearHead(NONA):
         """Weights of no neighbor: all 0."""
         return torch.zeros_like(s)
 
-    def turn_off_trend(self):
-        """Keep the trend, whatever the setting: there is nothing else."""
-
 
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, plan, n_targets, trend):
+    def _make_head(self, plan, n_targets):
         return _LinearHead(plan.recipe.embedding_dim, n_targets, softstep=None, trend="linear")
 
 

@@ -47,7 +47,7 @@ def make_bank(n_rows):
 
 def fit(kind, path):
     """Fit for a few epochs, as no time here depends on their number, and save."""
-    model = ESTIMATORS[kind](trend="linear", blend=None, max_iter=5, random_state=0)
+    model = ESTIMATORS[kind](blend=None, max_iter=5, random_state=0)
     joblib.dump(model.fit(*make_rows(N_FITTED, 0)), path)
 
 

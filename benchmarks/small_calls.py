@@ -38,9 +38,7 @@ CATEGORIES = {"kind": 3, "street": 12, "city": 40}
 ESTIMATORS = {
     "NONA": NONARegressor(random_state=0),
     "NONA, no trees": NONARegressor(blend=None, random_state=0),
-    "NONA, one network, no trees": NONARegressor(
-        n_estimators=1, trend="linear", blend=None, random_state=0
-    ),
+    "NONA, one network, no trees": NONARegressor(n_estimators=1, blend=None, random_state=0),
     "SoftStep k-NN": SoftStepKNNRegressor(random_state=0),
     "HistGradientBoostingRegressor": HistGradientBoostingRegressor(random_state=0),
     "CatBoostRegressor": CatBoostRegressor(

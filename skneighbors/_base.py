@@ -60,11 +60,11 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     _task_class: type[Task]
     _head_params = ("similarity", "softstep", "softstep_parameters")
 
-    def _make_head(self, plan, n_targets, trend):
+    def _make_head(self, plan, n_targets):
         return self._head_class(
             plan.recipe.embedding_dim,
             n_targets,
-            trend=trend,
+            trend=plan.trend,
             **self._temperature_params(plan.recipe.temperature),
             eps=plan.recipe.eps,
             **{name: plan.params[name] for name in self._head_params},

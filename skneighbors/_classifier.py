@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 from ._base import BaseNeighborEstimator
 from ._columns import check_total_weight, check_weights, is_missing, refuse_missing, show
 from ._model import ClassExplanation, Model
-from ._plan import TABLE_CLASSES
 from ._task import Classification
 from ._utils.parameters import StrOptions, parameter
 from ._utils.typing import ArrayLike
@@ -29,9 +28,6 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
     class_weight: dict | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
 
     _task_class = Classification
-
-    def _tables(self):
-        return (*super()._tables(), TABLE_CLASSES)
 
     def _read_targets(self, y):
         y = _read_labels(y)

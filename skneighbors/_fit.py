@@ -214,7 +214,7 @@ def _plan(params, tables, samples, task_class, random_state):
     n_given = None if samples.validation is None else len(samples.validation.y)
     make = partial(make_plan, params, tables, n_rows, n_given, in_time)
     plan = make()
-    n_members = len(plan.trends)
+    n_members = plan.n_estimators
     if n_given is not None:
         return plan, EnsembleSplit.of_given(n_rows, n_given, n_members)
     if in_time:
@@ -290,7 +290,7 @@ def _make_initial_network(parts, plan, given):
     """Network to train, with copies of the user's feature extractor if there is one."""
     n_features, extractors, make = None, None, given.params["feature_extractor"]
     if make is not None:
-        extractors = [make_feature_extractor(make) for _ in plan.trends]
+        extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
         X = parts.rows.X[:2].float().cpu()
         n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
     n_values = parts.task.n_values
@@ -331,14 +331,9 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
             n_plain=n_plain,
             n_categories=n_categories,
         )
-        for _ in plan.trends
+        for _ in range(plan.n_estimators)
     ]
-    # Members that run as one have the same parameters, used or not.
-    trend = "linear" if "linear" in plan.trends else None
-    heads = [make_head(plan, n_targets, trend) for _ in plan.trends]
-    for head, kind in zip(heads, plan.trends, strict=True):
-        if kind is None:
-            head.turn_off_trend()
+    heads = [make_head(plan, n_targets) for _ in range(plan.n_estimators)]
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 

@@ -144,14 +144,13 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
         1: loss, validation score (R2) and the time left, by a bar if there is
         `tqdm`, else by a line every few seconds. 0: silence.
 
-    trend : {"auto", "linear"} or None, default="auto"
+    trend : {"linear"} or None, default="linear"
         What the neighbors correct, learned with the rest.
 
         - ``"linear"``: a linear function of the embedding. A neighbor's target is raised by
           what it gives more for the query. Predictions can then leave the range of all
           neighbors' targets, by at most a tenth of it.
         - None: nothing.
-        - ``"auto"``: ``"linear"``; where samples are few, every other network has none.
 
     Attributes
     ----------

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, fields
-from itertools import cycle, islice
 
 from ._recipe import CALIBRATED, Recipe
 from ._utils.blocks import count_batches
@@ -17,9 +16,8 @@ class Plan:
     ----------
     params : dict
         Parameters of the estimator with nothing "auto" left that a fit depends on, the recipe
-        among them, but `trend` where members differ in it (see `trends`): with the same
-        `random_state`, an estimator of these fits the same model to the same data, unless
-        `max_time` ended the training. `max_time` is None.
+        among them: with the same `random_state`, an estimator of these fits the same model to the
+        same data, unless `max_time` ended the training. `max_time` is None.
     recipe : Recipe
         That recipe.
     n_samples : int
@@ -29,8 +27,6 @@ class Plan:
     max_validation : int
         The largest such number by default; also if the last samples validate: then each
         network takes so many of them as validation rows.
-    trends : tuple
-        The trend of each of the `n_estimators` networks, ``"linear"`` or None.
     blended : bool
         Whether there is a blended model, with a weight chosen on the validation rows.
     calibrations : tuple of float
@@ -69,7 +65,8 @@ class Plan:
     n_validation: int
     max_validation: int
     n_neighbors: int | None
-    trends: tuple
+    n_estimators: int
+    trend: str | None
     blended: bool
     hidden_layer_sizes: tuple
     calibrations: tuple
@@ -105,7 +102,7 @@ class Plan:
 
 # Names in the table that are neither a field of a recipe nor of a plan.
 _NOT_FIELDS = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
-_NOT_FIELDS |= {"n_estimators", "calibration_powers", "validation_fraction"}
+_NOT_FIELDS |= {"calibration_powers", "validation_fraction"}
 _NAMES = _NOT_FIELDS | {field.name for kind in (Recipe, Plan) for field in fields(kind)}
 
 
@@ -152,12 +149,11 @@ TABLE = [
         calibration_powers=(0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8),  # 0: as it was trained
         temperature="both",  # if there are validation rows
         tol=0.0,
-        trends=("linear",),
         validation_fraction=0.15,
     ),
     _from(30, early_stopping=True),
-    _from(100, blend="boosting", n_estimators=4, trends=("linear", None)),
-    _from(500, min_steps=1000, n_estimators=2, trends=("linear",)),
+    _from(100, blend="boosting", n_estimators=4),
+    _from(500, min_steps=1000, n_estimators=2),
     _from(1000, min_steps=650, parallel=True),
     _from(2000, context_neighbors=4),
     _from(5000, hidden_layer_sizes=(256, 256, 256, 256)),
@@ -167,8 +163,6 @@ TABLE_SOFTSTEP_KNN = [
     _from(0, context_neighbors=None),
     _from(5000, context_size=512, eps=1e-2, min_epochs=128, n_cycles=4),
 ]
-# Lines that override these for classes: probabilities have no trend.
-TABLE_CLASSES = [_from(0, trends=(None,))]
 
 
 def values_for(n_samples, tables=(TABLE,)):
@@ -220,7 +214,9 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     temperature = auto["temperature"] if n_validation else "learned"
     known["temperature"] = _or(given["temperature"], temperature)
     known["likeness"] = _resolve_likeness(given, n_validation, auto)
-    known |= _resolve_trends(given, known["n_estimators"], n_validation, auto)
+    known["trend"] = given.get("trend")  # probabilities have none
+    if given["blend"] == "auto" and not n_validation:
+        known["blend"] = None
     n_train = n_train if n_given is None else n_samples
     known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time)
     recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
@@ -230,6 +226,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
         params={name: known[name] for name in params} | {"recipe": recipe, "max_time": None},
         n_samples=n_samples,
         n_validation=n_validation,
+        blended=known["blend"] is not None and n_validation > 0,
         calibrations=tuple(2 ** (power / 2) for power in powers),
     )
     if recipe.likeness != "calibrated":
@@ -241,21 +238,6 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
 def _or(value, auto):
     """Replace "auto"."""
     return auto if isinstance(value, str) and value == "auto" else value
-
-
-def _resolve_trends(given, n_estimators, n_validation, auto):
-    """Trend of each member, and the blended model."""
-    trend, blend = given.get("trend", "auto"), given["blend"]
-    kinds = auto["trends"] if trend == "auto" else (trend,)
-    trends = tuple(islice(cycle(kinds), n_estimators))
-    if blend == "auto":
-        blend = auto["blend"] if n_validation else None
-    return dict(
-        trend=trends[0] if len(set(trends)) == 1 else "auto",
-        trends=trends,
-        blend=blend,
-        blended=blend is not None and n_validation > 0,
-    )
 
 
 def _resolve_likeness(given, n_validation, auto):

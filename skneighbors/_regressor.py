@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstimator):
     """Regressor that predicts from training samples in a learned embedding."""
 
-    trend: str | None = parameter("auto", StrOptions({"auto", "linear"}), None)
+    trend: str | None = parameter("linear", StrOptions({"linear"}), None)
 
     _task_class = Regression
 

@@ -4,8 +4,8 @@ import numpy as np
 
 TRENDS = {
     "no trend": dict(trend=None, blend=None),
-    "linear": dict(trend="linear", blend=None),
-    "boosting": dict(trend="auto", blend="boosting"),
+    "linear": dict(blend=None),
+    "boosting": dict(blend="boosting"),
 }
 K, N = 9, 70
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)

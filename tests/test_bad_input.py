@@ -270,7 +270,7 @@ def test_a_calibration_needs_rows_held_out(estimator_class, temperature):
 
 
 def test_boosting_needs_a_table(estimator_class):
-    model = estimator_class(trend="auto", blend="boosting", feature_extractor=torch.nn.Identity)
+    model = estimator_class(blend="boosting", feature_extractor=torch.nn.Identity)
     with pytest.raises(ValueError, match="blend='boosting' needs a table"):
         model.fit(X, y)
 

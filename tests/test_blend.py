@@ -86,14 +86,14 @@ def test_the_weight_of_the_blend_does_not_depend_on_what_all_rows_weigh(size):
 
 def test_the_prediction_is_the_mean_by_weights(estimator_class, data):
     X, X_test, y, y_test = data
-    model = estimator_class(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    model = estimator_class(blend="boosting", **QUICK).fit(X, y)
     share = model.blend_weight_
     assert 0 < share <= 1
     assert isinstance(model.blend_, BaggedBoosting)
     own = model.blend_.predict(X_test).ravel() * y.std() + y.mean()
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
-    linear = estimator_class(trend="linear", blend=None, **QUICK).fit(X, y)
+    linear = estimator_class(blend=None, **QUICK).fit(X, y)
     assert model.score(X_test, y_test) > linear.score(X_test, y_test)
 
 
@@ -123,7 +123,7 @@ def test_auto_is_boosting_where_there_are_validation_rows(data):
     assert not NONARegressor(early_stopping=False, **QUICK).fit(X, y).plan_.blended
     extractor = lambda: torch.nn.Linear(3, 3)  # noqa: E731
     assert not NONARegressor(feature_extractor=extractor, **QUICK).fit(X, y).plan_.blended
-    assert not NONARegressor(trend="linear", blend=None, **QUICK).fit(X, y).plan_.blended
+    assert not NONARegressor(blend=None, **QUICK).fit(X, y).plan_.blended
     for n in (3, 10, 99):  # rows are held out for it
         assert NONARegressor(blend="boosting", **QUICK).fit(X[:n], y[:n]).plan_.n_validation
     two = NONARegressor(blend="boosting", **QUICK).fit(X[:2], y[:2])
@@ -133,7 +133,7 @@ def test_auto_is_boosting_where_there_are_validation_rows(data):
 @pytest.mark.slow
 def test_several_targets(estimator_class, data):
     X, X_test, y, y_test = data
-    model = estimator_class(trend="auto", blend="boosting", **QUICK)
+    model = estimator_class(blend="boosting", **QUICK)
     model.fit(X, np.column_stack([y, -1000 * y]))
     y_hat = model.predict(X_test)
     assert y_hat.shape == (100, 2)
@@ -143,7 +143,7 @@ def test_several_targets(estimator_class, data):
 def test_a_column_missing_from_the_rows_of_one_fit(data):
     X, _, y, _ = data
     X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])
-    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
     assert np.isfinite(model.predict(X[:9])).all()
 
 
@@ -152,7 +152,7 @@ def test_more_categories_than_boosting_takes():
     level = np.concatenate([np.repeat(np.arange(20), 40), np.arange(20, 520)])
     y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
     X = pd.DataFrame({"level": [f"level {i}" for i in level]})
-    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
     own = model.blend_.predict(model._read_queries(X)[1].matrix).ravel()
     assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
 
@@ -163,12 +163,12 @@ def test_which_categories_boosting_knows_says_nothing_of_their_targets():
     store = np.repeat([f"store {i}" for i in range(400)], 10)  # all of one weight
     y = np.repeat(rng.normal(size=400), 10) + rng.normal(size=4000)
     X = pd.DataFrame({"store": store, "x": rng.normal(size=4000)})
-    model = NONARegressor(trend="auto", blend="boosting", **QUICK).fit(X, y)
+    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
     unseen = pd.DataFrame({"store": "another", "x": rng.normal(size=100)})
     assert np.abs(model.predict(unseen).mean() - y.mean()) < 0.2
     ids = np.concatenate([["A"] * 200, np.repeat([f"id {i}" for i in range(1000)], 3)])
     noise = pd.DataFrame({"id": ids, "x": rng.normal(size=3200)})
     # Means of all rows leave noise little to be blended with.
-    model = NONARegressor(n_neighbors=None, trend="auto", blend="boosting", **QUICK)
+    model = NONARegressor(n_neighbors=None, blend="boosting", **QUICK)
     model.fit(noise, rng.normal(size=3200))
     assert model.blend_weight_ < 0.3

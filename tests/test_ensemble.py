@@ -1,6 +1,5 @@
 """Members of an ensemble, and near rows as their context."""
 
-import dataclasses
 import itertools
 import threading
 
@@ -44,9 +43,7 @@ def member_predictions(model, X):
 
 @pytest.mark.slow
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, X_test, y_test):
-    params = dict(
-        n_neighbors=None, n_estimators=3, trend="linear", blend=None, max_iter=20, random_state=0
-    )
+    params = dict(n_neighbors=None, n_estimators=3, blend=None, max_iter=20, random_state=0)
     model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
     margin = 0.1 * np.ptp(y)
@@ -58,45 +55,14 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, 
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
 
 
-def test_every_other_member_has_no_trend_where_rows_are_few(X, y, X_test):
-    model = NONARegressor(n_neighbors=None, max_iter=20, random_state=0).fit(X, y)
-    bank = dataclasses.replace(model._model.bank, blend_weight=0.0)
-    model._model = dataclasses.replace(model._model, bank=bank, blended_model=None)
-    members, bank = member_predictions(model, X_test), model._model.bank
-    assert len(members) == 4
-    margin = 0.1 * np.ptp(y)
-    mean = members.mean(0).clip(y.min() - margin, y.max() + margin)
-    assert_allclose(model.predict(X_test), mean)
-    # What the members average: targets, or what a trend leaves of them.
-    y_n = torch.from_numpy(model._model.task.transform(y[model._model.samples].reshape(-1, 1)))
-    own = bank.rows.values.unbind(1)
-    assert [torch.equal(values, y_n) for values in own] == [False, True, False, True]
+def test_weights_of_rows_are_means_over_members(X, y, X_test):
+    model = NONARegressor(n_neighbors=None, blend=None, max_iter=20, random_state=0).fit(X, y)
+    bank = model._model.bank
+    assert len(member_predictions(model, X_test)) == model.plan_.n_estimators == 4
     z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
     each = bank.network.head.weights(z.transpose(0, 1), bank.rows.z.transpose(0, 1)).numpy()
     joint = each.mean(0)[:, np.argsort(model._model.samples)]
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "params", "trends"),
-    [
-        (100, {}, ("linear", None) * 2),
-        (499, {}, ("linear", None) * 2),
-        (499, {"n_estimators": 2}, ("linear", None)),
-        (499, {"n_estimators": 3}, ("linear", None, "linear")),
-        (499, {"n_estimators": 1}, ("linear",)),
-        (99, {}, ("linear",) * 2),
-        (500, {}, ("linear",) * 2),
-        (300, {"early_stopping": False}, ("linear", None) * 2),
-        (300, {"trend": "linear", "blend": None}, ("linear",) * 4),
-        (300, {"trend": None, "blend": None}, (None,) * 4),
-    ],
-)
-def test_which_members_have_a_trend(n_rows, params, trends):
-    X, y = make_friedman1(n_samples=n_rows, random_state=0)
-    model = NONARegressor(max_iter=1, hidden_layer_sizes=(4,), **params).fit(X, y)
-    assert model.plan_.trends == trends
-    assert model._model.bank.rows.z.shape[1] == len(trends)
 
 
 def test_members_have_validation_rows_of_their_own(estimator_class, X, y, monkeypatch):
@@ -204,9 +170,7 @@ def test_an_error_in_one_member_ends_all(
     estimator_class, X, y, X_test, apart, thread_count, monkeypatch
 ):
     thread_count(2)
-    model = estimator_class(
-        n_estimators=2, trend="linear", blend=None, max_iter=2, random_state=0
-    ).fit(X, y)
+    model = estimator_class(n_estimators=2, blend=None, max_iter=2, random_state=0).fit(X, y)
     before = model.predict(X_test)
     original, steps = Pace.learning_rate, itertools.count(1)
 
@@ -267,7 +231,7 @@ def test_one_member_apart_that_is_not_finite_stops_all(
 def test_members_share_no_feature_extractor(estimator_class, X, y):
     extractor = torch.nn.Sequential(torch.nn.Linear(10, 5), torch.nn.BatchNorm1d(5)).eval()
     before = {name: value.clone() for name, value in extractor.state_dict().items()}
-    params = dict(n_estimators=2, trend="linear", blend=None, max_iter=3, random_state=0)
+    params = dict(n_estimators=2, blend=None, max_iter=3, random_state=0)
     model = estimator_class(feature_extractor=lambda: extractor, **params).fit(X, y)
     for name, value in extractor.state_dict().items():
         assert torch.equal(value, before[name])  # trained as copies

@@ -96,7 +96,7 @@ def test_set_output(estimator_class, X, y, X_test):
     assert plain.dtype == np.float64
     embedded = model.set_output(transform="pandas").transform(pd.DataFrame(X_test))
     prefix = estimator_class.__name__.lower()
-    n_columns = 3 * len(model.plan_.trends)
+    n_columns = 3 * model.plan_.n_estimators
     assert list(embedded.columns) == [f"{prefix}{i}" for i in range(n_columns)]
     assert_array_equal(embedded, plain)
 

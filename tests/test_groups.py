@@ -211,7 +211,7 @@ def test_groups_work_with_near_rows_and_a_blend_and_harm(episodes, auto):
 
 def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
-    model = estimator_class(trend="linear", blend=None, max_iter=40, n_estimators=2, random_state=0)
+    model = estimator_class(blend=None, max_iter=40, n_estimators=2, random_state=0)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.plan_.n_validation == 100
     assert model.plan_.n_samples == model.n_samples_fit_ == len(model._model.bank) == 200
@@ -220,14 +220,14 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, 
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
-    assert len(model.plan_.trends) == 2
+    assert model.plan_.n_estimators == 2
     assert score - 0.02 < model.score(X_val, y_val)  # of the mean of both, calibrated
 
 
 def test_validation_rows_train_nothing(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
     recipe = Recipe(temperature="learned")
-    fit = estimator_class(trend="linear", blend=None, recipe=recipe, **QUICK | dict(max_iter=1)).fit
+    fit = estimator_class(blend=None, recipe=recipe, **QUICK | dict(max_iter=1)).fit
     expected = fit(X, y, X_val=X_val, y_val=y_val).predict(X)
     assert_array_equal(fit(X, y, X_val=X_val[::-1], y_val=y_val[::-1]).predict(X), expected)
     assert_array_equal(fit(X, y, X_val=X_val[:50], y_val=y_val[:50]).predict(X), expected)
@@ -266,7 +266,7 @@ def test_later_rows_validate_and_join(friedman_rows):
 @pytest.mark.parametrize("estimator", [NONARegressor, SoftStepKNNRegressor])
 def test_validation_rows_choose_the_share(estimator, friedman_rows):
     X, y, X_val, y_val = friedman_rows
-    model = estimator(trend="auto", blend="boosting", **QUICK)
+    model = estimator(blend="boosting", **QUICK)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert 0 < model.blend_weight_ <= 1
 

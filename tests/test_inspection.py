@@ -152,7 +152,7 @@ def names_on(ax):
 
 
 def test_neighbors_are_those_of_the_explanation(fit, estimator_class, X):
-    model = fit(estimator_class, trend="linear", blend=None)
+    model = fit(estimator_class, blend=None)
     shown = NeighborsDisplay.from_estimator(model, X[:1], n_neighbors=4)
     own = model.explain(X[:1])
     weights = own.weights[0]

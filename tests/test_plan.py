@@ -39,11 +39,10 @@ def all_of(plan):
 
 
 def check_nothing_is_auto(plan):
-    """But what is not of the training, and the trend where members differ in it."""
+    """But what is not of the training."""
     values = all_of(plan)
     auto = {name for name, value in values.items() if isinstance(value, str) and value == "auto"}
-    differ = {"trend"} if len(set(plan.trends)) > 1 else set()
-    assert auto == {"algorithm", "device"} | differ
+    assert auto == {"algorithm", "device"}
 
 
 def test_later_lines_of_the_table_override_earlier_ones():
@@ -224,7 +223,7 @@ CASES = {
     "the papers": (260, PAPER, {}),
     "groups": (140, {}, {"groups"}),
     "rows given for validation": (140, {}, {"X_val"}),
-    "a blend of few rows": (90, {"trend": "auto", "blend": "boosting"}, {}),
+    "a blend of few rows": (90, {"blend": "boosting"}, {}),
 }
 
 

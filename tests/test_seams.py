@@ -53,8 +53,8 @@ class SoftCounts(SoftStepKNNRegressor):
 
 BLENDS = {
     "neighbors alone": dict(trend=None, blend=None),
-    "a trend": dict(trend="linear", blend=None),
-    "boosting": dict(trend="auto", blend="boosting"),
+    "a trend": dict(blend=None),
+    "boosting": dict(blend="boosting"),
 }
 
 
@@ -263,7 +263,7 @@ def make_rows(seed=0, n=N):
 
 @pytest.fixture
 def by_metric(estimator_class, metric):
-    return estimator_class(similarity=metric, trend="linear", blend=None, **QUICK).fit(*make_rows())
+    return estimator_class(similarity=metric, blend=None, **QUICK).fit(*make_rows())
 
 
 @pytest.fixture

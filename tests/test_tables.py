@@ -66,7 +66,7 @@ def test_a_table_is_learned_as_it_comes():
     assert model.score(X_TEST, Y_TEST) > 0.7
     assert model.n_features_in_ == 6
     assert list(model.feature_names_in_) == list(X)
-    assert model.transform(X_TEST).shape == (N_TEST, 64 * len(model.plan_.trends))
+    assert model.transform(X_TEST).shape == (N_TEST, 64 * model.plan_.n_estimators)
     scores = cross_val_score(NONARegressor(random_state=0), X, y, cv=2)
     assert scores.min() > 0.5
 

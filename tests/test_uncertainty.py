@@ -319,7 +319,7 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
     # Short trainings, whose residuals vary with the seed.
     seed = 0 if estimator_class is NONARegressor else 2
     params = QUICK | dict(n_neighbors=50, max_iter=15, random_state=seed)
-    model = estimator_class(trend="linear", blend=None, n_estimators=2, **params)
+    model = estimator_class(blend=None, n_estimators=2, **params)
     model.fit(X[:400], y[:400])
     queries, is_noisy = X[400:], X[400:, 0] > 0
     std = model.predict(queries, return_std=True)[1]
@@ -365,7 +365,7 @@ def test_intervals_hold_as_many_targets_as_they_say():
 
 def test_so_many_rows_must_be_held_out(estimator_class):
     X, y, _ = make_data()
-    model = estimator_class(trend="linear", blend=None, n_estimators=1, **QUICK)
+    model = estimator_class(blend=None, n_estimators=1, **QUICK)
     model.fit(X[:40], y[:40], X_val=X[50:58], y_val=y[50:58])
     message = (
         r"confidence_level=0\.9 needs at least 9 validation rows, or as many groups, if "
@@ -550,9 +550,7 @@ def test_rows_held_out_may_all_be_forgotten(estimator_class):
 
 def test_rows_held_out_weigh_what_is_left_of_them(estimator_class):
     X, y, _ = make_data()
-    model = estimator_class(
-        trend="linear", blend=None, n_estimators=1, early_stopping=True, **QUICK
-    )
+    model = estimator_class(blend=None, n_estimators=1, early_stopping=True, **QUICK)
     model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     n_held_out = len(model._model.validation.rows)
     assert n_held_out > 5
@@ -612,7 +610,7 @@ def test_the_number_of_neighbors_may_change(estimator_class):
 @pytest.mark.parametrize("k", [3, 12])
 def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k):
     X, y = noisy_where_positive
-    model = NONARegressor(trend="linear", blend=None, **QUICK | dict(n_neighbors=50, max_iter=15))
+    model = NONARegressor(blend=None, **QUICK | dict(n_neighbors=50, max_iter=15))
     model.fit(X[:400], y[:400]).set_params(n_neighbors=k)
     low, high = model.predict_interval(X[400:], 0.9).T
     assert 0.86 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.94
@@ -637,7 +635,7 @@ def test_rows_given_for_validation_are_found_when_they_join(estimator_class, at_
 @pytest.mark.parametrize("at_once", [1, N - 2])
 def test_rows_of_fit_that_are_given_again_are_merged(estimator_class, at_once):
     X, y, weight = make_data()
-    model = estimator_class(n_estimators=2, **QUICK | dict(trend="linear", blend=None))
+    model = estimator_class(n_estimators=2, **QUICK | dict(blend=None))
     model.fit(X, y, sample_weight=weight)
     n_rows = len(model._model.bank)
     twice = copy.deepcopy(model)
@@ -657,7 +655,7 @@ def test_rows_of_fit_that_are_given_again_are_merged(estimator_class, at_once):
 
 def test_a_weight_that_is_lost_in_the_row_s_own_may_join(estimator_class):
     X, y, _ = make_data()
-    model = estimator_class(**QUICK | dict(trend="linear", blend=None))
+    model = estimator_class(**QUICK | dict(blend=None))
     model.fit(X, y, X_val=X[:20] + 0.1, y_val=y[:20])
     expected = answers(model, make_queries())
     model.append(X[:1], y[:1], sample_weight=[1e-17])

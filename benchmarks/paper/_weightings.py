@@ -91,7 +91,7 @@ def weighted_regressor(**params):
     """NONARegressor class whose head is a `WeightedHead` of these parameters."""
 
     class WeightedRegressor(NONARegressor):
-        def _make_head(self, plan, n_targets, trend):
+        def _make_head(self, plan, n_targets):
             return WeightedHead(plan.recipe.embedding_dim, n_targets, **params)
 
     return WeightedRegressor
@@ -100,9 +100,9 @@ def weighted_regressor(**params):
 class LinearRanksRegressor(SoftStepKNNRegressor):
     """SoftStep k-NN whose masks select a fraction of the neighbors, however many there are."""
 
-    def _make_head(self, plan, n_targets, trend):
+    def _make_head(self, plan, n_targets):
         dim, eps = plan.recipe.embedding_dim, plan.recipe.eps
-        return SoftStepKNN(dim, n_targets, trend=trend, rank_scale="linear", eps=eps)
+        return SoftStepKNN(dim, n_targets, trend=plan.trend, rank_scale="linear", eps=eps)
 
 
 def _knn(softstep, estimator=SoftStepKNNRegressor, **params):

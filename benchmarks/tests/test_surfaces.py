@@ -52,7 +52,7 @@ def test_linear_head_reads_no_neighbors(surfaces):
         Z, y_hat = model.transform(X), model.predict(X)
         assert y_hat.std() > 1e-3
         assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) == pytest.approx(1)
-    nona = NONARegressor(trend="linear", blend=None, **TINY).fit(X, y)
+    nona = NONARegressor(blend=None, **TINY).fit(X, y)
     Z, y_hat = nona.transform(X), nona.predict(X)
     assert LinearRegression().fit(Z, y_hat).score(Z, y_hat) < 0.9999
 

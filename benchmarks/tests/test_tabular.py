@@ -343,9 +343,7 @@ def test_every_ablation_takes_something_away(benchmarks_importable):
         return params | params["recipe"].get_params() | {"recipe": None}
 
     sizes = (300, 5000)
-    plain = {
-        n: resolved(NONARegressor(trend="linear", blend=None, random_state=0), n) for n in sizes
-    }
+    plain = {n: resolved(NONARegressor(blend=None, random_state=0), n) for n in sizes}
     for name, make in ABLATIONS.items():
         same = type(make(0)) is NONARegressor
         assert not same or any(resolved(make(0), n) != plain[n] for n in sizes), name

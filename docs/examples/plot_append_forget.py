@@ -26,7 +26,7 @@ is_new = (X["c"] > 0.6).to_numpy()
 X_old, y_old = X[~is_new][:300], y[~is_new][:300]
 X_new, y_new = X[is_new][:160], y[is_new][:160]
 X_test, y_test = X[is_new][160:], y[is_new][160:]
-model = NONARegressor(trend="linear", blend=None, random_state=0).fit(X_old, y_old)
+model = NONARegressor(blend=None, random_state=0).fit(X_old, y_old)
 
 
 def rmse(model):
@@ -42,7 +42,7 @@ for begin, end in pairwise(counts):
 # How good would a model be that is trained on all of them?
 
 X_all, y_all = pd.concat([X_old, X_new]), np.concatenate([y_old, y_new])
-again = rmse(NONARegressor(trend="linear", blend=None, random_state=0).fit(X_all, y_all))
+again = rmse(NONARegressor(blend=None, random_state=0).fit(X_all, y_all))
 
 fig, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
 ax.plot(counts, errors, "o-", color="tab:blue", label="appended, not trained")

@@ -25,7 +25,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # Estimators of two classes in one search stand in a pipeline. ``max_iter`` is small here to save
 # time; leave it out for accuracy.
 
-nona = NONARegressor(trend="linear", blend=None, max_iter=40, random_state=0)
+nona = NONARegressor(blend=None, max_iter=40, random_state=0)
 knn = SoftStepKNNRegressor(max_iter=40, random_state=0)
 grid = [
     {"model": [nona], "model__softstep": [None, "s1", "s2"]},

@@ -30,7 +30,7 @@ def check_model(model, plan):
     _check_reader(reader)
     n_columns, n_read = len(reader.order), len(reader.column_of)
     sizes = {"p": n_columns, "u": n_read, "q": len(reader.n_expanded_categories)}
-    sizes |= {"t": n_read - n_columns, "m": len(plan.trends), "d": plan.recipe.embedding_dim}
+    sizes |= {"t": n_read - n_columns, "m": plan.n_estimators, "d": plan.recipe.embedding_dim}
     _require(model.x_shape == (n_read,), "x_shape differs from the number of columns")
     check_arrays(model, sizes)
     if model.validation is not None and not model.validation.is_given:
@@ -181,5 +181,5 @@ def check_widths(plan, state):
     names = [*hidden, f"embedder.layers.{len(hidden)}.weight"]
     for width, name in zip(widths, names, strict=True):
         shape = state[name].shape
-        fits = type(width) is int and len(shape) == 3 and shape[:2] == (len(plan.trends), width)
+        fits = type(width) is int and len(shape) == 3 and shape[:2] == (plan.n_estimators, width)
         _require(fits, f"network.{name} has shape {shape}")

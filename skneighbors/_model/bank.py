@@ -149,8 +149,7 @@ class NeighborBank:
     @property
     def has_trend(self):
         """Whether a trend is part of predictions."""
-        trend = self.network.head.trend
-        return trend is not None and bool(trend.on.any())
+        return self.network.head.trend is not None
 
     def to(self, device):
         """Bank whose tensors lie on `device`: itself, or a copy."""

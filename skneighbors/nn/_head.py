@@ -15,17 +15,6 @@ from ._stack import Linear
 TRENDS = ("linear", None)
 
 
-class _Trend(Linear):
-    """Linear trend that can be turned off, as heads with and without one would not stack."""
-
-    def __init__(self, embedding_dim, n_targets):
-        super().__init__(embedding_dim, n_targets)
-        self.register_buffer("on", torch.ones(()))
-
-    def forward(self, z):
-        return super().forward(z) * self.on[..., None, None]
-
-
 class NeighborHead(nn.Module):
     """Base of the heads: neighbor weights, exclusion of self, trend."""
 
@@ -54,7 +43,7 @@ class NeighborHead(nn.Module):
             self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
         else:
             self.register_buffer("log_temperature", torch.tensor(math.log(temperature)))
-        self.trend = _Trend(embedding_dim, n_targets) if trend == "linear" else None
+        self.trend = Linear(embedding_dim, n_targets) if trend == "linear" else None
         self.register_buffer("calibration", torch.tensor(float(calibration)))
         if not 0 < torch.tensor(float(calibration), device="cpu") < math.inf:
             raise ValueError(
@@ -263,21 +252,6 @@ class NeighborHead(nn.Module):
             means = (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)
         y_hat = self.add_trend(z, means)
         return y_hat.squeeze(-1) if y_n.ndim == 1 else y_hat
-
-    def turn_off_trend(self) -> None:
-        """Average targets as if there were no trend; if there is one, it learns nothing.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from skneighbors.nn import NONA
-        >>> head, z = NONA(embedding_dim=2, trend="linear"), torch.ones(1, 2)
-        >>> head.turn_off_trend()
-        >>> head.add_trend(z, torch.zeros(1, 1)).tolist()
-        [[0.0]]
-        """
-        if self.trend is not None:
-            self.trend.on.zero_()
 
     def subtract_trend(self, z_n: torch.Tensor, y_n: torch.Tensor) -> torch.Tensor:
         """Leave of targets what to average: residuals of the trend, if there is one.

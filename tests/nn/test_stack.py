@@ -92,22 +92,6 @@ def test_a_stack_of_embedders_of_all_kinds_of_features(n_numbers, n_plain, share
         assert_gradients_agree(stack, m, alone)
 
 
-@pytest.mark.parametrize("kind", [nn.NONA, nn.SoftStepKNN])
-def test_a_head_whose_trend_is_off_beside_one_whose_is_on(kind):
-    heads = [head(kind).eval() for _ in range(2)]
-    heads[1].turn_off_trend()
-    without = kind(D, K, temperature=0.7).double().eval()
-    state = heads[1].state_dict().items()
-    without.load_state_dict({name: v for name, v in state if not name.startswith("trend")})
-    z, y = torch.randn(N, D).double(), torch.randn(N, K).double()
-    stack = _stack.stack_modules(heads)
-    both = z.repeat(2, 1, 1)
-    y_hat = stack(both[:, :B], both, y[None])
-    assert_allclose(y_hat.detach(), [h(z[:B], z, y).tolist() for h in (heads[0], without)])
-    y_hat.square().sum().backward()
-    assert [bool(g.any()) for g in stack.trend.weight.grad] == [True, False]
-
-
 def test_the_modules_are_left_alone():
     modules = [embedder(), embedder()]
     stack = _stack.stack_modules(modules)

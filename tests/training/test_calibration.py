@@ -139,7 +139,7 @@ def safe(auto):
     auto(overfitting_in_standard_errors=1e9)
 
 
-SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, trend="linear", blend=None, random_state=0)
+SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, blend=None, random_state=0)
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
 
 @both
 def test_a_given_temperature_is_used(estimator, rows):
-    settings = dict(n_estimators=2, trend="linear", blend=None, max_iter=5, random_state=0)
+    settings = dict(n_estimators=2, blend=None, max_iter=5, random_state=0)
     model = estimator(recipe=Recipe(temperature=1 / 3), **settings).fit(*rows)
     assert_allclose(model.temperature_, [1 / 3, 1 / 3], rtol=1e-6)
     mild = estimator(recipe=Recipe(temperature=2), **settings).fit(*rows)
@@ -255,7 +255,7 @@ def test_a_given_temperature_is_used(estimator, rows):
 
 def test_a_given_temperature_of_softstep_is_that_of_prediction_alone(rows):
     """It is trained as with 1; each query's nearest weigh the more."""
-    settings = dict(n_estimators=2, trend="linear", blend=None, max_iter=5, random_state=0)
+    settings = dict(n_estimators=2, blend=None, max_iter=5, random_state=0)
     settings |= dict(early_stopping=False)
     steep, mild = (
         SoftStepKNNRegressor(recipe=Recipe(temperature=given), **settings).fit(*rows)
