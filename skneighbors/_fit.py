@@ -87,7 +87,7 @@ class FitInput:
         What ``"auto"`` becomes.
     task_class : subclass of Task
     make_head : callable
-        Makes a head from a plan, the number of values of a row and a trend.
+        Makes a head from a plan and the number of values of a row.
     samples : TrainingSamples
     n_threads : int
     clock : Clock
