@@ -24,8 +24,8 @@ TEXTS = "texts"
 NOTHING = "nothing"
 
 _ADVICE = (
-    "Objects may be numbers, text, bools or dates, all of one kind: convert them, for instance "
-    "with astype(str), pandas.to_numeric or pandas.to_datetime."
+    "Objects may be floats and ints, text, bools or dates, all of one kind. Convert them, such as "
+    "by astype(float) to numbers, astype(str) to categories, pandas.to_datetime or to_timedelta."
 )
 # What kind of column objects of a sort make: no others are read, whatever a dtype may hold.
 _OF_OBJECTS = {NUMBERS: NUMBERS, TEXT: CATEGORIES, BOOLS: CATEGORIES, TIMES: TIMES}
