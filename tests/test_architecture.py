@@ -158,10 +158,6 @@ def test_private_names_stay_in_their_room(path):
         assert not [attr for on, attr in found if has_name(on, own_names)]
 
 
-def without_docstring(node):
-    return node.body[1:] if ast.get_docstring(node) else node.body
-
-
 def count_code(path):
     """Lines that are neither blank, nor comments, nor of a docstring."""
     documented = set()
@@ -187,7 +183,7 @@ def test_functions_are_short(path):
     is_public = room_of(path) in ("nn", "inspection", "_base")
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef):
-            body = without_docstring(node)
+            body = node.body[1:] if ast.get_docstring(node) else node.body
             length = node.end_lineno - body[0].lineno + 1 if body else 0
             assert length <= MAX_FUNCTION_LINES, f"{node.name} runs {length} lines"
             names = [a.arg for a in node.args.posonlyargs + node.args.args + node.args.kwonlyargs]

@@ -1,4 +1,4 @@
-"""Work on tensors' entries that NumPy, on the CPU, does faster than torch."""
+"""What NumPy, on the CPU, does in place of torch."""
 
 import numpy as np
 import torch
