@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
 from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
-from skneighbors._blend.boosting import BoostingData
+from skneighbors._blend.data import N_FOLDS, BlendData, draw_folds
 from skneighbors._blend.growing import TreeNodes
-from skneighbors._blend.target_means import draw_folds
 from skneighbors._utils.sklearn_private import read_boosting
 
 N_CATEGORIES = np.array([0, 5, 0, 300])
@@ -32,8 +31,9 @@ def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_ite
     weight, y = np.ones(len(X)) if weight is None else weight, y.reshape(len(X), -1)
     random_state = np.random.RandomState(seed)
     groups = np.arange(len(X)) if groups is None else groups
-    data = BoostingData(X, y, weight, groups, n_categories)
-    return BaggedBoosting.fit(data, n_iter, random_state, **kwargs)
+    data = BlendData(X, y, weight, groups, n_categories)
+    folds = draw_folds(groups, N_FOLDS, random_state)
+    return BaggedBoosting.fit(data, folds, n_iter, random_state, **kwargs)
 
 
 def encode(X, y, n_categories):

@@ -3,7 +3,6 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -11,15 +10,15 @@ from scipy.special import expit
 from .._utils.blocks import cut
 from .._utils.random import MAX_SEED
 from .._utils.threads import map_batches, map_in_threads
+from .data import N_FOLDS, is_other
 from .growing import grow
-from .target_means import CategoryEncoder, draw_folds
+from .target_means import CategoryEncoder
 from .trees import Trees
 
-_N_BAGS = 5
 # Iterations by which the time of one is measured.
 _N_TRIED = 20
-# Learning rate times iterations; and the highest rate, where these are few.
-_LEARNED, _HIGHEST_RATE = 15.0, 0.5
+# Learning rate times iterations, by loss; and the highest rate, where iterations are few.
+_LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 # A split chooses among half of the columns, but no fewer than these.
 _LEAST_FEATURES = 6
 # Of more classes trees get fewer iterations, as each class has trees.
@@ -42,52 +41,26 @@ class Bag:
     trees: Trees
 
     @classmethod
-    def fit(cls, X, y, weight, groups, n_categories, seed, *, n_iter, **settings):
-        """Fit; see :meth:`BaggedBoosting.fit`. `y` and `weight` have shape (n_samples,)."""
+    def fit(cls, data, seed, n_iter, loss):
+        """Fit to data whose y has shape (n_samples,); see :meth:`BaggedBoosting.fit`."""
         random_state = np.random.RandomState(seed)
-        encoder, X = CategoryEncoder.fit_transform(X, y, weight, groups, n_categories, random_state)
+        encoder, X = CategoryEncoder.fit_transform(*data, random_state)
         trees = grow(
             np.where(np.isnan(X).all(axis=0), 0.0, X),  # which boosting does not take
-            y,
-            None if (weight == 1).all() else weight,
-            (n_categories > 0).sum(),
+            data.y,
+            None if (data.weight == 1).all() else data.weight,
+            (data.n_categories > 0).sum(),
             random_state,
-            **settings,
+            loss=loss,
             max_features=min(1.0, max(0.5, _LEAST_FEATURES / X.shape[1])),
             max_iter=n_iter,
-            learning_rate=min(_LEARNED / n_iter, _HIGHEST_RATE),
+            learning_rate=min(_LEARNED[loss] / n_iter, _HIGHEST_RATE),
         )
         return cls(encoder, trees)
 
     def predict(self, X):
         """Predict, to (n_samples,)."""
         return self.trees.predict(self.encoder.transform(X))
-
-
-class BoostingData(NamedTuple):
-    """What trees are fitted to.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        As :meth:`TableReader.expand` returns it.
-    y : ndarray of shape (n_samples, n_targets)
-    weight : ndarray of shape (n_samples,)
-    groups : int ndarray of shape (n_samples,)
-        Rows of one group are in the same bags.
-    n_categories : int ndarray of shape (n_features,)
-        How many categories columns have; 0 for those of numbers.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    groups: np.ndarray
-    n_categories: np.ndarray
-
-    def select(self, rows):
-        """Take some rows."""
-        return BoostingData(*(part[rows] for part in self[:4]), self.n_categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +97,13 @@ class BaggedBoosting:
         return predicted.mean(axis=1).T
 
     @classmethod
-    def fit(cls, data, n_iter, random_state, n_threads=1):
+    def fit(cls, data, folds, n_iter, random_state, n_threads=1):
         """Fit, and make out-of-fold predictions: each row by the bag not fitted to it.
 
         Parameters
         ----------
-        data : BoostingData
+        data : BlendData
+        folds : int ndarray of shape (n_samples,)
         n_iter : int
             Iterations of each bag.
         random_state : RandomState
@@ -141,23 +115,21 @@ class BaggedBoosting:
         fitted : BaggedBoosting
         out_of_fold : ndarray of shape (n_samples, n_targets)
         """
-        X, y, weight, groups, n_categories = data
-        folds = draw_folds(groups, _N_BAGS, random_state)
-        n_bags, targets = folds.max() + 1, cls._targets(y)
+        n_bags, targets = folds.max() + 1, cls._targets(data.y)
         n_iter = max(1, round(n_iter * cls._fraction_of_iterations(len(targets))))
         jobs = [(target, fold) for target in targets for fold in range(n_bags)]
         seeds = random_state.randint(MAX_SEED, size=len(jobs))
 
         def fit_bag(job):
             (target, fold), seed = job
-            rows = (folds != fold) | (n_bags == 1)  # a single group has no others
-            relative = weight[rows] / weight[rows].mean()  # whatever all weigh
-            sample = X[rows], target[rows], relative, groups[rows], n_categories
-            bag = Bag.fit(*sample, seed, n_iter=n_iter, loss=cls.loss)
-            return bag, bag.predict(X[folds == fold])
+            rows = is_other(folds, fold)
+            others = data._replace(y=target).select(rows)
+            others = others._replace(weight=others.weight / others.weight.mean())  # whatever it is
+            bag = Bag.fit(others, seed, n_iter, cls.loss)
+            return bag, bag.predict(data.X[folds == fold])
 
         fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), n_threads)
-        out_of_fold = np.empty((len(targets), len(y)))
+        out_of_fold = np.empty((len(targets), len(folds)))
         for i, (_, predicted) in enumerate(fitted):
             out_of_fold[i // n_bags, folds == i % n_bags] = predicted
         bags = [bag for bag, _ in fitted]
@@ -176,10 +148,9 @@ class BaggedBoosting:
             No more than given.
         """
         targets = cls._targets(data.y)
-        sample = data.X, targets[0], data.weight, data.groups, data.n_categories
         start = time.monotonic()
-        Bag.fit(*sample, 0, n_iter=_N_TRIED, loss=cls.loss).predict(data.X)
-        n_in_turn = math.ceil(_N_BAGS * len(targets) / n_threads)
+        Bag.fit(data._replace(y=targets[0]), 0, _N_TRIED, cls.loss).predict(data.X)
+        n_in_turn = math.ceil(N_FOLDS * len(targets) / n_threads)
         each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
         affordable = seconds / each / cls._fraction_of_iterations(len(targets))
         return int(max(1, min(n_iter, affordable)))
@@ -225,5 +196,11 @@ class BaggedLogisticBoosting(BaggedBoosting):
         return (probabilities / probabilities.sum(axis=0)).T
 
 
-# Classes of boosted trees, by the loss that a task names as `boosting`.
+# Classes of boosted trees, by the loss that a task names.
 BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)}
+
+
+def fit_boosting(data, folds, loss, n_threads, n_iter, random_state):
+    """Fit as :meth:`BaggedBoosting.fit`, and return what :func:`fit_linear` does."""
+    model, out_of_fold = BOOSTING[loss].fit(data, folds, n_iter, random_state, n_threads)
+    return [model], out_of_fold[None]

@@ -4,31 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._columns import number_groups
 from .._utils.arrays import array_field
+from .data import draw_folds
 
 # How many categories of a column histogram boosting can distinguish.
 _MAX_CODES = 254
 # Rows of the overall mean that a category's mean counts besides its rows.
 _N_PRIOR = 10
 _N_FOLDS = 10
-
-
-def draw_folds(groups, n_folds, random_state):
-    """Deal groups out to folds at random, whatever their names; at most as many folds as groups.
-
-    Parameters
-    ----------
-    groups : int ndarray of shape (n_samples,)
-    n_folds : int
-    random_state : RandomState
-
-    Returns
-    -------
-    folds : int ndarray of shape (n_samples,)
-    """
-    groups = number_groups(groups)
-    return (random_state.permutation(groups.max() + 1) % n_folds)[groups]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +58,7 @@ class CategoryEncoder:
         encoded : ndarray of shape (n_samples, n_encoded)
             Codes, numbers, means, counts.
         """
-        place, sizes = _find_categories(X, n_categories), n_categories[n_categories > 0] + 1
+        place, sizes = find_categories(X, n_categories), n_categories[n_categories > 0] + 1
         folds = draw_folds(groups, _N_FOLDS, random_state)
         n_folds = folds.max() + 1
         prior = np.average(y, weights=weight)
@@ -106,7 +89,7 @@ class CategoryEncoder:
         -------
         encoded : ndarray of shape (n_samples, n_encoded)
         """
-        place = _find_categories(X, self.n_categories)
+        place = find_categories(X, self.n_categories)
         return self._arrange(X, place, self.means[place])
 
     def _arrange(self, X, place, means):
@@ -114,7 +97,7 @@ class CategoryEncoder:
         return np.concatenate(parts, axis=1)
 
 
-def _find_categories(X, n_categories):
+def find_categories(X, n_categories):
     """Places of categories among those of all columns, to (n_samples, n_categories)."""
     n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]
     starts = np.cumsum(n_categories + 1) - n_categories - 1

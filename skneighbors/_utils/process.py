@@ -103,6 +103,17 @@ def one_openmp_thread():
     return find_libraries().limit(limits=1, user_api="openmp")
 
 
+@contextmanager
+def one_blas_thread():
+    """Block in which linear algebra of NumPy's and SciPy's libraries runs in one thread.
+
+    Its last bits depend on how many threads share it. They are counted for the process, so that
+    one block waits for another.
+    """
+    with counting_blas_threads(), find_libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
 @cache
 def keep_freed_memory():
     """Let the C library keep memory that a training step frees for the next one.
@@ -119,6 +130,8 @@ def keep_freed_memory():
 
 # While rows join or leave: threads that change the same estimator must not lose any.
 changing_rows = make_lock()
+# While the libraries of linear algebra have one thread.
+counting_blas_threads = make_lock()
 # While torch's global generators, which all threads share, are borrowed.
 borrowing_generators = make_lock()
 torch_threads = _TorchThreads()
