@@ -218,9 +218,9 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _check_parameters(self):
         """Check what needs no data, and return the parameters, sequences as tuples."""
-        if self.blend == "boosting" and self.feature_extractor is not None:
+        if self.blend not in ("auto", None) and self.feature_extractor is not None:
             raise ValueError(
-                "blend='boosting' needs a table; with a feature_extractor, use None or 'auto'."
+                f"blend={self.blend!r} needs a table; with a feature_extractor, use None or 'auto'."
             )
         check_algorithm(self.algorithm, self.similarity)
         resolve_device(self.device)
@@ -721,8 +721,10 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Returns
         -------
         blend : object or None
-            Boosted trees, an object of this package, whose `predict` takes the matrix of numbers
-            that a table is read as, and gives standardized targets.
+            Mean of boosted trees and a linear model, an object of this package: its `weights` and
+            `parts` are dicts by their names, "boosting" and "linear", of those that have any
+            weight. Its `predict` takes the matrix of numbers that a table is read as, and gives
+            standardized targets (for classes, probabilities).
 
         Raises
         ------

@@ -138,12 +138,12 @@ def fit_model(given):
     random_state = check_random_state(params["random_state"])
     wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
     encoder, task, data = _scale(samples, given.task_class)
-    plan = wanted if task.can_be_blended else replace(wanted, blended=False)
+    plan = wanted if task.can_be_blended else replace(wanted, parts=())
     likeness_encoder, columns = _encode_likeness(samples, plan)
-    if plan.blended and params["max_time"] is not None:
+    if "boosting" in plan.parts and params["max_time"] is not None:
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
-    if plan.blended:
+    if plan.parts:
         blend = fit_blended(plan, samples, task, split, random_state, given.n_threads)
     rows = LabeledRows.from_numpy(*data, columns, device)
     parts = _Parts(rows, split, encoder, likeness_encoder, task, blend)
@@ -185,7 +185,8 @@ def _finish(samples, parts, network, plan, history):
     """Weigh the trained networks and the blended model, and make the model of them."""
     blend, result, strength = weigh(network, history, parts.task, parts.blend, plan)
     if result is not None:
-        task = parts.task.calibrate(result.y, complete(result, blend), result.weight)
+        n_rows = len(parts.split.validation.unique())
+        task = parts.task.calibrate(result.y, complete(result, blend), result.weight, n_rows)
         parts = replace(parts, task=task)
     if not strength:
         parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)

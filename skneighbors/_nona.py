@@ -53,15 +53,18 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    blend : {"auto", "boosting"} or None, default="auto"
+    blend : {"auto", "boosting", "linear"} or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
         the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`blending`.
+          with categories also encoded by means of the targets.
+        - ``"linear"``: a ridge regression, with categories one-hot. Its strength has the lowest
+          loss out of fold.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
-        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
-          no `feature_extractor`; else None.
+        - ``"auto"``: ``"linear"`` from 30 unique rows on, and from 100 on the mean of both, by
+          weights that out-of-fold predictions choose, if there are validation rows and no
+          `feature_extractor`; else None. See :ref:`blending`.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -183,7 +186,8 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
-        that predicts the validation rows best.
+        that predicts the validation rows best. Near 1, neighbors matter little for it. `blend_`
+        has the weights of the parts.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See
@@ -222,7 +226,9 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     (UTC), durations are days. A missing value is taken for the median, and a further feature says
     where the column had any. Columns of up to 8 categories are one-hot; of more, each category
     learns a vector. Boosted trees get numbers with their missing values, and of categories codes
-    (of the 254 most frequent of each column), means of targets, and counts. Targets are
+    (of the 254 most frequent of each column), means of targets, and counts. The linear model gets
+    numbers clipped to their 0.002 and 0.998 quantiles and standardized, flags of missing ones, and
+    of the categories of at least five rows the 500 most frequent, one-hot. Targets are
     standardized. The order of columns whose names are text does not matter to `fit`. Training is
     in float32, prediction in float64.
 
@@ -269,8 +275,8 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     embeddings of the nearest training rows. A class is as probable as the rows that have it weigh:
     ``softmax(S / temperature + log M)``, where `S` are similarities and `M` is SoftStep, a
     learned mask that decides for every query which neighbors count. Everything is trained end to
-    end by log loss; in training no row is a neighbor of itself. Probabilities of boosted trees
-    are mixed in, and the frequencies of the classes with a small weight.
+    end by log loss; in training no row is a neighbor of itself. Probabilities of boosted trees and
+    a linear model are mixed in, and the frequencies of the classes, by weights chosen in the end.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
@@ -294,16 +300,19 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    blend : {"auto", "boosting"} or None, default="auto"
+    blend : {"auto", "boosting", "linear"} or None, default="auto"
         Blended model, whose probabilities are averaged with the networks' by the `blend_weight_`
         that is chosen on the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`blending`.
+          with categories also encoded by means of the targets.
+        - ``"linear"``: a logistic regression, with categories one-hot. Its strength has the lowest
+          loss out of fold.
         - None: none. A probability is then the weight of a class among the neighbors, mixed with
           the frequencies of the classes.
-        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
-          no `feature_extractor`; else None.
+        - ``"auto"``: ``"linear"`` from 30 unique rows on, and from 100 on the mean of both, by
+          weights that out-of-fold predictions choose, if there are validation rows and no
+          `feature_extractor`; else None. See :ref:`blending`.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -423,7 +432,8 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
 
     blend_weight_ : float
         The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one
-        that predicts the validation rows best.
+        that predicts the validation rows best. Near 1, neighbors matter little for it. `blend_`
+        has the weights of the parts.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

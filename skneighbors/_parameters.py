@@ -22,7 +22,7 @@ class CommonParameters(CheckedFields):
     similarity: str = parameter("l2", StrOptions(SIMILARITIES.keys()))
     softstep: str | None = parameter("s2", StrOptions(set(SOFTSTEP_FUNCTIONS)), None)
     softstep_parameters: str = parameter("pointwise", StrOptions({"pointwise", "global"}))
-    blend: str | None = parameter("auto", StrOptions({"auto", "boosting"}), None)
+    blend: str | None = parameter("auto", StrOptions({"auto", "boosting", "linear"}), None)
     hidden_layer_sizes: ArrayLike = parameter("auto", AUTO, "array-like", counts_from(1))
     feature_extractor: nn.Module | Callable[[], nn.Module] | None = parameter(None, callable, None)
     categorical_features: ArrayLike | None = parameter(

@@ -27,8 +27,9 @@ class Plan:
     max_validation : int
         The largest such number by default; also if the last samples validate: then each
         network takes so many of them as validation rows.
-    blended : bool
-        Whether there is a blended model, with a weight chosen on the validation rows.
+    parts : tuple of str
+        What is blended with the networks, by a weight chosen on the validation rows: "boosting",
+        "linear", both or none.
     calibrations : tuple of float
         What temperatures may be divided by in prediction, to be chosen on the validation rows,
         the one to prefer first; empty if nothing is to be chosen.
@@ -67,7 +68,7 @@ class Plan:
     n_neighbors: int | None
     n_estimators: int
     trend: str | None
-    blended: bool
+    parts: tuple
     hidden_layer_sizes: tuple
     calibrations: tuple
     likenesses: tuple
@@ -101,7 +102,7 @@ class Plan:
 
 
 # Names in the table that are neither a field of a recipe nor of a plan.
-_NOT_FIELDS = {"blend", "early_stopping", "last_fraction", "min_epochs", "min_steps"}
+_NOT_FIELDS = {"early_stopping", "last_fraction", "min_epochs", "min_steps"}
 _NOT_FIELDS |= {"calibration_powers", "validation_fraction"}
 _NAMES = _NOT_FIELDS | {field.name for kind in (Recipe, Plan) for field in fields(kind)}
 
@@ -120,7 +121,7 @@ TABLE = [
         0,
         activation="silu",
         batch_norm=True,
-        blend=None,
+        parts=(),
         boosting_iter=100,
         context_neighbors=None,
         context_size=256,
@@ -151,8 +152,8 @@ TABLE = [
         tol=0.0,
         validation_fraction=0.15,
     ),
-    _from(30, early_stopping=True),
-    _from(100, blend="boosting", n_estimators=4),
+    _from(30, early_stopping=True, parts=("linear",)),
+    _from(100, n_estimators=4, parts=("boosting", "linear")),
     _from(500, min_steps=1000, n_estimators=2),
     _from(1000, min_steps=650, parallel=True),
     _from(2000, context_neighbors=4),
@@ -215,8 +216,7 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
     known["temperature"] = _or(given["temperature"], temperature)
     known["likeness"] = _resolve_likeness(given, n_validation, auto)
     known["trend"] = given.get("trend")  # probabilities have none
-    if given["blend"] == "auto" and not n_validation:
-        known["blend"] = None
+    known |= _resolve_blend(given["blend"], n_validation, auto)
     n_train = n_train if n_given is None else n_samples
     known |= _plan_steps(given, known, auto, n_train, n_samples, n_validation, in_time)
     recipe = Recipe(**{name: known[name] for name in recipe.get_params()})
@@ -226,7 +226,6 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
         params={name: known[name] for name in params} | {"recipe": recipe, "max_time": None},
         n_samples=n_samples,
         n_validation=n_validation,
-        blended=known["blend"] is not None and n_validation > 0,
         calibrations=tuple(2 ** (power / 2) for power in powers),
     )
     if recipe.likeness != "calibrated":
@@ -238,6 +237,14 @@ def make_plan(params, tables, n_samples, n_given=None, in_time=False, drawn=None
 def _or(value, auto):
     """Replace "auto"."""
     return auto if isinstance(value, str) and value == "auto" else value
+
+
+def _resolve_blend(blend, n_validation, auto):
+    """Resolve what is blended; "auto" stays where it is both parts."""
+    if blend != "auto":
+        return {"blend": blend, "parts": (blend,) if blend and n_validation else ()}
+    parts = auto["parts"] if n_validation else ()
+    return {"blend": parts[0] if len(parts) == 1 else "auto" if parts else None, "parts": parts}
 
 
 def _resolve_likeness(given, n_validation, auto):

@@ -104,8 +104,8 @@ class Recipe(CheckedFields):
         standardized targets, or log loss, of the validation rows if there are any.
 
     boosting_iter : int or "auto", default="auto"
-        Iterations of each bag of boosted trees, for ``blend="boosting"``. Their learning rate
-        is 15 / `boosting_iter`, at most 0.5.
+        Iterations of each bag of boosted trees, where they are blended. Their learning rate is
+        15 / `boosting_iter` (for classes, 5 / `boosting_iter`), at most 0.5.
 
     refit : bool or "auto", default="auto"
         Whether validation rows are trained on in the end: in the last cycle of the learning

@@ -63,15 +63,18 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    blend : {"auto", "boosting"} or None, default="auto"
+    blend : {"auto", "boosting", "linear"} or None, default="auto"
         Blended model, which is averaged with the networks by the `blend_weight_` that is chosen on
         the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`blending`.
+          with categories also encoded by means of the targets.
+        - ``"linear"``: a ridge regression, with categories one-hot. Its strength has the lowest
+          loss out of fold.
         - None: none. Without a trend, too, a prediction is a weighted mean of targets.
-        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
-          no `feature_extractor`; else None.
+        - ``"auto"``: ``"linear"`` from 30 unique rows on, and from 100 on the mean of both, by
+          weights that out-of-fold predictions choose, if there are validation rows and no
+          `feature_extractor`; else None. See :ref:`blending`.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -199,7 +202,8 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
 
     blend_weight_ : float
         The weight of the blended model in a prediction, from 0 to 1 in steps of 0.02: the one
-        that predicts the validation rows best.
+        that predicts the validation rows best. Near 1, neighbors matter little for it. `blend_`
+        has the weights of the parts.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See
@@ -263,7 +267,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     A class is as probable as the neighbors that have it count: by SoftStep, a learned function of
     a neighbor's rank by similarity of embeddings, which may differ from query to query; see
     :class:`SoftStepKNNRegressor`. Everything is trained end to end by log loss. Probabilities of
-    boosted trees are mixed in, and the frequencies of the classes with a small weight.
+    boosted trees and a linear model are mixed in, and the frequencies of the classes, by weights
+    chosen in the end.
 
     Read more in the :ref:`User Guide <user_guide>`.
 
@@ -287,16 +292,19 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     softstep_parameters : {"pointwise", "global"}, default="pointwise"
         Whether the mask is a function of the query's embedding, or the same for all queries.
 
-    blend : {"auto", "boosting"} or None, default="auto"
+    blend : {"auto", "boosting", "linear"} or None, default="auto"
         Blended model, whose probabilities are averaged with the networks' by the `blend_weight_`
         that is chosen on the validation rows.
 
         - ``"boosting"``: the mean of five histogram boostings of four fifths of the rows each,
-          with categories also encoded by means of the targets; see :ref:`blending`.
+          with categories also encoded by means of the targets.
+        - ``"linear"``: a logistic regression, with categories one-hot. Its strength has the lowest
+          loss out of fold.
         - None: none. A probability is then the weight of a class among the neighbors, mixed with
           the frequencies of the classes.
-        - ``"auto"``: ``"boosting"`` from 100 unique rows on, if there are validation rows and
-          no `feature_extractor`; else None.
+        - ``"auto"``: ``"linear"`` from 30 unique rows on, and from 100 on the mean of both, by
+          weights that out-of-fold predictions choose, if there are validation rows and no
+          `feature_extractor`; else None. See :ref:`blending`.
 
     hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Widths of the embedder's hidden layers; ``()`` for a linear embedding. From
@@ -422,7 +430,8 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
 
     blend_weight_ : float
         The weight of the blended model in a probability, from 0 to 1 in steps of 0.02: the one
-        that predicts the validation rows best.
+        that predicts the validation rows best. Near 1, neighbors matter little for it. `blend_`
+        has the weights of the parts.
 
     columns_ : ColumnSummary or None
         How the columns of X were read; None with a `feature_extractor`. See

@@ -1,4 +1,4 @@
-"""Boosted trees whose predictions are blended with the networks'."""
+"""Trees and lines whose predictions are blended with the networks'."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._blend import BaggedBoosting
+from skneighbors._blend import Mixture
 from skneighbors._blend.fitting import BlendFit
 from skneighbors._task import Regression
 from skneighbors._training.validation import ValidationResult
@@ -37,7 +37,7 @@ def networks_alone(model, X):
 
 
 def weight_of_blended(held_out, blended):
-    fit = BlendFit(BaggedBoosting([]), blended[0], blended)
+    fit = BlendFit(Mixture({}, {}), blended[0], blended)
     k = blended.shape[2]
     return fit.weigh(held_out, Regression(np.zeros(k), np.ones(k), 2)).weight
 
@@ -84,25 +84,33 @@ def test_the_weight_of_the_blend_does_not_depend_on_what_all_rows_weigh(size):
         )
 
 
-def test_the_prediction_is_the_mean_by_weights(estimator_class, data):
+@pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
+def test_the_prediction_is_the_mean_by_weights(estimator_class, data, blend):
     X, X_test, y, y_test = data
-    model = estimator_class(blend="boosting", **QUICK).fit(X, y)
+    model = estimator_class(blend=blend, **QUICK).fit(X, y)
     share = model.blend_weight_
     assert 0 < share <= 1
-    assert isinstance(model.blend_, BaggedBoosting)
-    own = model.blend_.predict(X_test).ravel() * y.std() + y.mean()
+    weights, parts = model.blend_.weights, model.blend_.parts
+    assert list(weights) == list(parts)
+    assert set(parts) <= ({"boosting", "linear"} if blend == "auto" else {blend})
+    assert_allclose(sum(weights.values()), 1)
+    own = sum(weights[name] * part.predict(X_test) for name, part in parts.items())
+    assert_allclose(model.blend_.predict(X_test), own)
+    assert all(f"{weight:.2f} {name}" in repr(model.blend_) for name, weight in weights.items())
+    own = own.ravel() * y.std() + y.mean()
     expected = (1 - share) * networks_alone(model, X_test).ravel() + share * own
     assert_allclose(model.predict(X_test), expected)
-    linear = estimator_class(blend=None, **QUICK).fit(X, y)
-    assert model.score(X_test, y_test) > linear.score(X_test, y_test)
+    alone = estimator_class(blend=None, **QUICK).fit(X, y).score(X_test, y_test)
+    assert model.score(X_test, y_test) > alone - (1e-3 if blend == "auto" else 0)
 
 
 @pytest.mark.slow
 def test_what_does_not_help_gets_no_weight(estimator_class, data):
     X, X_test, *_ = data
-    model = estimator_class(max_iter=80, recipe=Recipe(boosting_iter=1), random_state=0)
+    quick = dict(max_iter=80, recipe=Recipe(boosting_iter=1), random_state=0)
+    model = estimator_class(blend="boosting", **quick)
     model.fit(X, X @ [3.0, -1.0, 2.0])
-    assert model.plan_.blended
+    assert model.plan_.parts == ("boosting",)
     assert model.blend_weight_ == 0
     assert model.blend_ is None
     assert_array_equal(model.predict(X_test), networks_alone(model, X_test).ravel())
@@ -112,38 +120,41 @@ def test_what_does_not_help_gets_no_weight(estimator_class, data):
 def test_smooth_targets_are_left_to_the_networks():
     X, y = make_friedman1(400, random_state=0)
     model = NONARegressor(n_estimators=2, random_state=0).fit(X, y)
-    assert model.plan_.blended
+    assert model.plan_.parts == ("boosting", "linear")
     assert model.blend_weight_ < 0.1
 
 
-def test_auto_is_boosting_where_there_are_validation_rows(data):
+def test_auto_is_what_the_rows_are_enough_for(data):
     X, _, y, _ = data
-    assert NONARegressor(**QUICK).fit(X, y).plan_.blended
-    assert not NONARegressor(**QUICK).fit(X[:99], y[:99]).plan_.blended
-    assert not NONARegressor(early_stopping=False, **QUICK).fit(X, y).plan_.blended
-    extractor = lambda: torch.nn.Linear(3, 3)  # noqa: E731
-    assert not NONARegressor(feature_extractor=extractor, **QUICK).fit(X, y).plan_.blended
-    assert not NONARegressor(blend=None, **QUICK).fit(X, y).plan_.blended
-    for n in (3, 10, 99):  # rows are held out for it
-        assert NONARegressor(blend="boosting", **QUICK).fit(X[:n], y[:n]).plan_.n_validation
-    two = NONARegressor(blend="boosting", **QUICK).fit(X[:2], y[:2])
-    assert not two.plan_.blended
+
+    def parts(n=200, **params):
+        return NONARegressor(**QUICK | params).fit(X[:n], y[:n]).plan_.parts
+
+    assert parts() == ("boosting", "linear")
+    assert parts(99) == parts(30) == ("linear",)
+    assert parts(29) == parts(early_stopping=False) == parts(blend=None) == ()
+    assert parts(feature_extractor=lambda: torch.nn.Linear(3, 3)) == ()
+    for blend in ("boosting", "linear"):
+        assert all(parts(n, blend=blend) == (blend,) for n in (3, 10, 99))  # rows are held out
+        assert parts(2, blend=blend) == ()
 
 
 @pytest.mark.slow
-def test_several_targets(estimator_class, data):
+@pytest.mark.parametrize("blend", ["boosting", "linear"])
+def test_several_targets(estimator_class, data, blend):
     X, X_test, y, y_test = data
-    model = estimator_class(blend="boosting", **QUICK)
+    model = estimator_class(blend=blend, **QUICK)
     model.fit(X, np.column_stack([y, -1000 * y]))
     y_hat = model.predict(X_test)
     assert y_hat.shape == (100, 2)
     assert model.score(X_test, np.column_stack([y_test, -1000 * y_test])) > 0.3
 
 
-def test_a_column_missing_from_the_rows_of_one_fit(data):
+@pytest.mark.parametrize("blend", ["boosting", "linear"])
+def test_a_column_missing_from_the_rows_of_one_fit(data, blend):
     X, _, y, _ = data
     X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])
-    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
+    model = NONARegressor(blend=blend, **QUICK).fit(X, y)
     assert np.isfinite(model.predict(X[:9])).all()
 
 

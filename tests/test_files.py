@@ -58,7 +58,9 @@ def make_table(seed=0):
         index=[f"house {i}" for i in range(N)],
     )
     X.loc[X.index[::7], "size"] = np.nan
-    return X, 100 * X["size"].fillna(0) + 5 * X["new"] + rng.normal(size=N)
+    # A line, and a step that trees learn.
+    y = 100 * X["size"].fillna(0) + 100 * (X["size"] > 0.5) + 5 * X["new"]
+    return X, y + rng.normal(size=N)
 
 
 def make_numbers(n_targets):
@@ -74,10 +76,11 @@ CASES = {
     "numbers": ({}, lambda: make_numbers(1), {}),
     "two targets, weights": ({}, lambda: make_numbers(2), {"sample_weight": WEIGHT}),
     "table": (
-        {"blend": "boosting", "recipe": skneighbors.Recipe(boosting_iter=10)},
+        {"blend": "auto", "recipe": skneighbors.Recipe(boosting_iter=10)},
         make_table,
         {},
     ),
+    "lines, two targets": ({"blend": "linear"}, lambda: make_numbers(2), {}),
     "groups": ({}, lambda: make_numbers(1), {"groups": np.arange(N) // 5}),
     "validation": (
         {},
@@ -265,6 +268,10 @@ def model_of(tree):
     return tree["content"]["model"]["fields"]
 
 
+def blend_of(tree):
+    return model_of(tree)["blended_model"]["fields"]
+
+
 def rename(tree, old, new):
     """Let one part of a tree stand in another's place."""
     tree[old], tree[new] = None, tree[old]
@@ -304,6 +311,18 @@ EDITS = {
         lambda tree: model_of(tree)["validation"]["fields"].update(n_neighbors=0),
         "validation.n_neighbors is 0",
     ),
+    "weights of parts": (
+        lambda tree: blend_of(tree)["weights"]["dict"].update(linear=0.9),
+        "weights of the blended model are out of range",
+    ),
+    "a part without weight": (
+        lambda tree: blend_of(tree)["weights"].update(dict={"boosting": 1.0}),
+        "blended model has other parts",
+    ),
+    "a part of classes": (
+        lambda tree: blend_of(tree)["parts"]["dict"]["linear"].update(type="LogisticModel"),
+        "linear model is of another kind",
+    ),
     "widths": (
         lambda tree: attributes_of(tree)["plan_"]["fields"].update(WIDE),
         "embedder.layers.0.linear.weight has shape",
@@ -316,7 +335,9 @@ def test_headers_that_were_edited(good, tmp_path, edit):
     refuses(good, tmp_path, *EDITS[edit])
 
 
-TREES, CODES = (f"model.blended_model.bags.0.0.{part}" for part in ("trees", "encoder"))
+PARTS = "model.blended_model.parts"
+TREES, CODES = (f"{PARTS}.boosting.bags.0.0.{part}" for part in ("trees", "encoder"))
+LINE, FEATURES = f"{PARTS}.linear", f"{PARTS}.linear.features"
 # The tensor, what is made of it, and what the message says.
 TENSORS = {
     "model.bank.rows.targets": (lambda a: a[:-1], "targets"),
@@ -332,6 +353,14 @@ TENSORS = {
     f"{TREES}.category_split": (lambda a: a + 10**6, "category_split"),
     f"{CODES}.codes": (lambda a: a + 300, "encoder"),
     f"{CODES}.n_categories": (lambda a: a + 1, "encoder"),
+    f"{LINE}.coef": (lambda a: a[:, :-1], "linear model does not fit"),
+    f"{LINE}.intercept": (lambda a: a * np.inf, "linear.intercept holds NaN or infinity"),
+    f"{FEATURES}.n_categories": (lambda a: a[::-1], "linear model does not fit"),
+    f"{FEATURES}.low": (lambda a: a[:-1], r"features\.low has shape"),
+    f"{FEATURES}.mean": (lambda a: a * np.nan, r"features\.mean holds NaN"),
+    f"{FEATURES}.scale": (lambda a: -a, r"features\.scale holds values below 0"),
+    f"{FEATURES}.flagged": (lambda a: a + 100, r"features\.flagged holds values that are too"),
+    f"{FEATURES}.categories": (lambda a: a + 10**6, r"features\.categories holds values that"),
     "model.matrix": (lambda a: a.astype(np.float32), "matrix"),
     "network.embedder.layers.0.linear.weight": (lambda a: a[:, :, :-1], "weight"),
     "network.embedder.layers.1.weight": (lambda a: a * np.nan, "not finite"),

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
@@ -263,10 +263,10 @@ def test_later_rows_validate_and_join(friedman_rows):
     assert len(model._model.bank) == 250
 
 
-@pytest.mark.parametrize("estimator", [NONARegressor, SoftStepKNNRegressor])
-def test_validation_rows_choose_the_share(estimator, friedman_rows):
+@pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
+def test_validation_rows_choose_the_weight(estimator_class, friedman_rows, blend):
     X, y, X_val, y_val = friedman_rows
-    model = estimator(blend="boosting", **QUICK)
+    model = estimator_class(blend=blend, **QUICK)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert 0 < model.blend_weight_ <= 1
 

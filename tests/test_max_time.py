@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting
-from skneighbors._blend.boosting import BoostingData
+from skneighbors._blend.data import BlendData
 from skneighbors._training import stopping
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.optim import AdamW
@@ -255,7 +255,7 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
 
     class Bag:
         @staticmethod
-        def fit(*args, n_iter, **settings):
+        def fit(data, seed, n_iter, loss):
             fake.now += 10.0 + n_iter
             return Bag
 
@@ -267,7 +267,7 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
     def count(seconds, n_threads=1):
         n_categories = np.zeros(X.shape[1], dtype=int)
         parts = X, y[:, None], np.ones(len(X)), np.arange(len(X)), n_categories
-        return BaggedBoosting.count_affordable(BoostingData(*parts), 100, seconds, n_threads)
+        return BaggedBoosting.count_affordable(BlendData(*parts), 100, seconds, n_threads)
 
     assert count(5 * 300.0) == 100
     assert count(5 * 60.0) == 40
@@ -276,7 +276,7 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
 
 
 def test_few_iterations_learn_as_much():
-    few = NONARegressor(max_iter=1, recipe=Recipe(boosting_iter=5), **QUICK).fit(X, y)
-    (bags,) = few.blend_.bags
+    few = NONARegressor(blend="boosting", max_iter=1, recipe=Recipe(boosting_iter=5), **QUICK)
+    (bags,) = few.fit(X, y).blend_.parts["boosting"].bags
     assert all(len(bag.trees.value) == 5 for bag in bags)
     assert few.blend_.predict(X).std() > 0.8  # of standardized targets; .5 by a rate of 0.15

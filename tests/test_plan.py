@@ -39,10 +39,10 @@ def all_of(plan):
 
 
 def check_nothing_is_auto(plan):
-    """But what is not of the training."""
+    """But what is not of the training, and the blend of all parts, which has no other name."""
     values = all_of(plan)
     auto = {name for name, value in values.items() if isinstance(value, str) and value == "auto"}
-    assert auto == {"algorithm", "device"}
+    assert auto == {"algorithm", "device"} | ({"blend"} if len(plan.parts) == 2 else set())
 
 
 def test_later_lines_of_the_table_override_earlier_ones():
@@ -77,11 +77,14 @@ def test_nothing_is_auto_any_more(estimator_class, n_samples):
 
 CALIBRATIONS = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8))
 LIKENESSES = 0.0, 0.5, 1.0, 2.0, 4.0
+BOTH = "boosting", "linear"
 # From so many unique samples on, by hand.
 EXPECTED = {
     "hidden_layer_sizes": {0: (256,) * 2, 5000: (256,) * 4},
     "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
     "parallel": {999: False, 1000: True},
+    "parts": {29: (), 30: ("linear",), 99: ("linear",), 100: BOTH, 10**6: BOTH},
+    "blend": {29: None, 30: "linear", 99: "linear", 100: "auto", 10**6: "auto"},
     "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
     "join_last_cycle": {29: False, 30: True, 10**6: True},
     "check_overfitting": {29: False, 30: True, 10**6: True},
@@ -223,7 +226,8 @@ CASES = {
     "the papers": (260, PAPER, {}),
     "groups": (140, {}, {"groups"}),
     "rows given for validation": (140, {}, {"X_val"}),
-    "a blend of few rows": (90, {"blend": "boosting"}, {}),
+    "trees of few rows": (90, {"blend": "boosting"}, {}),
+    "lines of many rows": (140, {"blend": "linear"}, {}),
 }
 
 
@@ -273,7 +277,7 @@ def test_groups_of_many_rows_are_drawn_alike(estimator_class):
     "params",
     [
         {},
-        {"blend": "boosting"},
+        *[{"blend": given} for given in ("boosting", "linear", None)],
         *[
             {"recipe": Recipe(temperature=given)}
             for given in ("learned", "calibrated", "both", 0.5)

@@ -1,11 +1,12 @@
 """Checks of a model read from a file: shapes that fit each other, numbers within their ranges."""
 
+from functools import partial
 from itertools import chain
 
 import numpy as np
 import torch
 
-from .._blend import BOOSTING, Bag, CategoryEncoder, Trees
+from .._blend import BOOSTING, LINEAR, Bag, CategoryEncoder, LinearFeatures, Mixture, Trees
 from .._columns import Likeness, LikenessEncoder, Reading, TextEncoder
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows
 from .._utils.arrays import check_arrays
@@ -13,6 +14,7 @@ from .._utils.device import CPU
 
 # Rows whose predictions must be finite.
 _N_PREDICTED = 256
+_ROUNDING = 1e-12  # of a sum of weights
 
 
 def check_model(model, plan):
@@ -123,13 +125,41 @@ def _check_blended(model, sizes):
     _require(is_weight, "the weight of the blended model is out of range")
     if blended is None:
         return
-    kind = BOOSTING[model.task.boosting]
-    _require(type(blended) is kind, "the blended model is of another kind")
-    bags = blended.bags
-    fits = len(bags) == kind.count_targets(sizes["k"]) and all(bags)
-    _require(fits, "the blended model has other targets")
-    for i, bag in enumerate(chain.from_iterable(bags)):
-        _check_bag(bag, f"bags.{i}.", model.encoder.n_categories)
+    loss, n_categories = model.task.loss_name, model.encoder.n_categories
+    checks = {
+        "boosting": partial(_check_boosting, BOOSTING[loss]),
+        "linear": partial(_check_linear, LINEAR[loss]),
+    }
+    _require(type(blended) is Mixture, "the blended model is of another kind")
+    weights = list(blended.weights.values())
+    is_mean = set(map(type, weights)) == {float} and min(weights) > 0
+    is_mean = is_mean and abs(sum(weights) - 1) < _ROUNDING
+    _require(is_mean, "the weights of the blended model are out of range")
+    is_whole = blended.weights.keys() == blended.parts.keys() <= checks.keys()
+    _require(is_whole, "the blended model has other parts")
+    for name, part in blended.parts.items():
+        checks[name](part, n_categories, sizes["k"])
+
+
+def _check_boosting(kind, part, n_categories, n_values):
+    _require(type(part) is kind, "the boosted trees are of another kind")
+    fits = len(part.bags) == kind.count_targets(n_values) and all(part.bags)
+    _require(fits, "the boosted trees have other targets")
+    for i, bag in enumerate(chain.from_iterable(part.bags)):
+        _check_bag(bag, f"bags.{i}.", n_categories)
+
+
+def _check_linear(kind, part, n_categories, n_values):
+    features = getattr(part, "features", None)
+    is_kind = type(part) is kind and type(features) is LinearFeatures
+    _require(is_kind, "the linear model is of another kind")
+    n_places = int((n_categories + 1)[n_categories > 0].sum())
+    sizes = {"k": n_values, "p": len(n_categories), "n": (n_categories == 0).sum(), "c": n_places}
+    check_arrays(part, sizes, "linear.")
+    fits = (features.n_categories == n_categories).all()
+    fits &= sizes["e"] == sizes["n"] + sizes["f"] + sizes["o"]
+    fits &= (np.diff(features.categories) > 0).all()
+    _require(fits, "the linear model does not fit")
 
 
 def _check_bag(bag, name, n_categories):

@@ -2,11 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-import numpy as np
 import torch
-
-# Number of weights of a blended model that are tried.
-_N_STEPS = 51
 
 
 class Task(ABC):
@@ -17,13 +13,13 @@ class Task(ABC):
 
     Attributes
     ----------
-    boosting : str
-        Which boosted trees blend, by their name in `_blend.BOOSTING`.
+    loss_name : str
+        scikit-learn's name of the loss, by which the blended model is fitted.
     score_name : str
         What the score of validation rows is: 1 less their loss over that of a constant.
     """
 
-    boosting: str
+    loss_name: str
     score_name: str
 
     @classmethod
@@ -117,30 +113,7 @@ class Task(ABC):
         weight = torch.ones_like(y[..., 0]) if weight is None else weight
         return (weight.unsqueeze(-2) @ y) / weight.sum(-1)[:, None, None]
 
-    def weigh_blended(self, y, y_hat, blended, weight):
-        """Weight in [0, 1] of a blended model in a mean with the members.
-
-        That of the lowest loss, in steps of 0.02.
-
-        Parameters
-        ----------
-        y, y_hat, blended : Tensor of shape (m, n, k)
-            Values of the members' validation rows, predictions by the members and by the
-            blended model.
-        weight : Tensor of shape (m, n)
-
-        Returns
-        -------
-        weight : float
-        """
-        weight, steps = weight.double().flatten(), np.linspace(0, 1, _N_STEPS).tolist()
-        mixed = ((1 - step) * y_hat + step * blended for step in steps)
-        losses = torch.stack(
-            [self.losses(values, y).double().flatten() @ weight for values in mixed]
-        )
-        return steps[losses.argmin()]
-
-    def calibrate(self, y, y_hat, weight):
+    def calibrate(self, y, y_hat, weight, n_rows):
         """Return the task as it predicts validation rows best.
 
         Parameters
@@ -148,6 +121,8 @@ class Task(ABC):
         y, y_hat : Tensor of shape (m, n, k)
             Values of the members' validation rows, and predictions.
         weight : Tensor of shape (m, n) or None
+        n_rows : int
+            How many different rows these are.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class Regression(Task):
         Dimensions of y as given, 1 or 2.
     """
 
-    boosting = "squared_error"
+    loss_name = "squared_error"
     score_name = "R2"
 
     mean: np.ndarray = array_field("float64", "k")

@@ -214,7 +214,8 @@ def fitted_to_lines(estimator_class):
     """Estimator of two linear targets, whose trend goes on beyond them, and the targets."""
     X = np.linspace(-1, 1, 80).reshape(-1, 1)
     y = np.hstack([X, 1 - 50 * X])
-    return estimator_class(max_iter=20, n_estimators=2, random_state=0).fit(X, y), y
+    quick = dict(blend=None, max_iter=20, n_estimators=2, random_state=0)
+    return estimator_class(**quick).fit(X, y), y
 
 
 def limits(y):
