@@ -1,12 +1,16 @@
 """Classifiers: probabilities and what else is asked of them, for two and more classes."""
 
+import copy
 import enum
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from explained import blended_in
+from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
@@ -20,9 +24,12 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import ModelFileError, NONAClassifier, SoftStepKNNClassifier, load
 from skneighbors._blend import boosting, growing
+from skneighbors._blend.data import N_FOLDS, BlendData, draw_folds
+from skneighbors._blend.mixture import choose_weight
 from skneighbors._columns import EnsembleSplit
 from skneighbors._task import Classification
 from skneighbors._utils.device import CPU
+from skneighbors._utils.printing import PART_WORDS
 
 SHORT = {"max_iter": 8, "n_estimators": 1, "random_state": 0}
 
@@ -45,10 +52,12 @@ def make_classes(n=300, n_classes=3, seed=0):
     return X, np.array(["good", "bad", "fair", "poor"])[codes]
 
 
-@pytest.fixture(scope="module")
-def fitted():
+@pytest.fixture(scope="module", params=["auto", "boosting", "linear", None])
+def fitted(request):
     X, y = make_classes()
-    return NONAClassifier(max_iter=20, random_state=0).fit(X[:200], y[:200]), X, y
+    model = NONAClassifier(blend=request.param, max_iter=20, random_state=0)
+    with every_part_weighs():
+        return model.fit(X[:200], y[:200]), X, y
 
 
 def test_probabilities(classifier):
@@ -99,11 +108,10 @@ def test_the_weight_of_the_blended_model_lowers_the_loss():
     y, right, wrong = (
         torch.from_numpy(np.stack([1 - p, p], axis=-1)) for p in (y, true, np.full_like(true, 0.5))
     )
-    weight = torch.ones(1, 4000)
-    assert task.weigh_blended(y, wrong, right, weight) > 0.9
-    assert task.weigh_blended(y, right, wrong, weight) < 0.1
+    assert choose_weight(task, y, 1.0, wrong, right) > 0.9
+    assert choose_weight(task, y, 1.0, right, wrong) < 0.1
     mixed = 0.5 * right + 0.5 * wrong
-    assert task.weigh_blended(y, wrong, 2 * mixed - wrong, weight) > 0.3
+    assert choose_weight(task, y, 1.0, wrong, 2 * mixed - wrong) > 0.3
 
 
 @pytest.mark.parametrize("fallback", [False, True])
@@ -130,18 +138,23 @@ def test_boosted_log_odds_are_scikit_learns(request, fallback):
         assert_allclose(found, theirs.predict_proba(X[300:])[:, 1], rtol=1e-6)
 
 
+def fit_bags(data):
+    random_state = np.random.RandomState(0)
+    folds = draw_folds(data.groups, N_FOLDS, random_state)
+    return boosting.BOOSTING["log_loss"].fit(data, folds, 10, random_state)
+
+
 def test_bags_predict_probabilities():
     X, y = make_classes(n_classes=3)
     values = (y[:, None] == np.unique(y)).astype(float)
     n = len(y)
-    data = boosting.BoostingData(X, values, np.ones(n), np.arange(n), np.zeros(6, dtype=int))
-    kind = boosting.BOOSTING["log_loss"]
-    bags, out_of_fold = kind.fit(data, 10, np.random.RandomState(0))
+    data = BlendData(X, values, np.ones(n), np.arange(n), np.zeros(6, dtype=int))
+    bags, out_of_fold = fit_bags(data)
     for predicted in (out_of_fold, bags.predict(X)):
         assert_allclose(predicted.sum(axis=1), 1)
         assert (predicted > 0).all()
     of_two = data._replace(y=values[:, :2] + [0, 1] * values[:, 2:])
-    bags, out_of_fold = kind.fit(of_two, 10, np.random.RandomState(0))
+    bags, out_of_fold = fit_bags(of_two)
     assert len(bags.bags) == 1
     assert_allclose(out_of_fold.sum(axis=1), 1)
 
@@ -201,7 +214,9 @@ def test_without_validation_rows_there_is_no_trend(classifier):
     model = classifier(**SHORT).fit(X, y)
     assert model.plan_.trend is None
     prior = [np.mean(y == label) for label in model.classes_]
-    assert_allclose(model.explain(X).added, np.tile(0.05 * np.array(prior), (25, 1)))
+    why = model.explain(X)
+    assert_allclose(why.parts["frequencies"], np.tile(prior, (25, 1)))
+    assert why.part_weights == {"frequencies": 0.05}
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -212,9 +227,8 @@ def test_a_bag_without_a_class(swapped):
     is_rare = groups == 0
     values = np.stack([is_rare, ~is_rare], axis=1).astype(float)
     values = values[:, ::-1] if swapped else values
-    kind, rare = boosting.BOOSTING["log_loss"], int(swapped)
-    data = boosting.BoostingData(X, values, np.ones(200), groups, np.zeros(3, dtype=int))
-    bags, out_of_fold = kind.fit(data, 10, np.random.RandomState(0))
+    rare = int(swapped)
+    bags, out_of_fold = fit_bags(BlendData(X, values, np.ones(200), groups, np.zeros(3, dtype=int)))
     assert (out_of_fold[is_rare, rare] < 0.1).all()
     assert bags.predict(X)[:, rare].mean() < 0.5
     assert np.isfinite(bags.predict(X)).all()
@@ -223,8 +237,8 @@ def test_a_bag_without_a_class(swapped):
 def test_many_classes_are_boosted_for_as_long_as_there_is_time():
     X, _ = make_classes(300)
     y = np.arange(300) % 30
-    model = NONAClassifier(**SHORT).fit(X, y)
-    (bag, *_), *_ = model._model.blended_model.bags if model.blend_weight_ else [[None]]
+    model = NONAClassifier(blend="boosting", **SHORT).fit(X, y)
+    (bag, *_), *_ = model.blend_.parts["boosting"].bags if model.blend_ else [[None]]
     assert bag is None or len(bag.trees.value) == round(model.plan_.recipe.boosting_iter / 3)
     assert model.predict_proba(X).shape == (300, 30)
 
@@ -371,12 +385,14 @@ def test_explanations_sum_to_the_probability(fitted):
     model, X, y = fitted
     why = model.explain(X[200:])
     of_class = [(why.weights * (why.targets == label)).sum(axis=1) for label in why.classes]
-    total = why.neighbors_weight * np.stack(of_class, axis=1) + why.added
-    assert_allclose(total, model.predict_proba(X[200:]), atol=1e-9)
+    total = why.neighbors_weight * np.stack(of_class, axis=1) + blended_in(why)
+    assert_allclose(total, model.predict_proba(X[200:]), rtol=0, atol=1e-9)
     assert_array_equal(why.targets, y[why.indices])
-    assert (why.added > -1e-12).all()
+    assert list(why.parts) == [*model.plan_.parts, "frequencies"]
+    for part in why.parts.values():
+        assert_allclose(part.sum(axis=1), 1)
     text = str(model.explain(X[200:201]))
-    assert "added" in text
+    assert all(PART_WORDS[name] in text for name in why.parts)
     assert model.predict(X[200:201])[0] in text.splitlines()[0]
     few = model.explain(X[200:201], by_column=False)
     assert few.by_column is None
@@ -397,6 +413,15 @@ def test_columns_sum_to_what_the_blended_model_changes(fitted):
     by_hand = np.einsum("nk,nkpc->pc", why.weights, np.abs(found)) / len(why)
     assert_allclose(np.stack(list(why.importances().values())), by_hand)
     assert ("beside the query" in str(why)) == bool(np.any(found))
+
+
+def test_copies_and_single_rows_are_answered_the_same(fitted, tmp_path):
+    model, X, _ = fitted
+    model.save(tmp_path / "model")
+    expected = model.predict_proba(X[200:])
+    for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(again.predict_proba(X[200:]), expected)
+    assert_allclose(model.predict_proba(X[200:201]), expected[:1], rtol=1e-7)
 
 
 def test_label_errors_are_found(classifier):
@@ -493,3 +518,70 @@ def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="classes_ has another length"):
         load(tmp_path / "model")
+
+
+def with_prior_weight(model, prior_weight):
+    """The same model, whose probabilities hold so much of the frequencies."""
+    known = model._model
+    task = replace(known.task, prior_weight=prior_weight)
+    weighed = copy.copy(model)
+    weighed._model = replace(known, bank=replace(known.bank, task=task))
+    return weighed
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """Three classes, one of them frequent, and features that say little."""
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(400, 3)), rng.choice(["a", "b", "c"], size=400, p=[0.8, 0.12, 0.08])
+    return NONAClassifier(**SHORT).fit(X[:300], y[:300]), X[300:]
+
+
+@pytest.mark.parametrize("prior_weight", [0.0, 0.1, 0.5, 1.0])
+def test_sets_are_those_of_the_most_probable_classes(uneven, prior_weight):
+    model, X = with_prior_weight(uneven[0], prior_weight), uneven[1]
+    p, sets = model.predict_proba(X), model.predict_set(X, confidence_level=0.7)
+    excluded, included = np.where(sets, -1, p).max(axis=1), np.where(sets, p, 2).min(axis=1)
+    assert sets.any()
+    assert not sets.all()
+    assert (excluded < included).all()
+    top = p.argmax(axis=1)
+    assert (sets[np.arange(len(X)), top] | ~sets.any(axis=1)).all()
+
+
+def test_a_validation_row_covers_its_class_by_its_probability(uneven):
+    """As many sets of the validation rows hold the class as the confidence says."""
+    model = with_prior_weight(uneven[0], 0.3)
+    known, search = model._model, model._check_search()
+    judged = known.validation.judge(known.bank, search.n_neighbors)
+    values = (judged.targets - judged.residuals).numpy()
+    p = 0.7 * values + 0.3 * known.task.prior
+    true = np.sort(p[judged.targets.numpy() == 1])[::-1]
+    _, threshold = known.predict_set(known_queries(model, uneven[1]), search, 0.8)
+    assert_allclose(1 - threshold, true[int(np.ceil(0.8 * (len(true) + 1))) - 1])
+
+
+def known_queries(model, X):
+    return model._read_queries(X)[1]
+
+
+def test_where_frequencies_alone_predict(uneven):
+    model, X = with_prior_weight(uneven[0], 1.0), uneven[1]
+    assert set(model.predict(X)) == {"a"}
+    assert_allclose(model.predict_proba(X), np.tile(model._model.task.prior, (len(X), 1)))
+    with pytest.warns(UserWarning, match="the frequencies of the classes alone predict"):
+        suspects = model.suspects()
+    assert len(suspects.indices) == len(suspects.to_frame()) == 0
+    why = model.explain(X[:2])
+    assert why.neighbors_weight == 0
+    assert why.part_weights["frequencies"] == 1
+    assert "frequencies alone predict" in str(why)
+
+
+@pytest.mark.parametrize(("n_rows", "largest"), [(29, 0.1), (30, 1.0)])
+def test_few_validation_rows_leave_frequencies_little_weight(n_rows, largest):
+    import torch
+
+    task, rng = Classification(np.array([0.5, 0.5])), np.random.RandomState(0)
+    y, y_hat = (torch.from_numpy(np.eye(2)[rng.randint(2, size=(1, 60))]) for _ in range(2))
+    assert task.calibrate(y, y_hat, None, n_rows).prior_weight == largest

@@ -190,8 +190,9 @@ def test_limits_of_rows_left_out_are_of_the_other_groups():
         assert_allclose(high, others.max(axis=0) + margin)
 
 
-def test_what_the_blended_model_predicts_of_a_row_is_out_of_fold(X, y):
-    params = SHORT | dict(max_iter=2, blend="boosting", recipe=Recipe(boosting_iter=30))
+@pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
+def test_what_the_blended_model_predicts_of_a_row_is_out_of_fold(X, y, blend):
+    params = SHORT | dict(max_iter=2, blend=blend, recipe=Recipe(boosting_iter=30))
     model = NONARegressor(**params).fit(X, y)
     before, weight = model.suspects(len(y)), model.blend_weight_
     assert weight > 0

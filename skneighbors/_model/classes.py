@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from .._utils.printing import percent
+from .._utils.printing import PART_WORDS, percent
+from .._utils.warn import warn
 from .decomposition import explain
 from .explanations import N_ROWS, ExplainedQueries
 from .residuals import conformal_score, weigh_by_group
@@ -22,8 +23,8 @@ _N_CLASSES = 5
 # Values that are equal up to this are equal.
 _ROUNDING = 1e-12
 _MIXED = (
-    "A probability is the weight of a class among the neighbors, mixed with what the blended\n"
-    "model and the frequencies of the classes add."
+    "A probability is the mean, by the weights above the table, of a class's weight among the\n"
+    "neighbors, of what was learned from all rows, and of the classes' frequencies among these."
 )
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more probable the first\n'
@@ -35,8 +36,9 @@ _BY_COLUMN = (
 class ClassExplanation(ExplainedQueries):
     """Probabilities as weights of classes among the nearest rows; made by ``explain``.
 
-    For every query ``neighbors_weight`` times the weights of the rows of a class, plus `added`, is
-    the probability of the class. Printed, it is two tables for each query.
+    For every query `neighbors_weight` times the weights of the rows of a class, plus
+    ``part_weights[name] * parts[name]`` for each part, is the probability of the class. Printed, it
+    is two tables for each query.
 
     Attributes
     ----------
@@ -54,9 +56,12 @@ class ClassExplanation(ExplainedQueries):
     targets : ndarray of shape (n_queries, n_neighbors)
         Their classes.
     neighbors_weight : float
-        Weight of the neighbors beside the blended model and the frequencies of the classes.
-    added : ndarray of shape (n_queries, n_classes)
-        What these add to each probability.
+        Weight of the neighbors in a probability; the parts have the rest.
+    parts : dict of ndarrays of shape (n_queries, n_classes)
+        Probabilities by each part of the blended model, "boosting" and "linear", if it has any
+        weight, and "frequencies" of the classes.
+    part_weights : dict of str to float
+        Weights of these in a probability.
     counts : int ndarray of shape (n_queries, n_neighbors)
         How many equal training samples each row stands for.
     agreement : ndarray of shape (n_queries,)
@@ -79,14 +84,15 @@ class ClassExplanation(ExplainedQueries):
     >>> model = NONAClassifier(n_neighbors=5, max_iter=5, random_state=0).fit(X, y)
     >>> why = model.explain(X[:3])
     >>> of_first = (why.weights * (why.targets == why.classes[0])).sum(axis=1)
-    >>> expected = why.neighbors_weight * of_first + why.added[:, 0]
+    >>> expected = why.neighbors_weight * of_first
+    >>> for name, probabilities in why.parts.items():
+    ...     expected += why.part_weights[name] * probabilities[:, 0]
     >>> np.allclose(model.predict_proba(X[:3])[:, 0], expected, rtol=1e-9)
     True
     """
 
     probabilities: np.ndarray
     classes: np.ndarray
-    added: np.ndarray
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the neighbors as a DataFrame, one row for each.
@@ -128,14 +134,18 @@ class ClassExplanation(ExplainedQueries):
         if n_others := len(weights) - shown:
             rows.append([f"{n_others} more", percent(weights[shown:].sum()), ""])
         largest = np.argsort(-probabilities, kind="stable")[:_N_CLASSES]
-        classes = [["class", "of the neighbors", "added", "probability"]]
+        words = ["neighbors", *(PART_WORDS[name] for name in self.parts)]
+        counts = zip(words, [self.neighbors_weight, *self.part_weights.values()], strict=True)
+        classes = [["class", *words, "probability"]]
         for c in largest:
-            parts = weights @ (targets == self.classes[c]), self.added[i, c], probabilities[c]
-            classes.append([str(self.classes[c]), *map(percent, parts)])
+            of_neighbors = weights @ (targets == self.classes[c])
+            others = (part[i, c] for part in self.parts.values())
+            cells = map(percent, [of_neighbors, *others, probabilities[c]])
+            classes.append([str(self.classes[c]), *cells])
         best = f"{self.classes[largest[0]]} {percent(probabilities[largest[0]])}"
         return [
             (f"Query {self.query_labels[i]}: {best}", rows),
-            (f"Neighbors count {percent(self.neighbors_weight)}", classes),
+            ("Weights: " + ", ".join(f"{w} {percent(weight)}" for w, weight in counts), classes),
             *self._describe_columns(i, _write_difference, [largest[0]]),
         ]
 
@@ -221,15 +231,18 @@ def explain_classes(model, queries, search, by_column, classes):
     """Explain probabilities of the classes of these labels; see the classifiers."""
     why = explain(model, queries, search, by_column)
     codes = why.targets.argmax(axis=2)
-    of_class = np.einsum("nk,nkc->nc", why.weights, codes[..., None] == np.arange(len(classes)))
-    neighbors_weight = float(model.task.differences_on_scale(1.0)) * why.neighbors_weight
+    task, left = model.task, 1 - model.task.prior_weight
+    frequencies = np.broadcast_to(task.prior, why.prediction.shape)
+    weights = {name: left * weight for name, weight in why.part_weights.items()}
     shared = {part.name: getattr(why, part.name) for part in fields(ExplainedQueries)}
-    shared |= {"targets": classes[codes], "neighbors_weight": neighbors_weight}
+    shared |= {
+        "targets": classes[codes],
+        "neighbors_weight": left * why.neighbors_weight,
+        "parts": why.parts | {"frequencies": frequencies},
+        "part_weights": weights | {"frequencies": task.prior_weight},
+    }
     return ClassExplanation(
-        probabilities=why.prediction,
-        classes=classes,
-        added=why.prediction - neighbors_weight * of_class,
-        **shared,
+        probabilities=task.inverse_transform(why.prediction), classes=classes, **shared
     )
 
 
@@ -244,6 +257,9 @@ def find_class_suspects(model, search, n_rows, classes):
     bank, _, values = predict_left_out(model, search)
     if len(classes) == 1:
         raise ValueError("suspects compares classes; y has a single one.")
+    if model.task.prior_weight == 1:
+        warn("suspects names no row: the frequencies of the classes alone predict.")
+        n_rows = 0
     probabilities = model.task.inverse_transform(values.cpu().numpy())
     codes, every = bank.rows.targets.argmax(1).cpu().numpy(), np.arange(len(values))
     others = probabilities.copy()
@@ -261,13 +277,15 @@ def find_class_suspects(model, search, n_rows, classes):
 @torch.no_grad()
 def predict_set(model, queries, search, confidence_level):
     """Predict sets (n, n_classes), and how improbable a class in one may be."""
-    values = model.predict_scaled(queries, search)[0]
+    probabilities = model.predict(queries, search)
     if not model.validation:
-        return np.ones(values.shape, dtype=bool), np.array(np.inf)
+        return np.ones(probabilities.shape, dtype=bool), np.array(np.inf)
     judged = model.validation.judge(model.bank.to(search.device), search.n_neighbors)
-    # Only the true class has a positive residual: 1 less its value.
-    scores, order = judged.residuals.amax(1).cpu().sort()
+    values = (judged.targets - judged.residuals).cpu().numpy()
+    is_true = judged.targets.cpu().numpy() == 1
+    scores = torch.from_numpy(1 - model.task.inverse_transform(values)[is_true])
+    scores, order = scores.sort()
     group = judged.group.cpu()
     weight = weigh_by_group(judged.weight.cpu(), group)
     threshold = conformal_score(scores, weight[order], group[order], confidence_level).numpy()
-    return 1 - values <= threshold + _ROUNDING, threshold
+    return 1 - probabilities <= threshold + _ROUNDING, threshold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -99,7 +100,7 @@ class Suspects(LikelyErrors):
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> from skneighbors import NONARegressor
-    >>> X, y = make_friedman1(n_samples=90, random_state=0)
+    >>> X, y = make_friedman1(n_samples=150, random_state=0)
     >>> y[17] += 15
     >>> suspects = NONARegressor(max_iter=30, random_state=0).fit(X, y).suspects(n_rows=5)
     >>> suspects.scores.shape
@@ -223,14 +224,15 @@ def predict_left_out(model, search):
 def name_worst(model, bank, search, scores, n_rows):
     """Rows (n,) of the highest scores, and their names and those of their neighbors."""
     worst, name = np.lexsort([model.samples, -scores])[:n_rows], model.numbering.name
-    parts = bank.attend(
-        bank.rows.leave_out(torch.from_numpy(worst).to(bank.rows.z.device)),
-        lambda near: [part[:, :_N_NEIGHBORS] for part in near.by_weight()[:2]],
-        search.n_neighbors,
-        search.algorithm,
-    )
-    weights, rows = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
-    neighbors = [model.samples[own[w > 0]] for own, w in zip(rows, weights, strict=True)]
+
+    def find(near):
+        weights, rows, _ = near.by_weight()
+        both = zip(weights.cpu().numpy(), rows.cpu().numpy(), strict=True)
+        return [model.samples[own[:_N_NEIGHBORS][w[:_N_NEIGHBORS] > 0]] for w, own in both]
+
+    left_out = bank.rows.leave_out(torch.from_numpy(worst).to(bank.rows.z.device))
+    found = bank.attend(left_out, find, search.n_neighbors, search.algorithm)
+    neighbors = list(chain.from_iterable(found))
     return worst, dict(
         scores=scores[worst],
         indices=model.samples[worst],

@@ -24,11 +24,12 @@ class Judged(EmbeddedRows):
 
     Attributes
     ----------
-    residuals : Tensor of shape (n, k)
+    targets, residuals : Tensor of shape (n, k)
     weight : Tensor of shape (n,)
     group : int Tensor of shape (n,)
     """
 
+    targets: torch.Tensor
     residuals: torch.Tensor
     weight: torch.Tensor
     group: torch.Tensor
@@ -36,8 +37,8 @@ class Judged(EmbeddedRows):
     @classmethod
     def of_bank(cls, rows, residuals):
         """Take rows of a bank, NeighborRows, each without itself and its group as neighbors."""
-        parts = dict(residuals=residuals, weight=rows.weights(), group=rows.group)
-        return cls(rows.z, rows.columns, rows.self_index, **parts)
+        parts = dict(targets=rows.targets, weight=rows.weights(), group=rows.group)
+        return cls(rows.z, rows.columns, rows.self_index, residuals=residuals, **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,8 @@ class ValidationRows(Rows):
         mine = self.to(bank.rows.z.device)
         if self.is_given:
             own, group = mine, torch.arange(len(mine), device=mine.z.device)
-            parts = dict(residuals=mine.residuals, weight=mine.weight, group=group)
-            judged = Judged(mine.z, mine.columns, mine.rows, **parts)
+            parts = dict(targets=mine.residuals, residuals=mine.residuals, weight=mine.weight)
+            judged = Judged(mine.z, mine.columns, mine.rows, group=group, **parts)
         else:
             own = bank.rows.leave_out(mine.rows)
             judged = Judged.of_bank(own, mine.residuals)

@@ -10,8 +10,10 @@ from .._utils.arrays import array_field
 from .base import Task
 
 # How much the classes' frequencies count in a probability, for classes that no neighbor has: in
-# training as one of twenty neighbors, in the end what the validation rows choose.
+# training as one of twenty neighbors, in the end what the validation rows choose; of few rows a
+# chance could leave nothing else.
 _PRIOR_WEIGHT, _PRIOR_WEIGHTS = 0.05, (0.05, 0.1, 0.02, 0.01, 0.005, 0.002)
+_LARGE_PRIOR_WEIGHTS, _MIN_ROWS = (0.2, 0.3, 0.5, 0.7, 0.85, 1.0), 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Classification(Task):
         How much these count in a probability.
     """
 
-    boosting = "log_loss"
+    loss_name = "log_loss"
     score_name = "gain in log loss"
 
     prior: np.ndarray = array_field("float64", "k", low=0)
@@ -56,9 +58,10 @@ class Classification(Task):
         if type(self.prior_weight) is not float or not 0 <= self.prior_weight <= 1:
             raise ValueError("bank.task.prior_weight is out of range")
 
-    def calibrate(self, y, y_hat, weight):
+    def calibrate(self, y, y_hat, weight, n_rows):
         """Choose the weight of the frequencies that predicts validation rows best."""
-        tasks = [replace(self, prior_weight=prior_weight) for prior_weight in _PRIOR_WEIGHTS]
+        prior_weights = _PRIOR_WEIGHTS + (_LARGE_PRIOR_WEIGHTS if n_rows >= _MIN_ROWS else ())
+        tasks = [replace(self, prior_weight=prior_weight) for prior_weight in prior_weights]
         weight = torch.ones_like(y[..., 0]) if weight is None else weight
         return min(tasks, key=lambda task: float((task.losses(y_hat, y) * weight).sum()))
 
@@ -79,12 +82,13 @@ class Classification(Task):
 
     def inverse_transform(self, values):
         """Make probabilities of values, both (..., n_classes)."""
-        probabilities = self.on_scale(values).clip(0, 1)
+        mixed = (1 - self.prior_weight) * values + self.prior_weight * self.prior
+        probabilities = mixed.clip(0, 1)
         return probabilities / probabilities.sum(axis=-1, keepdims=True)
 
     def on_scale(self, values):
-        """Mix values (..., n_classes) with the classes' frequencies."""
-        return (1 - self.prior_weight) * values + self.prior_weight * self.prior
+        """Values as they are, before the classes' frequencies are mixed in."""
+        return values
 
     def differences_on_scale(self, differences):
         """Do the same for differences of values."""
