@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from explained import differences_of, predicted_by
+from explained import blended_in, differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
 from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from scipy import sparse
@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 
 from skneighbors import NONAClassifier, NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import Table
+from skneighbors._utils.printing import PART_WORDS
 
 METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
 
@@ -34,6 +35,7 @@ SETTINGS = [
     ("linear", 1, True, 3),
     ("boosting", 2, True, 1),
     ("boosting", 1, False, 3),
+    ("linear model", 2, True, 3),
 ]
 
 
@@ -121,14 +123,20 @@ def test_the_blended_model_predicts_beside_the_neighbors(model):
     why = model.explain(queries)
     assert why.neighbors_weight == 1 - model.blend_weight_
     if not model.blend_weight_:
-        assert why.blended is None
+        assert why.parts == why.part_weights == {}
         return
-    expected = model.blend_.predict(model._model.reader.read(Table.of(queries)))
-    expected = expected.reshape(len(queries), -1) * task.scale + task.mean
-    assert_allclose(why.blended, expected.reshape(why.blended.shape))
-    cells = str(why).partition("blended model")[2].split()
-    assert float(cells[0]) == pytest.approx(100 * model.blend_weight_, abs=0.05)
-    assert float(cells[2].strip(",")) == pytest.approx(why.blended[0].flat[0], rel=1e-3)
+    matrix = model._model.reader.read(Table.of(queries))
+    for name, predicted in model.blend_.predict_parts(matrix).items():
+        found, expected = why.parts[name], predicted * task.scale + task.mean
+        assert_allclose(found, expected.reshape(found.shape))
+        weight = model.blend_weight_ * model.blend_.weights[name]
+        assert_allclose(why.part_weights[name], weight)
+        cells = str(why).partition(f"{PART_WORDS[name]}  ")[2].split()
+        assert float(cells[0]) == pytest.approx(100 * weight, abs=0.05)
+        assert float(cells[2].strip(",")) == pytest.approx(found[0].flat[0], rel=1e-3)
+    expected = model.blend_.predict(matrix) * task.scale + task.mean
+    expected = model.blend_weight_ * expected.reshape(why.prediction.shape)
+    assert_allclose(blended_in(why), expected)
 
 
 def test_targets_are_adjusted_by_what_the_trend_differs(model):
@@ -161,13 +169,14 @@ def test_without_a_trend_nothing_is_adjusted(estimator_class):
     assert fit(estimator_class, "linear").explain(queries).is_adjusted
 
 
-def test_blends_have_a_share():
+@pytest.mark.parametrize("kind", ["boosting", "linear model"])
+def test_blends_have_a_weight(kind):
     """Else the tests above would say little of blends."""
     assert any(
         0 < fit(estimator_class, *setting).blend_weight_ < 1
         for estimator_class in (NONARegressor, SoftStepKNNRegressor)
         for setting in SETTINGS
-        if setting[0] == "boosting"
+        if setting[0] == kind
     )
 
 
@@ -197,7 +206,8 @@ def ask(town="Bern"):
 
 
 @pytest.mark.parametrize(
-    ("kind", "changed"), [("linear", False), ("boosting", True), ("no trend", True)]
+    ("kind", "changed"),
+    [("linear", False), ("boosting", True), ("linear model", False), ("no trend", True)],
 )
 def test_columns_sum_to_the_difference(estimator_class, kind, changed):
     model = copy.deepcopy(fit_table(estimator_class, kind))
@@ -361,9 +371,8 @@ def test_as_a_frame(model):
     for k, suffix in enumerate(suffixes):
         sums = (frame["weight"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
         y_hat = why.prediction.reshape(len(queries), -1)[:, k]
-        if why.blended is not None:
-            blended = why.blended.reshape(len(queries), -1)[:, k]
-            sums += (1 - why.neighbors_weight) * blended
+        if why.parts:
+            sums += blended_in(why).reshape(len(queries), -1)[:, k]
         assert_allclose(sums + cut[:, k], y_hat)
         adjusted = frame[f"target{suffix}"] + frame[f"adjustment{suffix}"]
         assert_allclose(adjusted, frame[f"adjusted{suffix}"])
@@ -433,7 +442,7 @@ def test_as_html(estimator_class):
     n_shown = np.count_nonzero(why.weights)
     n_shown += n_shown == K - 1
     main, by_column = page.split("</table>")[:-1]
-    assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + (why.blended is not None) + 1
+    assert main.count("<tr>") == 1 + n_shown + (n_shown < K) + len(why.parts) + 1
     assert "<th>difference</th>" in by_column
     for label in why.labels[0, :n_shown]:
         assert f"<td>{label}</td>" in page

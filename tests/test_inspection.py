@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
@@ -178,6 +179,16 @@ def test_neighbors_without_a_trend_are_not_adjusted(fit, estimator_class, X):
     assert_allclose(shown.points_.get_offsets()[:, 0], model.explain(X[:1]).targets[0, :4])
     entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
     assert [entry.split()[0] for entry in entries] == ["target", "prediction"]
+
+
+def test_parts_of_the_blended_model_have_lines(fit, X):
+    with every_part_weighs():
+        model = fit(blend="auto", n_estimators=1)
+    shown, parts = NeighborsDisplay.from_estimator(model, X[:1]), model.explain(X[:1]).parts
+    assert [line.get_xdata()[0] for line in shown.part_lines_] == [*np.ravel([*parts.values()])]
+    entries = [text.get_text() for text in shown.axes_[1].get_legend().get_texts()]
+    assert entries[-2].startswith("boosted trees ")
+    assert entries[-1].startswith("linear model ")
 
 
 def test_neighbors_have_the_labels_of_the_table(friedman):

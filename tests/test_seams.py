@@ -6,11 +6,13 @@ Both are defined here, and run through fit and all that is asked of it.
 import copy
 import math
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 from explained import differences_of, predicted_by
+from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -55,6 +57,8 @@ BLENDS = {
     "neighbors alone": dict(trend=None, blend=None),
     "a trend": dict(blend=None),
     "boosting": dict(blend="boosting"),
+    "linear": dict(blend="linear"),
+    "both": dict(blend="auto", random_state=1),
 }
 
 
@@ -85,7 +89,8 @@ def n_targets(request):
 @pytest.fixture(scope="module")
 def fitted(kind, blend, n_targets):
     X, y = make_counts(n_targets)
-    return kind(**BLENDS[blend], **QUICK).fit(X, y)
+    with every_part_weighs() if blend == "both" else nullcontext():
+        return kind(**QUICK | BLENDS[blend]).fit(X, y)
 
 
 @pytest.fixture
@@ -111,6 +116,7 @@ def test_counts_are_predicted(model, n_targets):
     assert (y_hat >= 0).all()
     assert r2_score(y, y_hat) > 0.3
     assert r2_score(np.log1p(y), np.log1p(y_hat)) > 0.3
+    assert_allclose(model.predict(X[:1]), y_hat[:1], rtol=1e-7)
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(X), y_hat)
 
@@ -142,13 +148,14 @@ def test_the_blended_model_takes_logarithms(fitted, blend, n_targets):
     if fitted.blend_ is None:
         assert blend in ("neighbors alone", "a trend") or fitted.blend_weight_ == 0
         return
+    assert len(fitted.blend_.parts) == (2 if blend == "both" else 1)
     X, y = make_counts(n_targets)
     standardized = (np.log1p(y) - np.log1p(y).mean(0)) / np.log1p(y).std(0)
     assert r2_score(standardized, fitted.blend_.predict(X)) > 0.3
 
 
 def test_intervals_of_counts(model, n_targets):
-    X, y = make_counts(n_targets, seed=1)
+    X, y = make_counts(n_targets, seed=1, n=2000)
     y_hat, std = model.predict(X, return_std=True)
     assert (std >= 0).all()
     inner, outer = (model.predict_interval(X, level) for level in (0.5, 0.9))

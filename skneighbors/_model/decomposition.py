@@ -44,23 +44,26 @@ def explain(model, queries, search, by_column):
         by_column = is_few and model.reader is not None
     elif by_column and model.reader is None:
         raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
-    bank, embedded, blended = model.embed(queries, search)
+    bank, embedded = model.transform(queries, search)
+    blended = model.blend_parts(queries.matrix)
     trends = bank.trends(embedded.z)
     compare = partial(_compare, bank, trends)
     parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm)
     rows, weights, mixtures, adjustments, means, agreement = map(
         torch.cat, zip(*parts, strict=True)
     )
-    mean = torch.lerp(means, blended, bank.blend_weight)
+    mixed = model.mix(blended, len(means), means.device)
+    mean = torch.lerp(means, mixed, bank.blend_weight)
     y = mean.clamp(*bank.limits)
     clipping = torch.where((y - mean).abs() > _ROUNDING, y - mean, 0)
     if search.n_neighbors is not None and search.n_neighbors < _N_AMONG:
         compare = partial(_compare_members, n_named=min(_N_NAMED, search.n_neighbors))
         agreement = torch.cat(bank.attend(embedded, compare, _N_AMONG, search.algorithm))
-    found = rows, weights, mixtures, adjustments, y, clipping, blended, agreement
+    found = rows, weights, mixtures, adjustments, y, clipping, agreement
     found = (part.cpu().numpy() for part in found)
-    rows, weights, mixtures, adjustments, y, clipping, blended, agreement = found
+    rows, weights, mixtures, adjustments, y, clipping, agreement = found
     task, indices, labels = model.task, model.samples[rows], find_labels(queries.X)
+    of_blend = model.blended_model.weights if blended else {}
     return Explanation(
         prediction=task.on_scale(y),
         indices=indices,
@@ -71,7 +74,8 @@ def explain(model, queries, search, by_column):
         clipping=task.differences_on_scale(clipping),
         is_adjusted=bank.has_trend,
         neighbors_weight=1 - bank.blend_weight,
-        blended=task.on_scale(blended) if bank.blend_weight else None,
+        parts={name: task.on_scale(part) for name, part in blended.items()},
+        part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
         counts=model.numbering.counts()[rows],
         agreement=agreement,
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,

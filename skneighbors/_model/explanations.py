@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._utils.printing import Printed, by_target, named, percent, same_decimals
+from .._utils.printing import PART_WORDS, Printed, by_target, named, percent, same_decimals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,9 @@ _AGREEMENT = (
     "Of the {} rows of largest weight the networks, each alone, have {:.0f} % in common: about as\n"
     "many of them a fit with another random_state would name again."
 )
+_ALONE = "Neighbors have no weight here: {} alone predict."
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
-_BLENDED = "The blended model is boosted trees, learned from all rows."
+_PARTS = "Below the neighbors stands what is averaged with them, learned from all rows."
 _BY_COLUMN = (
     'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
     "blended model predict for the query than for all neighbors due to the column. Columns that\n"
@@ -78,6 +79,8 @@ class ExplainedQueries(Printed):
     weights: np.ndarray
     targets: np.ndarray
     neighbors_weight: float
+    parts: dict
+    part_weights: dict
     counts: np.ndarray
     agreement: np.ndarray
     likeness: float
@@ -134,6 +137,9 @@ class ExplainedQueries(Printed):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         described = [_ROWS[self.likeness > 0], self._describe_agreement(), *facts]
+        if not self.neighbors_weight:
+            names = [PART_WORDS[name] for name, weight in self.part_weights.items() if weight]
+            described.append(_ALONE.format(" and ".join(names)))
         notes.append("\n".join(filter(None, described)))
         return notes if self.by_column is None or by_column is None else [*notes, by_column]
 
@@ -177,10 +183,10 @@ class Explanation(ExplainedQueries):
 
     A prediction rests on its nearest rows, its neighbors. The target of each is adjusted by the
     difference of the trend between the query and the row, as an appraiser does. Their mean is
-    averaged with what the blended model predicts: for every query ``neighbors_weight * (weights *
-    adjusted_targets).sum(axis=1) + (1 - neighbors_weight) * blended + clipping`` is `prediction`.
-    Printed, it is a table for each query, with weights in the prediction; :meth:`to_frame` makes a
-    DataFrame of the neighbors.
+    averaged with the parts of the blended model: for every query ``neighbors_weight * (weights *
+    adjusted_targets).sum(axis=1) + clipping``, plus ``part_weights[name] * parts[name]`` for each
+    part, is `prediction`. Printed, it is a table for each query, with weights in the prediction;
+    :meth:`to_frame` makes a DataFrame of the neighbors.
 
     Attributes
     ----------
@@ -203,9 +209,11 @@ class Explanation(ExplainedQueries):
     is_adjusted : bool
         Whether there is a trend, which adjusts targets.
     neighbors_weight : float
-        Weight of the neighbors in a prediction; the blended model has the rest.
-    blended : ndarray of the shape of `prediction`, or None
-        What the blended model predicts; None if there is none.
+        Weight of the neighbors in a prediction; the parts of the blended model have the rest.
+    parts : dict of ndarrays of the shape of `prediction`
+        What each part of the blended model predicts, "boosting" and "linear", if it has any weight.
+    part_weights : dict of str to float
+        Weights of these in a prediction.
     counts : int ndarray of shape (n_queries, n_neighbors)
         How many training samples, equal in X and y, each row stands for.
     agreement : ndarray of shape (n_queries,)
@@ -232,8 +240,10 @@ class Explanation(ExplainedQueries):
     >>> why = model.explain(X[80:82])
     >>> why.indices.shape
     (2, 20)
-    >>> means = (why.weights * why.adjusted_targets).sum(axis=1)  # there is no blended model
-    >>> bool(abs(means + why.clipping - model.predict(X[80:82])).max() < 1e-9)
+    >>> mean = why.neighbors_weight * (why.weights * why.adjusted_targets).sum(axis=1)
+    >>> for name, predicted in why.parts.items():
+    ...     mean += why.part_weights[name] * predicted
+    >>> bool(abs(mean + why.clipping - model.predict(X[80:82])).max() < 1e-9)
     True
     """
 
@@ -241,7 +251,6 @@ class Explanation(ExplainedQueries):
     adjustments: np.ndarray
     clipping: np.ndarray
     is_adjusted: bool
-    blended: np.ndarray | None
 
     @property
     def adjusted_targets(self) -> np.ndarray:
@@ -310,9 +319,8 @@ class Explanation(ExplainedQueries):
         return pd.DataFrame(columns)
 
     def _notes(self):
-        is_blended = self.blended is not None
-        facts = _ADJUSTED if self.is_adjusted else None, _BLENDED if is_blended else None
-        return self._list_notes(facts, _BY_COLUMN if self.is_adjusted or is_blended else None)
+        facts = _ADJUSTED if self.is_adjusted else None, _PARTS if self.parts else None
+        return self._list_notes(facts, _BY_COLUMN if self.is_adjusted or self.parts else None)
 
     def _describe(self, i):
         """Titles and cells of one query's tables."""
@@ -338,9 +346,9 @@ class Explanation(ExplainedQueries):
             if rest.any():
                 own = numbers(lambda part: np.average(part[shown:], axis=0, weights=rest))
             cells.append([f"{n_others} more, mean", percent(rest.sum()), *own])
-        if self.blended is not None:
-            weight = percent(1 - self.neighbors_weight)
-            cells.append(["blended model", weight, "", "", write(self.blended[i])])
+        for name, part in self.parts.items():
+            weight = percent(self.part_weights[name])
+            cells.append([PART_WORDS[name], weight, "", "", write(part[i])])
         if np.any(self.clipping[i]):
             clipping = write(self.clipping[i], "+")
             cells.append(["clipped to the range of targets", "", "", "", clipping])

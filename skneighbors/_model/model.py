@@ -69,7 +69,7 @@ class Model:
     encoder : FeatureEncoder or None
     likeness_encoder : LikenessEncoder or None
         None without likeness.
-    blended_model : BaggedBoosting or None
+    blended_model : Mixture or None
         The model that is averaged with the networks.
     x_shape : tuple
         Of a row as read.
@@ -107,13 +107,21 @@ class Model:
             return torch.from_numpy(np.require(matrix, requirements=["C", "W"]))
         return torch.from_numpy(self.encoder.transform(self.reader.expand(matrix)))
 
+    def blend_parts(self, matrix):
+        """Predictions (n, k) of each part of the blended model, standardized; none without one."""
+        if self.blended_model is None:
+            return {}
+        return self.blended_model.predict_parts(self.reader.expand(matrix))
+
     def blend(self, matrix, device):
         """Predictions (n, k) of the blended model, standardized; 0 without one."""
-        if self.blended_model is None:
-            shape = len(matrix), self.task.n_values
-            return torch.zeros(shape, dtype=torch.float64, device=device)
-        predicted = self.blended_model.predict(self.reader.expand(matrix))
-        return torch.from_numpy(predicted).to(device)
+        return self.mix(self.blend_parts(matrix), len(matrix), device)
+
+    def mix(self, parts, n, device):
+        """Mean (n, k) of what the parts of the blended model predict; 0 without any."""
+        if not parts:
+            return torch.zeros((n, self.task.n_values), dtype=torch.float64, device=device)
+        return torch.from_numpy(self.blended_model.mix(parts)).to(device)
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there."""

@@ -5,6 +5,9 @@ import math
 
 import numpy as np
 
+# Words for the names of what is averaged with the neighbors.
+PART_WORDS = {"boosting": "boosted trees", "linear": "linear model", "frequencies": "frequencies"}
+
 
 def text_table(title, cells):
     """Lines of a table, the first of whose columns is to the left."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
+from .._utils.printing import PART_WORDS
 from ._common import (
     BLUE,
     GRAY,
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from .._base import BaseNeighborEstimator
     from .._model import Explanation
     from .._utils.typing import ArrayLike
+
+# Of the lines of the parts of a blended model.
+_PART_STYLES = {"boosting": ":", "linear": "-."}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,8 +60,8 @@ class NeighborsDisplay:
         The adjusted targets; None where nothing adjusts them.
     prediction_line_ : matplotlib Line2D
         The prediction.
-    blended_line_ : matplotlib Line2D or None
-        What the blended model predicts; None without one.
+    part_lines_ : list of matplotlib Line2D
+        What each part of the blended model predicts; none without one.
     axes_ : ndarray of two matplotlib Axes
         Those of the weights and of the targets.
     figure_ : matplotlib Figure
@@ -249,12 +253,12 @@ class NeighborsDisplay:
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)
         ax.set_xlabel("target")
-        self.blended_line_ = None
-        if explanation.blended is not None:
-            blended = explanation.blended.reshape(-1)[self.target]
-            label = f"blended model {blended:,.6g}"
-            self.blended_line_ = ax.axvline(blended, color=GRAY, linestyle=":", label=label)
-        artists = self.points_, self.adjusted_points_, self.prediction_line_, self.blended_line_
+        self.part_lines_ = []
+        for name, part in explanation.parts.items():
+            place, style = part.reshape(-1)[self.target], _PART_STYLES[name]
+            label = f"{PART_WORDS[name]} {place:,.6g}"
+            self.part_lines_.append(ax.axvline(place, color=GRAY, linestyle=style, label=label))
+        artists = self.points_, self.adjusted_points_, self.prediction_line_, *self.part_lines_
         handles = [artist for artist in artists if artist is not None]
-        n_columns = 2 if self.blended_line_ else 3
+        n_columns = 2 if self.part_lines_ else 3
         legend_above(ax, handles=handles, ncols=n_columns, columnspacing=1.2, handlelength=1.2)
