@@ -107,7 +107,7 @@ class Pace:
 
     def advance(self):
         """Come to the end of an epoch, and begin the next cycle if it ends one."""
-        self.positions.append(self._position(len(self.positions)))
+        self.positions.append(min(self._position(len(self.positions)), self._end))
         if not self.is_last and self._cycle_end - self.positions[-1] <= 0.5:
             self._begin_cycle()
 
