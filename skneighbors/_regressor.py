@@ -271,8 +271,8 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         Notes
         -----
         Forgotten rows take no part; appended rows do. A row of :meth:`fit` is no neighbor of
-        itself, and boosted trees predict it out of fold; the networks were fitted to it and may
-        have learned a part of its error.
+        itself, and the blended model predicts it out of fold; the networks were fitted to it and
+        may have learned a part of its error.
 
         Examples
         --------

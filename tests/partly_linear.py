@@ -6,6 +6,7 @@ TRENDS = {
     "no trend": dict(trend=None, blend=None),
     "linear": dict(blend=None),
     "boosting": dict(blend="boosting"),
+    "linear model": dict(blend="linear"),
 }
 K, N = 9, 70
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), max_iter=3, random_state=0)

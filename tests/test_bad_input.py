@@ -97,7 +97,7 @@ BAD_PARAMETERS = {
     "temperature": [0.0, -1.0, np.inf, np.nan, "high", None],
     "likeness": [-1.0, np.inf, np.nan, "high", None],
     "trend": ["quadratic", "boosting", True, Ridge(), (), ["linear", None]],
-    "blend": ["quadratic", "linear", True, ["boosting"], Ridge, Ridge()],
+    "blend": ["quadratic", "both", True, ["boosting"], Ridge, Ridge()],
     "categorical_features": ["all", 3, True],
     "rank": ["medium", True],
     "context_size": [0, -1, 3.5, "all", True, 10**30],
@@ -255,11 +255,12 @@ def test_too_few_groups_to_hold_one_out(estimator_class):
         estimator_class(early_stopping=True).fit(X, y, groups=np.arange(20) % 2)
 
 
+@pytest.mark.parametrize("blend", ["boosting", "linear"])
 @pytest.mark.parametrize("given", [{}, {"X_val": X, "y_val": y}])
-def test_what_needs_rows_held_out(estimator_class, given):
-    needed = "X_val" if given else "blend='boosting'"
+def test_what_needs_rows_held_out(estimator_class, given, blend):
+    needed = "X_val" if given else f"blend='{blend}'"
     with pytest.raises(ValueError, match=f"early_stopping must not be False with {needed}"):
-        estimator_class(blend="boosting", early_stopping=False).fit(X, y, **given)
+        estimator_class(blend=blend, early_stopping=False).fit(X, y, **given)
 
 
 @pytest.mark.parametrize("temperature", ["calibrated", "both"])
@@ -269,9 +270,10 @@ def test_a_calibration_needs_rows_held_out(estimator_class, temperature):
         model.fit(X, y)
 
 
-def test_boosting_needs_a_table(estimator_class):
-    model = estimator_class(blend="boosting", feature_extractor=torch.nn.Identity)
-    with pytest.raises(ValueError, match="blend='boosting' needs a table"):
+@pytest.mark.parametrize("blend", ["boosting", "linear"])
+def test_a_blend_needs_a_table(estimator_class, blend):
+    model = estimator_class(blend=blend, feature_extractor=torch.nn.Identity)
+    with pytest.raises(ValueError, match=f"blend='{blend}' needs a table"):
         model.fit(X, y)
 
 

@@ -138,7 +138,7 @@ def test_a_child_of_a_process_that_has_predicted_answers_the_same(
 ):
     thread_count(n_threads)
     X, y = make_friedman1(n_samples=11_000, random_state=0)  # also the trees are in threads then
-    model = estimator_class(blend="boosting", **SMALL).fit(X[:300], y[:300])
+    model = estimator_class(blend="auto", **SMALL).fit(X[:300], y[:300])
     expected, before = answer(model, X), model.predict(X[:3])
 
     def child():

@@ -103,7 +103,7 @@ def test_prepared_rows_are_a_copy(estimator_class, extractor):
 
 @pytest.mark.parametrize(
     ("extractor", "blend"),
-    [(None, None), (None, "boosting"), (_Writes, None), (_Overwrites, None)],
+    [(None, None), (None, "boosting"), (None, "linear"), (_Writes, None), (_Overwrites, None)],
 )
 def test_nothing_read_only_is_handed_over(estimator_class, extractor, blend):
     X, y, weight = make_data()

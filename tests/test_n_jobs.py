@@ -48,7 +48,7 @@ def answers(model, X):
 @pytest.mark.slow
 def test_it_changes_no_bit(estimator_class, four_threads, data):
     X, y = data
-    model = estimator_class(blend="boosting", **QUICK).fit(X, y)
+    model = estimator_class(blend="auto", **QUICK).fit(X, y)
     expected = answers(model, X)
     for n_jobs in (1, -1):
         for own in (model.set_params(n_jobs=n_jobs), estimator_class(**model.get_params())):
@@ -61,7 +61,7 @@ def test_it_changes_no_bit(estimator_class, four_threads, data):
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 def test_no_more_threads_are_taken(four_threads, openmp_threads, pools, data, n_jobs):
     X, y = data
-    model = NONARegressor(blend="boosting", n_jobs=n_jobs, batch_size=64, **QUICK)
+    model = NONARegressor(blend="auto", n_jobs=n_jobs, batch_size=64, **QUICK)
     answers(model.fit(X, y), X)
     model.append(X, y + 1)
     assert set(pools) <= set(range(2, 1 + (n_jobs or 4)))
@@ -80,7 +80,7 @@ def test_a_file_holds_a_limit_which_is_checked_after_fit(data, tmp_path):
 @pytest.mark.slow
 def test_threads_of_the_caller_with_limits_of_their_own(four_threads, openmp_threads, data):
     X, y = data
-    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
+    model = NONARegressor(blend="auto", **QUICK).fit(X, y)
     expected = model.predict(X)
     before = threading.active_count()
 

@@ -141,13 +141,13 @@ def test_dask_tells_fits_of_the_same_parameters_apart(X, y):
 
 
 def test_nothing_but_what_prediction_needs_is_kept(X, y):
-    model = NONARegressor(max_iter=1).fit(X, y)
+    model = NONARegressor(max_iter=1, blend="boosting").fit(X, y)
     buffer = io.BytesIO()
     joblib.dump(model, buffer)
     network = sum(parameter.nbytes for parameter in model._model.bank.network.parameters())
     fitted = model._model
     bank = fitted.bank.rows.z.nbytes + fitted.bank.rows.values.nbytes + fitted.matrix.nbytes
-    bags = [bag for bags in model.blend_.bags for bag in bags]
+    bags = [bag for bags in model.blend_.parts["boosting"].bags for bag in bags]
     trees = [part for bag in bags for part in vars(bag.trees).values()]
     second = sum(part.nbytes for part in trees if isinstance(part, np.ndarray))
     assert len(buffer.getvalue()) < 1.1 * (network + bank + second) + 50_000

@@ -445,7 +445,8 @@ def answers(model, X):
 def all_answers(model, X):
     """The same and all that names neighbors."""
     why = model.explain(X, by_column=False)
-    found = [value for value in vars(why).values() if value is not None]
+    found = [value for value in vars(why).values() if value is not None and value is not why.parts]
+    found += [*why.parts.values()]
     found += [*model.kneighbors(X), *model.kneighbors(), model.neighbor_weights(X).toarray()]
     return answers(model, X) + found
 

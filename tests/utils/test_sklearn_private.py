@@ -27,7 +27,7 @@ X = np.random.RandomState(0).normal(size=(120, 3))
 y = X[:, 0] + (X[:, 1] > 0)
 params = dict(max_iter=2, hidden_layer_sizes=8, n_estimators=1, recipe=Recipe(boosting_iter=5))
 model = NONARegressor(blend="boosting", random_state=0, **params).fit(X, y, np.ones(120))
-assert type(model.blend_.bags[0][0].trees).__name__ == "Trees"
+assert type(model.blend_.parts["boosting"].bags[0][0].trees).__name__ == "Trees"
 y_hat = model.predict(X)
 with tempfile.TemporaryDirectory() as folder:
     model.save(Path(folder) / "model")
