@@ -40,8 +40,8 @@ X_train, X_test, y_train, y_test = train_test_split(flats, price, train_size=600
 print(X_train.assign(price=y_train.round(1)).head().to_string())
 
 # %%
-# With ``n_neighbors=6`` each prediction rests on six of these flats, and on boosted trees beside
-# them. Prices are in thousands.
+# With ``n_neighbors=6`` each prediction rests on six of these flats, and on boosted trees and a
+# linear model beside them. Prices are in thousands.
 
 model = NONARegressor(n_neighbors=6, random_state=0).fit(X_train, y_train)
 print(f"R2 on the test rows: {model.score(X_test, y_test):.2f}")
