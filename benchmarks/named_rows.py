@@ -62,9 +62,9 @@ class Ours:
         agreement = self.model.explain(X, by_column=False).agreement.mean()
         every = copy.deepcopy(self.model)
         why = every.set_params(n_neighbors=None).explain(X, by_column=False)
-        alone = why.adjusted_targets.mean(axis=1)
-        if why.blended is not None:
-            alone += (1 - why.neighbors_weight) * (why.blended - alone)
+        alone = why.neighbors_weight * why.adjusted_targets.mean(axis=1)
+        for name, predicted in why.parts.items():
+            alone += why.part_weights[name] * predicted
         return {"agreement": agreement, "rmse_f": root_mean_squared_error(y, alone)}
 
 

@@ -2,13 +2,14 @@
 
 Usage: python benchmarks/summary.py
 
-Reads the recorded results of benchmarks/tabular.py.
+Reads the recorded results of benchmarks/tabular.py and, for README, of benchmarks/classes.py.
 """
 
 import numpy as np
 import pandas as pd
 from _benchmark import DOCS, HERE, RESULTS, load
 from _rst import rst_text_table, write
+from classes import DEVELOPMENT
 from report import critical_difference, pivot, rank_test, ratios
 from scipy.stats import binomtest
 
@@ -26,7 +27,9 @@ GROUPS = {
 }
 PEERS = ["ridge", "tuned k-NN", "random forest", "hist. boosting", "LightGBM", "XGBoost"]
 PEERS += ["CatBoost", "RealMLP-TD", "best peer"]
-IN_README = ["random forest", "CatBoost", "RealMLP-TD", "best peer"]
+# Peers in README, and its words for them; logistic regression is the ridge regression of classes.
+IN_README = {"ridge": "ridge, logistic regression", "random forest": "random forest"}
+IN_README |= {"CatBoost": "CatBoost", "RealMLP-TD": "RealMLP-TD", "best peer": "the best of each"}
 
 
 def compare(rmse):
@@ -86,7 +89,7 @@ def cells(table):
 
 def markdown(tables):
     """Write what README shows as a Markdown table."""
-    columns = ["", *IN_README[:-1], "the best of each"]
+    columns = ["", *IN_README.values()]
     lines = [columns, ["---"] * len(columns)]
     for group, table in tables.items():
         line = [f"{table.sets.max():.0f} {group}"]
@@ -102,6 +105,16 @@ def with_table(text, tables):
     before, rest = text.split(START)
     after = rest.split(STOP)[1]
     return before + START + markdown(tables) + STOP + after
+
+
+def read_classes():
+    """Compare log losses of the sets of classes that all methods have run, by group."""
+    frame = load(RESULTS / "classes.jsonl")[0]
+    losses = frame.pivot_table(index=["dataset", "split"], columns="method", values="log_loss")
+    losses = losses.rename(columns={"logistic regression": "ridge"}).dropna()
+    is_development = losses.index.get_level_values("dataset").isin(DEVELOPMENT)
+    groups = {"of classes": losses[is_development], "unseen, of classes": losses[~is_development]}
+    return {group: compare(part) for group, part in groups.items()}
 
 
 def read():
@@ -123,7 +136,7 @@ def main():
     errors, tables = read()
     write(OUTPUT, page(errors, tables))
     text = README.read_text(encoding="utf-8")
-    README.write_text(with_table(text, tables), encoding="utf-8")
+    README.write_text(with_table(text, tables | read_classes()), encoding="utf-8")
 
 
 if __name__ == "__main__":

