@@ -155,7 +155,7 @@ def test_the_blended_model_takes_logarithms(fitted, blend, n_targets):
 
 
 def test_intervals_of_counts(model, n_targets):
-    X, y = make_counts(n_targets, seed=1, n=2000)
+    X, y = make_counts(n_targets, seed=1)
     y_hat, std = model.predict(X, return_std=True)
     assert (std >= 0).all()
     inner, outer = (model.predict_interval(X, level) for level in (0.5, 0.9))
