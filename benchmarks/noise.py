@@ -9,7 +9,6 @@ numbers, mean squares over the variance of the test targets, less 1 (minus R2).
 """
 
 import numpy as np
-import pandas as pd
 from _benchmark import DOCS, Benchmark, main, seconds
 from _rst import rst_text_table, write
 from scipy.special import expit
@@ -26,6 +25,7 @@ from skneighbors import (
 
 N_TEST, NUMBERS, RARE = 10_000, "numbers", "a rare class"
 CLASSES = {"two classes": [0.5, 0.5], "five classes": [0.2] * 5, "nine to one": [0.9, 0.1]}
+SETS = [*CLASSES, NUMBERS, RARE]
 # Of classes, and of numbers.
 METHODS = {
     "constant": (lambda _: DummyClassifier(strategy="prior"), lambda _: DummyRegressor()),
@@ -78,11 +78,10 @@ def report(frame):
     table = means[[method for method in METHODS if method in means]].map("{:.3f}".format)
     table["largest NONA / constant"] = ratio.map("{:.3f}".format)
     table.loc[table.index.isin([NUMBERS, RARE]), "largest NONA / constant"] = ""
-    table = table.loc[[*CLASSES, NUMBERS, RARE]]
+    table = table.loc[SETS]
     title = f"Mean loss over {frame['split'].nunique()} draws"
-    write(DOCS / "noise.inc", rst_text_table(title, pd.DataFrame(table)), script="noise.py")
+    write(DOCS / "noise.inc", rst_text_table(title, table), script="noise.py")
 
 
 if __name__ == "__main__":
-    names = [*CLASSES, NUMBERS, RARE]
-    main(Benchmark(__file__, lambda: names, METHODS, measure, report, splits=range(10)))
+    main(Benchmark(__file__, lambda: SETS, METHODS, measure, report, splits=range(10)))

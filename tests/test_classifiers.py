@@ -557,12 +557,8 @@ def test_a_validation_row_covers_its_class_by_its_probability(uneven):
     values = (judged.targets - judged.residuals).numpy()
     p = 0.7 * values + 0.3 * known.task.prior
     true = np.sort(p[judged.targets.numpy() == 1])[::-1]
-    _, threshold = known.predict_set(known_queries(model, uneven[1]), search, 0.8)
+    _, threshold = known.predict_set(model._read_queries(uneven[1])[1], search, 0.8)
     assert_allclose(1 - threshold, true[int(np.ceil(0.8 * (len(true) + 1))) - 1])
-
-
-def known_queries(model, X):
-    return model._read_queries(X)[1]
 
 
 def test_where_frequencies_alone_predict(uneven):

@@ -54,11 +54,9 @@ def test_models_and_weights_have_the_lowest_loss(k, is_classes):
 def test_a_part_without_weight_is_left_out():
     y = np.arange(8.0)[:, None]
     for right, wrong in [("boosting", "linear"), ("linear", "boosting")]:
-        judged = Judged(y, np.ones(8), {right: y[None], wrong: y[None] + 1})
-        _, weights = Judged(*judged[:2], dict(sorted(judged.predicted.items()))).choose(
-            Regression(np.zeros(1), np.ones(1), 1)
-        )
-        assert weights == {right: 1.0}
+        predicted = dict(sorted({right: y[None], wrong: y[None] + 1}.items()))
+        judged = Judged(y, np.ones(8), predicted)
+        assert judged.choose(Regression(np.zeros(1), np.ones(1), 1))[1] == {right: 1.0}
 
 
 def test_a_single_part_has_all_weight():

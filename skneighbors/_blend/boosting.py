@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from .._utils.blocks import cut
 from .._utils.random import MAX_SEED
-from .._utils.threads import map_batches, map_in_threads
-from .data import N_FOLDS, is_other
+from .._utils.threads import map_in_threads
+from .data import N_FOLDS, is_other, predict_in_batches
 from .growing import grow
 from .target_means import CategoryEncoder
 from .trees import Trees
@@ -23,7 +22,6 @@ _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 _LEAST_FEATURES = 6
 # Of more classes trees get fewer iterations, as each class has trees.
 _MANY_CLASSES = 10
-_N_AT_ONCE = 2000  # rows that one thread predicts at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,12 +165,10 @@ class BaggedBoosting:
         y : ndarray of shape (n_samples, n_targets)
         """
 
-        def predict_some(rows):
-            parts = [[bag.predict(X[rows]) for bag in bags] for bags in self.bags]
-            return self._combine(np.array(parts))
+        def predict(X):
+            return self._combine(np.array([[bag.predict(X) for bag in bags] for bags in self.bags]))
 
-        batches = cut(len(X), _N_AT_ONCE) if len(X) else [slice(0)]
-        return np.concatenate(map_batches(predict_some, batches))
+        return predict_in_batches(predict, X)
 
 
 class BaggedLogisticBoosting(BaggedBoosting):

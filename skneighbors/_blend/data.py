@@ -5,8 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._columns import number_groups
+from .._utils.blocks import cut
+from .._utils.threads import map_batches
 
 N_FOLDS = 5
+N_AT_ONCE = 2_000  # rows that one thread predicts at a time
 
 
 class BlendData(NamedTuple):
@@ -55,3 +58,9 @@ def draw_folds(groups, n_folds, random_state):
 def is_other(folds, fold):
     """Which rows are in other folds: what predicts a fold is fitted to. Of a single one, all."""
     return (folds != fold) | (folds.max() == 0)
+
+
+def predict_in_batches(predict, X):
+    """Predict rows of X (n_samples, n_features) some at a time, each batch in one thread."""
+    batches = cut(len(X), N_AT_ONCE) if len(X) else [slice(0)]
+    return np.concatenate(map_batches(lambda rows: predict(X[rows]), batches))

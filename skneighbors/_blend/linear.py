@@ -13,8 +13,8 @@ from .._utils.arrays import array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
 from .._utils.sklearn_private import fit_unlogged
-from .._utils.threads import map_batches, map_in_threads
-from .data import is_other
+from .._utils.threads import map_in_threads
+from .data import N_AT_ONCE, is_other, predict_in_batches
 from .target_means import find_categories
 
 # Quantiles to which numbers are clipped.
@@ -26,7 +26,6 @@ _MAX_NUMBERS = 10_000_000
 # Strengths to choose from, of ridge regressions and, inverse, of logistic ones.
 _STRENGTHS, _INVERSE_STRENGTHS = tuple(10 ** np.linspace(-1, 4, 11)), (0.003, 0.03, 0.3, 3.0)
 _MAX_ITER = 100
-_N_AT_ONCE = 2_000  # rows predicted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +178,7 @@ class LinearModel:
         ----------
         X : ndarray of shape (n_samples, n_features)
         """
-
-        def predict_some(rows):
-            return self.of_encoded(self.features.transform(X[rows]))
-
-        batches = cut(len(X), _N_AT_ONCE) if len(X) else [slice(0)]
-        return np.concatenate(map_batches(predict_some, batches))
+        return predict_in_batches(lambda X: self.of_encoded(self.features.transform(X)), X)
 
     def of_encoded(self, encoded):
         """Predict encoded rows (n_samples, n_encoded), to (n_samples, k)."""
@@ -242,7 +236,7 @@ def fit_linear(data, folds, loss, n_threads):
         step = -(-len(others) * n_columns // _MAX_NUMBERS)
         path = LINEAR[loss].fit_path(data.select(others[::step]))
         own, features = data.X[folds == fold], path[0].features
-        encoded = (features.transform(own[rows]) for rows in cut(len(own), _N_AT_ONCE))
+        encoded = (features.transform(own[rows]) for rows in cut(len(own), N_AT_ONCE))
         return path, [[model.of_encoded(block) for model in path] for block in encoded]
 
     with one_blas_thread(), warnings.catch_warnings():
