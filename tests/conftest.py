@@ -12,7 +12,7 @@ from sklearn.datasets import make_friedman1
 from threadpoolctl import ThreadpoolController
 
 from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
-from skneighbors._blend import growing
+from skneighbors._blend import trees
 
 # Property tests are seeded like all others.
 settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -170,4 +170,4 @@ def unreadable_trees(monkeypatch):
     def read(boosting):
         raise AttributeError
 
-    monkeypatch.setattr(growing, "read_boosting", read)
+    monkeypatch.setattr(trees, "read_boosting", read)

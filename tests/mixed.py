@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from skneighbors._blend import fitting
+from skneighbors._blend import mixture
 from skneighbors._blend.mixture import Judged
 
 
@@ -18,5 +18,5 @@ def every_part_weighs():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Judged, "choose", choose)
-        patch.setattr(fitting, "choose_weight", lambda *args: 0.5)
+        patch.setattr(mixture, "choose_weight", lambda *args: 0.5)
         yield

@@ -12,7 +12,7 @@ from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import Mixture
-from skneighbors._blend.fitting import BlendFit
+from skneighbors._blend.mixture import BlendFit
 from skneighbors._task import Regression
 from skneighbors._training.validation import ValidationResult
 

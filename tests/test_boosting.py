@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
-from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
-from skneighbors._blend.data import N_FOLDS, BlendData, draw_folds
-from skneighbors._blend.growing import TreeNodes
+from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees
+from skneighbors._blend import trees as growing
+from skneighbors._blend.base import N_FOLDS, BlendData, BlendSettings, draw_folds
+from skneighbors._blend.trees import TreeNodes
 from skneighbors._utils.sklearn_private import read_boosting
 
 N_CATEGORIES = np.array([0, 5, 0, 300])
@@ -27,13 +28,15 @@ def table():
     return X, (y - y.mean()) / y.std(), rng.randint(1, 4, size=n).astype(float)
 
 
-def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_iter=20, **kwargs):
+def fit(X, y, weight=None, groups=None, n_categories=N_CATEGORIES, seed=0, n_iter=20, n_threads=1):
     weight, y = np.ones(len(X)) if weight is None else weight, y.reshape(len(X), -1)
     random_state = np.random.RandomState(seed)
     groups = np.arange(len(X)) if groups is None else groups
     data = BlendData(X, y, weight, groups, n_categories)
     folds = draw_folds(groups, N_FOLDS, random_state)
-    return BaggedBoosting.fit(data, folds, n_iter, random_state, **kwargs)
+    settings = BlendSettings(n_iter, random_state, n_threads)
+    [model], [out_of_fold] = BaggedBoosting.fit(data, folds, settings)
+    return model, out_of_fold
 
 
 def encode(X, y, n_categories):

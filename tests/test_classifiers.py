@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import ModelFileError, NONAClassifier, SoftStepKNNClassifier, load
-from skneighbors._blend import boosting, growing
-from skneighbors._blend.data import N_FOLDS, BlendData, draw_folds
+from skneighbors._blend import boosting
+from skneighbors._blend import trees as growing
+from skneighbors._blend.base import N_FOLDS, BlendData, BlendSettings, draw_folds
 from skneighbors._blend.mixture import choose_weight
 from skneighbors._columns import EnsembleSplit
 from skneighbors._task import Classification
@@ -141,7 +142,9 @@ def test_boosted_log_odds_are_scikit_learns(request, fallback):
 def fit_bags(data):
     random_state = np.random.RandomState(0)
     folds = draw_folds(data.groups, N_FOLDS, random_state)
-    return boosting.BOOSTING["log_loss"].fit(data, folds, 10, random_state)
+    settings = BlendSettings(10, random_state)
+    [model], [out_of_fold] = boosting.BOOSTING["log_loss"].fit(data, folds, settings)
+    return model, out_of_fold
 
 
 def test_bags_predict_probabilities():

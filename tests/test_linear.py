@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from skneighbors import NONAClassifier, NONARegressor
 from skneighbors._blend import LINEAR, LinearFeatures, linear
-from skneighbors._blend.data import BlendData
+from skneighbors._blend.base import BlendData, BlendSettings
 
 N = 240
 N_CATEGORIES = np.array([0, 6, 0, 0, 90, 0])
@@ -36,7 +36,8 @@ def make_data(loss, n=N, n_values=3, seed=0):
 
 
 def fit(data, folds, loss, n_threads=1):
-    return linear.fit_linear(data, folds, loss, n_threads)
+    settings = BlendSettings(1, np.random.RandomState(0), n_threads)
+    return LINEAR[loss].fit(data, folds, settings)
 
 
 def encode(X, weight, n_categories, Z):

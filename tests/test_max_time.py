@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting
-from skneighbors._blend.data import BlendData
+from skneighbors._blend.base import BlendData
 from skneighbors._training import stopping
 from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.optim import AdamW

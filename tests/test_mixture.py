@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONAClassifier, NONARegressor
-from skneighbors._blend import Mixture, fitting
+from skneighbors._blend import Mixture, mixture
 from skneighbors._blend.mixture import Judged, choose_weight
 from skneighbors._task import Classification, Regression
 
@@ -97,7 +97,7 @@ def judged(monkeypatch):
             found.append(self)
             return super().choose(task)
 
-    monkeypatch.setattr(fitting, "Judged", Noted)
+    monkeypatch.setattr(mixture, "Judged", Noted)
     return found
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skneighbors
 from skneighbors import ColumnWarning, NONARegressor, Recipe
-from skneighbors._blend import BaggedBoosting, fitting
+from skneighbors._blend import BaggedBoosting, LinearModel
 from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.per_row import check_time
 
@@ -203,7 +203,7 @@ def test_the_blended_model_is_judged_by_what_it_has_not_seen(table, noted):
     X, y = table
     seen = [
         noted(BaggedBoosting, "fit", lambda _, data, *arguments: len(data.y)),
-        noted(fitting, "fit_linear", lambda _, data, *arguments: len(data.y)),
+        noted(LinearModel, "fit", lambda _, data, *arguments: len(data.y)),
     ]
     numbers = X[["a"]].assign(t=np.arange(N))
     NONARegressor(**QUICK | {"blend": "auto"}).fit(numbers, y, time=numbers["t"])

@@ -2,19 +2,14 @@
 
 ::
 
-    data           what all are fitted to, and in which folds
-    target_means   categories as codes, means of the target and counts
-    trees          boosted trees as arrays, and their predictions
-    growing        boosted trees fitted, by scikit-learn
-    boosting       bags of them, of what a table's reader reads
-    linear         ridge and logistic regressions
-    mixture        the mean of both, by weights chosen out of fold
-    fitting        a blended model fitted, and predictions of rows that it was not fitted to
+    base       what its parts are fitted to, in which folds, and by which interface
+    trees      boosted trees: grown by scikit-learn, as arrays, and their predictions
+    boosting   a part: bags of boosted trees, of categories as codes, means and counts
+    linear     a part: ridge and logistic regressions
+    mixture    the mean of the parts, by weights chosen out of fold, and the list of them
 """
 
-from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting
-from .fitting import count_affordable, fit_blended, no_blend
+from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting, CategoryEncoder
 from .linear import LINEAR, LinearFeatures, LinearModel, LogisticModel
-from .mixture import Mixture
-from .target_means import CategoryEncoder
+from .mixture import PARTS, Mixture, count_affordable, fit_blended, no_blend
 from .trees import Trees

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from .._utils.arrays import array_field
 from .._utils.random import MAX_SEED
 from .._utils.threads import map_in_threads
-from .data import N_FOLDS, is_other, predict_in_batches
-from .growing import grow
-from .target_means import CategoryEncoder
-from .trees import Trees
+from .base import N_FOLDS, draw_folds, find_categories, is_other, predict_in_batches
+from .trees import Trees, grow
 
 # Iterations by which the time of one is measured.
 _N_TRIED = 20
@@ -22,6 +21,104 @@ _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 _LEAST_FEATURES = 6
 # Of more classes trees get fewer iterations, as each class has trees.
 _MANY_CLASSES = 10
+# How many categories of a column histogram boosting can distinguish.
+_MAX_CODES = 254
+# Rows of the overall mean that a category's mean counts besides its rows.
+_N_PRIOR = 10
+# Folds of which means leave one out.
+_N_MEAN_FOLDS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEncoder:
+    """Encoder of each column of categories as three: codes, means of a target, and counts.
+
+    Means are shrunk towards that of all rows, and those of training rows are out of fold.
+    Counts are logarithms of 1 + the categories' weight. Missing and
+    unknown categories are one category.
+
+    Attributes
+    ----------
+    n_categories : int ndarray of shape (n_features,)
+        0 for a column of numbers.
+    codes, means, counts : ndarray of shape (sum of n_categories + 1,)
+        Of the categories of all columns, missing ones last in each. A code is NaN for missing
+        ones, and for all but those of the 254 largest weights. Of categories of the same weight
+        all or none have one: the reader numbers these by their targets, which a choice would leak.
+    """
+
+    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    codes: np.ndarray = array_field("float64", "c", low=0, allows="nan")
+    means: np.ndarray = array_field("float64", "c")
+    counts: np.ndarray = array_field("float64", "c")
+
+    @classmethod
+    def fit_transform(cls, X, y, weight, groups, n_categories, random_state):
+        """Fit, and encode the same rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            As :meth:`TableReader.expand` returns it.
+        y : ndarray of shape (n_samples,)
+        weight : ndarray of shape (n_samples,)
+        groups : int ndarray of shape (n_samples,)
+            Rows of one group are in one fold.
+        n_categories : int ndarray of shape (n_features,)
+        random_state : RandomState
+
+        Returns
+        -------
+        encoder : CategoryEncoder
+        encoded : ndarray of shape (n_samples, n_encoded)
+            Codes, numbers, means, counts.
+        """
+        place, sizes = find_categories(X, n_categories), n_categories[n_categories > 0] + 1
+        folds = draw_folds(groups, _N_MEAN_FOLDS, random_state)
+        n_folds = folds.max() + 1
+        prior = np.average(y, weights=weight)
+        totals, sums = (np.zeros((n_folds, sizes.sum())) for _ in range(2))
+        for column in place.T:
+            np.add.at(totals, (folds, column), weight)
+            np.add.at(sums, (folds, column), weight * y)
+        total, total_sum = totals.sum(0), sums.sum(0)
+        others = (total_sum - sums + _N_PRIOR * prior) / (total - totals + _N_PRIOR)
+        means = others[folds[:, None], place]
+        parts = np.split(total, sizes.cumsum()[:-1]) if len(sizes) else []
+        encoder = cls(
+            n_categories,
+            np.concatenate([total[:0], *map(_number_largest, parts)]),
+            (total_sum + _N_PRIOR * prior) / (total + _N_PRIOR),
+            np.log1p(total),
+        )
+        return encoder, encoder._arrange(X, place, means)
+
+    def transform(self, X):
+        """Encode, to (n_samples, n_encoded).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        encoded : ndarray of shape (n_samples, n_encoded)
+        """
+        place = find_categories(X, self.n_categories)
+        return self._arrange(X, place, self.means[place])
+
+    def _arrange(self, X, place, means):
+        parts = self.codes[place], X[:, self.n_categories == 0], means, self.counts[place]
+        return np.concatenate(parts, axis=1)
+
+
+def _number_largest(totals):
+    """Codes of categories that boosting can distinguish, NaN for others; missing ones are last."""
+    kept = totals > 0
+    kept[-1] = False
+    if kept.sum() > _MAX_CODES:
+        kept &= totals > np.sort(totals[:-1])[-_MAX_CODES - 1]
+    return np.where(kept, np.cumsum(kept) - 1.0, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,28 +192,25 @@ class BaggedBoosting:
         return predicted.mean(axis=1).T
 
     @classmethod
-    def fit(cls, data, folds, n_iter, random_state, n_threads=1):
-        """Fit, and make out-of-fold predictions: each row by the bag not fitted to it.
+    def fit(cls, data, folds, settings):
+        """Fit a bag to the rows of all folds but one, of each in turn, which it predicts.
 
         Parameters
         ----------
         data : BlendData
         folds : int ndarray of shape (n_samples,)
-        n_iter : int
-            Iterations of each bag.
-        random_state : RandomState
-        n_threads : int, default=1
-            Results don't depend on it.
+        settings : BlendSettings
 
         Returns
         -------
-        fitted : BaggedBoosting
-        out_of_fold : ndarray of shape (n_samples, n_targets)
+        models : list of BaggedBoosting
+            A single one.
+        out_of_fold : ndarray of shape (1, n_samples, k)
         """
         n_bags, targets = folds.max() + 1, cls._targets(data.y)
-        n_iter = max(1, round(n_iter * cls._fraction_of_iterations(len(targets))))
+        n_iter = max(1, round(settings.n_iter * cls._fraction_of_iterations(len(targets))))
         jobs = [(target, fold) for target in targets for fold in range(n_bags)]
-        seeds = random_state.randint(MAX_SEED, size=len(jobs))
+        seeds = settings.random_state.randint(MAX_SEED, size=len(jobs))
 
         def fit_bag(job):
             (target, fold), seed = job
@@ -126,13 +220,13 @@ class BaggedBoosting:
             bag = Bag.fit(others, seed, n_iter, cls.loss)
             return bag, bag.predict(data.X[folds == fold])
 
-        fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), n_threads)
+        fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), settings.n_threads)
         out_of_fold = np.empty((len(targets), len(folds)))
         for i, (_, predicted) in enumerate(fitted):
             out_of_fold[i // n_bags, folds == i % n_bags] = predicted
         bags = [bag for bag, _ in fitted]
         bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
-        return cls(bags), cls._combine(out_of_fold[:, None])
+        return [cls(bags)], cls._combine(out_of_fold[:, None])[None]
 
     @classmethod
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):
@@ -194,9 +288,3 @@ class BaggedLogisticBoosting(BaggedBoosting):
 
 # Classes of boosted trees, by the loss that a task names.
 BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)}
-
-
-def fit_boosting(data, folds, loss, n_threads, n_iter, random_state):
-    """Fit as :meth:`BaggedBoosting.fit`, and return what :func:`fit_linear` does."""
-    model, out_of_fold = BOOSTING[loss].fit(data, folds, n_iter, random_state, n_threads)
-    return [model], out_of_fold[None]

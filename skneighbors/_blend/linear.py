@@ -14,8 +14,7 @@ from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
 from .._utils.sklearn_private import fit_unlogged
 from .._utils.threads import map_in_threads
-from .data import N_AT_ONCE, is_other, predict_in_batches
-from .target_means import find_categories
+from .base import N_AT_ONCE, find_categories, is_other, predict_in_batches
 
 # Quantiles to which numbers are clipped.
 _CLIPPED = 0.002, 0.998
@@ -159,6 +158,41 @@ class LinearModel:
             yield np.ascontiguousarray(coef.T), y_mean - x_mean @ coef
 
     @classmethod
+    def fit(cls, data, folds, settings):
+        """Fit models of several strengths, and predict each row by those of other folds.
+
+        Parameters
+        ----------
+        data : BlendData
+        folds : int ndarray of shape (n_samples,)
+        settings : BlendSettings
+
+        Returns
+        -------
+        models : list of LinearModel
+            Fitted to all rows or, of large tables, to every second, third and so on.
+        out_of_fold : ndarray of shape (n_models, n_samples, k)
+        """
+        n_columns = 2 * data.X.shape[1] + min(data.n_categories.sum(), _MAX_ONE_HOT)
+
+        def fit(fold):
+            others = np.flatnonzero(is_other(folds, fold))
+            step = -(-len(others) * n_columns // _MAX_NUMBERS)
+            path = cls.fit_path(data.select(others[::step]))
+            own, features = data.X[folds == fold], path[0].features
+            encoded = (features.transform(own[rows]) for rows in cut(len(own), N_AT_ONCE))
+            return path, [[model.of_encoded(block) for model in path] for block in encoded]
+
+        with one_blas_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # All rows are others than those of the last of these folds, which has none.
+            *fitted, (models, _) = map_in_threads(fit, range(folds.max() + 2), settings.n_threads)
+        out_of_fold = np.empty((len(models), *data.y.shape))
+        for fold, (_, predicted) in enumerate(fitted):
+            out_of_fold[:, folds == fold] = np.concatenate(predicted, axis=1)
+        return models, out_of_fold
+
+    @classmethod
     def fit_path(cls, data):
         """Fit a model of each strength, from the weakest to the strongest or the reverse, a list.
 
@@ -210,40 +244,3 @@ class LogisticModel(LinearModel):
 
 # Classes of linear models, by the loss of a task.
 LINEAR = {"squared_error": LinearModel, "log_loss": LogisticModel}
-
-
-def fit_linear(data, folds, loss, n_threads):
-    """Fit linear models of several strengths, and predict each row by those of other folds.
-
-    Parameters
-    ----------
-    data : BlendData
-    folds : int ndarray of shape (n_samples,)
-    loss : {"squared_error", "log_loss"}
-    n_threads : int
-        Results don't depend on it.
-
-    Returns
-    -------
-    models : list of LinearModel
-        Fitted to all rows or, of large tables, to every second, third and so on.
-    out_of_fold : ndarray of shape (n_models, n_samples, k)
-    """
-    n_columns = 2 * data.X.shape[1] + min(data.n_categories.sum(), _MAX_ONE_HOT)
-
-    def fit(fold):
-        others = np.flatnonzero(is_other(folds, fold))
-        step = -(-len(others) * n_columns // _MAX_NUMBERS)
-        path = LINEAR[loss].fit_path(data.select(others[::step]))
-        own, features = data.X[folds == fold], path[0].features
-        encoded = (features.transform(own[rows]) for rows in cut(len(own), N_AT_ONCE))
-        return path, [[model.of_encoded(block) for model in path] for block in encoded]
-
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        # All rows are others than those of the last of these folds, which has none.
-        *fitted, (models, _) = map_in_threads(fit, range(folds.max() + 2), n_threads)
-    out_of_fold = np.empty((len(models), *data.y.shape))
-    for fold, (_, predicted) in enumerate(fitted):
-        out_of_fold[:, folds == fold] = np.concatenate(predicted, axis=1)
-    return models, out_of_fold

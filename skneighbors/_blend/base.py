@@ -1,5 +1,14 @@
-"""What the parts of the blended model are fitted to, and in which folds."""
+"""What the parts of the blended model are fitted to, in which folds, and by which interface.
 
+A part is a frozen dataclass that has
+
+- ``fit(data, folds, settings)``, a classmethod: some models to choose from, a list, each fitted to
+  all rows, and what they predict of rows that they were not fitted to, an ndarray of shape
+  (n_models, n_samples, k). The rows of a fold are predicted by what is fitted to the others.
+- ``predict(X)``: values, an ndarray of shape (n_samples, k).
+"""
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +28,8 @@ class BlendData(NamedTuple):
     ----------
     X : ndarray of shape (n_samples, n_features)
         As :meth:`TableReader.expand` returns it.
-    y : ndarray of shape (n_samples, n_targets)
+    y : ndarray of shape (n_samples, k)
+        Values of the task.
     weight : ndarray of shape (n_samples,)
     groups : int ndarray of shape (n_samples,)
         Rows of one group are in the same fold.
@@ -36,6 +46,24 @@ class BlendData(NamedTuple):
     def select(self, rows):
         """Take some rows."""
         return BlendData(*(part[rows] for part in self[:4]), self.n_categories)
+
+
+@dataclass(frozen=True, eq=False)
+class BlendSettings:
+    """How the parts of the blended model are fitted.
+
+    Attributes
+    ----------
+    n_iter : int
+        Iterations of boosted trees.
+    random_state : RandomState
+    n_threads : int, default=1
+        Results don't depend on it.
+    """
+
+    n_iter: int
+    random_state: np.random.RandomState
+    n_threads: int = 1
 
 
 def draw_folds(groups, n_folds, random_state):
@@ -64,3 +92,10 @@ def predict_in_batches(predict, X):
     """Predict rows of X (n_samples, n_features) some at a time, each batch in one thread."""
     batches = cut(len(X), N_AT_ONCE) if len(X) else [slice(0)]
     return np.concatenate(map_batches(lambda rows: predict(X[rows]), batches))
+
+
+def find_categories(X, n_categories):
+    """Places of categories among those of all columns, to (n_samples, n_categories)."""
+    n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]
+    starts = np.cumsum(n_categories + 1) - n_categories - 1
+    return np.where(X >= 0, X, n_categories).astype(np.int64) + starts
