@@ -10,7 +10,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._blend import count_affordable, fit_blended, no_blend
+from ._blend import BlendSettings, count_affordable, fit_blended, no_blend
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
@@ -34,7 +34,8 @@ from ._utils.warn import warn
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
-_BLEND_FRACTION = 1 / 2  # of the time that is left, for the blended model
+# Of the time that is left, for boosted trees and, before these, a linear model.
+_BLEND_FRACTION, _LINEAR_FRACTION = 1 / 2, 1 / 20
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
@@ -144,7 +145,9 @@ def fit_model(given):
         plan = _fit_trees_to_time(plan, given, task)
     blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
     if plan.parts:
-        blend = fit_blended(plan, samples, task, split, random_state, given.n_threads)
+        seconds = _LINEAR_FRACTION * given.clock.left()
+        settings = BlendSettings(plan.recipe.boosting_iter, random_state, given.n_threads, seconds)
+        blend = fit_blended(plan, samples, task, split, settings)
     rows = LabeledRows.from_numpy(*data, columns, device)
     parts = _Parts(rows, split, encoder, likeness_encoder, task, blend)
     draws_globally = plan.recipe.dropout > 0 or params["feature_extractor"] is not None

@@ -8,6 +8,7 @@ import pytest
 from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from skneighbors import NONAClassifier, NONARegressor
@@ -63,7 +64,8 @@ def encode(X, weight, n_categories, Z):
             scale = np.sqrt(np.average((x - mean) ** 2, weights=own))
             column = np.nan_to_num((z - mean) / scale) if low < high else column
         numbers.append(column)
-    most = sorted(counts, key=lambda place: (-counts[place], place))[:500]
+    larger = {own: sum(other >= own for other in counts.values()) for own in counts.values()}
+    most = [place for place, own in counts.items() if larger[own] <= 500]
     one_hot = [
         np.where(Z[:, j] >= 0, Z[:, j], n_categories[j]) == category
         for j, category in sorted(most)
@@ -107,14 +109,14 @@ def test_categories_from_five_rows_on_and_the_most_frequent():
     assert not found[-3:].any()  # nor is one that is missing known in these rows
     heavy = np.repeat(1.0 + (np.arange(660) % 3 == 0), n_each)  # then four rows are eight
     found = check_encoding(X, heavy, np.array([661]), X)
-    assert found.shape[1] == 500
+    assert found.shape[1] == 440  # of 660, of which 220 would be too many
 
 
 @pytest.mark.parametrize("n_values", [1, 2])
 def test_coefficients_solve_the_normal_equations(n_values):
     data, _ = make_data("squared_error", n_values=n_values)
     weight = data.weight / data.weight.mean()
-    X = encode(data.X, weight, N_CATEGORIES, data.X)
+    X = encode(data.X, data.weight, N_CATEGORIES, data.X)
     means = [np.average(part, axis=0, weights=weight) for part in (X, data.y)]
     products = (X - means[0]).T * weight
     models = LINEAR["squared_error"].fit_path(data)
@@ -130,15 +132,17 @@ def test_coefficients_solve_the_normal_equations(n_values):
 def test_probabilities_leave_no_gradient(n_classes):
     data, _ = make_data("log_loss", n_values=n_classes)
     weight = data.weight / data.weight.mean()
-    X = encode(data.X, weight, N_CATEGORIES, data.X)
-    fitted = slice(1 if n_classes == 2 else 0, None)  # of two classes the first has no numbers
+    X = encode(data.X, data.weight, N_CATEGORIES, data.X)
+    factor = 2 if n_classes == 2 else 1  # as of one difference of two
     for C, model in zip((0.003, 0.03, 0.3, 3.0), LINEAR["log_loss"].fit_path(data), strict=True):
         found = model.predict(data.X)
         assert_allclose(found, softmax(X @ model.coef.T + model.intercept, axis=1), rtol=1e-7)
-        errors = (weight / N * (found - data.y).T)[fitted]
-        gradient = errors @ X + model.coef[fitted] / (C * N)
+        errors = weight / N * (found - data.y).T
+        gradient = errors @ X + factor * model.coef / (C * N)
         assert_allclose(np.column_stack([gradient, errors.sum(axis=1)]), 0, atol=2e-4)
-        assert not model.coef[: fitted.start].any()
+        theirs = LogisticRegression(C=C, tol=1e-8, max_iter=1000)
+        theirs.fit(X, data.y.argmax(axis=1), weight)
+        assert_allclose(found, theirs.predict_proba(X), atol=0.01)
 
 
 def test_a_class_missing_from_a_fold_is_not_predicted_there():
@@ -155,7 +159,7 @@ def test_a_class_missing_from_a_fold_is_not_predicted_there():
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_nothing_warns_of_regressions_cut_short(monkeypatch, n_threads):
-    monkeypatch.setattr(linear, "_MAX_ITER", 1)
+    monkeypatch.setattr(linear, "_MAX_STEPS", 1)
     data, folds = make_data("log_loss")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -166,8 +170,10 @@ def test_nothing_warns_of_regressions_cut_short(monkeypatch, n_threads):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_number_of_threads_and_what_all_rows_weigh_have_no_say(loss):
     data, folds = make_data(loss)
+    # Larger ones are more samples, so that more categories are known.
+    data = data._replace(weight=data.weight / data.weight.mean())
     models, expected = fit(data, folds, loss)
-    for n_threads, size in ((2, 1.0), (2, 2.0**-20), (1, 2.0**9)):
+    for n_threads, size in ((2, 1.0), (2, 2.0**-20), (1, 2.0**-9)):
         weighed = data._replace(weight=size * data.weight)
         others, out_of_fold = fit(weighed, folds, loss, n_threads)
         assert_array_equal(out_of_fold, expected)
@@ -213,16 +219,66 @@ def test_rows_alone_many_rows_and_none(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_wide_tables_are_fitted_to_fewer_rows(loss, monkeypatch, noted):
+@pytest.mark.parametrize(("name", "value"), [("_MAX_NUMBERS", 5000), ("_MAX_PRODUCTS", 3e6)])
+def test_wide_tables_are_fitted_to_fewer_rows(loss, name, value, monkeypatch, noted):
     data, folds = make_data(loss)
-    monkeypatch.setattr(linear, "_MAX_NUMBERS", 50 * (2 * 6 + 96))
+    monkeypatch.setattr(linear, name, value)
     rows = noted(LinearFeatures, "fit", lambda _, X, *others: X)
     models, out_of_fold = fit(data, folds, loss)
-    assert [len(X) for X in rows] == [48] * 6
+    sizes = [len(X) for X in rows]
+    assert max(sizes) < 60
+    assert max(sizes) - min(sizes) < 2
     place = np.flatnonzero((data.X[:, None, 0] == rows[-1][:, 0]).any(axis=1))
     assert place[-1] > 0.8 * N  # drawn from all
     assert np.isfinite(out_of_fold).all()
     assert np.isfinite(models[0].predict(data.X)).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_fewer_rows_of_rows_in_turn_hold_all_kinds(loss, monkeypatch):
+    """Two periods of each person: every second row would be of the same one."""
+    n, rng = 2000, np.random.RandomState(0)
+    X = np.column_stack([np.arange(n) // 2, np.arange(n) % 2, rng.normal(size=n)])
+    y = np.column_stack([X[:, 1] == 0, X[:, 1] == 1]) + 0.0
+    data = BlendData(X, y, np.ones(n), np.arange(n) // 2, np.zeros(3, dtype=int))
+    monkeypatch.setattr(linear, "_MAX_NUMBERS", n * 3 / 2)
+    models, _ = fit(data, data.groups % 5, loss)
+    assert np.abs(models[0 if loss == "squared_error" else -1].predict(X) - y).max() < 0.1
+
+
+def test_little_time_leaves_few_rows(noted):
+    data, folds = make_data("log_loss", n=2000)
+    rows = noted(LinearFeatures, "fit", lambda _, X, *others: len(X))
+    for seconds in (1e9, 0.05, -1.0):
+        LINEAR["log_loss"].fit(data, folds, BlendSettings(1, None, 1, seconds))
+    assert rows[5] == 2000
+    assert 20 < rows[11] < 400
+    assert rows[17] == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_any_column_constants_are_left(loss):
+    data, folds = make_data(loss)
+    own = np.arange(N)[:, None] * 1.0  # categories of a row each
+    alone = data._replace(X=own, n_categories=np.array([N]))
+    models, out_of_fold = fit(alone, folds, loss)
+    mean = np.average(data.y, axis=0, weights=data.weight)
+    for model in models:
+        assert model.coef.shape == (3, 0)
+        assert_allclose(model.predict(own), np.tile(mean, (N, 1)), atol=1e-3)
+    assert np.isfinite(out_of_fold).all()
+
+
+@pytest.mark.parametrize("kind", [NONARegressor, NONAClassifier])
+def test_categories_of_many_equal_samples_have_a_column(kind):
+    """Rows that are equal in all become one, of many samples."""
+    town = np.arange(4000) % 20
+    y = (np.arange(4000) // 20 % 10 < town / 2).astype(int)
+    model = kind(**QUICK).fit(pd.DataFrame({"town": town.astype(str)}), y)
+    if model.blend_ is not None:
+        assert model.blend_.parts["linear"].coef.shape[1] == 20
+    alone = pd.DataFrame({"name": pd.Categorical(np.arange(60))})
+    assert np.isfinite(kind(**QUICK).fit(alone, y[:60]).score(alone, y[:60]))
 
 
 @pytest.mark.parametrize("kind", [NONARegressor, NONAClassifier])

@@ -8,6 +8,7 @@ A part is a frozen dataclass that has
 - ``predict(X)``: values, an ndarray of shape (n_samples, k).
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,11 +60,14 @@ class BlendSettings:
     random_state : RandomState
     n_threads : int, default=1
         Results don't depend on it.
+    seconds : float, default=inf
+        That a linear model may take.
     """
 
     n_iter: int
     random_state: np.random.RandomState
     n_threads: int = 1
+    seconds: float = math.inf
 
 
 def draw_folds(groups, n_folds, random_state):

@@ -1,30 +1,33 @@
 """Linear models of what a table's reader reads."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
 from .._utils.arrays import array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
-from .._utils.sklearn_private import fit_unlogged
 from .._utils.threads import map_in_threads
 from .base import N_AT_ONCE, find_categories, is_other, predict_in_batches
 
 # Quantiles to which numbers are clipped.
 _CLIPPED = 0.002, 0.998
-# Categories of so much weight, in rows, have a column, but no more than the most frequent.
-_MIN_ROWS, _MAX_ONE_HOT = 5, 500
-# Numbers that a model is fitted to: of wide tables, fewer rows.
-_MAX_NUMBERS = 10_000_000
+# Categories of so many samples have a column, but no more than the most frequent.
+_MIN_SAMPLES, _MAX_ONE_HOT = 5, 500
+# Numbers that a model is fitted to, and multiplications that a fit takes: of wide tables, fewer
+# rows. Of a limit of time, so many multiplications a second are counted on.
+_MAX_NUMBERS, _MAX_PRODUCTS, _PRODUCTS_A_SECOND = 10_000_000, 1e10, 1e10
+# An eigendecomposition takes about so many cubes of its size.
+_EIGEN = 10
 # Strengths to choose from, of ridge regressions and, inverse, of logistic ones.
 _STRENGTHS, _INVERSE_STRENGTHS = tuple(10 ** np.linspace(-1, 4, 11)), (0.003, 0.03, 0.3, 3.0)
-_MAX_ITER = 100
+# L-BFGS ends after so many steps, or as scikit-learn's LogisticRegression does.
+_MAX_STEPS, _SMALL = 100, dict(gtol=1e-4, ftol=64 * np.finfo(float).eps, maxls=50)
+# Log-odds of a class that no row has: its probability is 0.
+_NEVER = -1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +35,9 @@ class LinearFeatures:
     """Encodes columns for linear models: numbers, flags of missing ones, categories one-hot.
 
     Numbers are clipped to their 0.002 and 0.998 quantiles and standardized; a missing one is as
-    the mean. Categories of fewer than five rows, and all but the 500 most frequent, have no
-    column. Missing and unknown categories are one category.
+    the mean. Categories of fewer than five samples, and all but the 500 most frequent, have no
+    column; of categories as frequent, all or none have one. Missing and unknown categories are
+    one category.
 
     Attributes
     ----------
@@ -42,7 +46,7 @@ class LinearFeatures:
     low, high : ndarray of shape (n_numbers,)
         Between which numbers lie.
     mean, scale : ndarray of shape (n_numbers,)
-        Of where they lie: 0 at `low`, 1 at `high`.
+        Mean and standard deviation of a number that is scaled to 0 at `low` and 1 at `high`.
     flagged : int ndarray of shape (n_flags,)
         Numbers of which some are missing.
     categories : int ndarray of shape (n_one_hot,)
@@ -66,18 +70,20 @@ class LinearFeatures:
         X : ndarray of shape (n_samples, n_features)
             As :meth:`TableReader.expand` returns it.
         weight : ndarray of shape (n_samples,)
-            Of mean 1.
+            How many samples each row stands for, unless it is less than one on average.
         n_categories : int ndarray of shape (n_features,)
         """
         numbers, place = X[:, n_categories == 0], find_categories(X, n_categories)
         scales = [_find_scale(x, weight) for x in numbers.T]
         totals = np.bincount(place.ravel(), np.repeat(weight, place.shape[1]))
-        most = np.argsort(-totals, kind="stable")[:_MAX_ONE_HOT]
+        has_column = totals >= _MIN_SAMPLES * min(1.0, weight.mean())
+        if has_column.sum() > _MAX_ONE_HOT:
+            has_column &= totals > np.sort(totals)[-_MAX_ONE_HOT - 1]
         return cls(
             n_categories,
             *np.array(scales).reshape(-1, 4).T,
             flagged=np.flatnonzero(np.isnan(numbers).any(axis=0)),
-            categories=np.sort(most[totals[most] >= _MIN_ROWS]),
+            categories=np.flatnonzero(has_column),
         )
 
     def transform(self, X):
@@ -100,13 +106,13 @@ class LinearFeatures:
 
 
 def _locate(x, low, high):
-    """Where numbers lie between two, from 0 to 1; of a constant 0."""
+    """Scale numbers between two to between 0 and 1; those of a constant to 0."""
     width = high / 2 - low / 2  # halved, as a range may exceed the largest float64
     return (x.clip(low, high) / 2 - low / 2) / np.where(width > 0, width, np.inf)
 
 
 def _find_scale(x, weight):
-    """Quantiles of numbers, and mean and standard deviation of where they lie between these."""
+    """Quantiles of numbers, and mean and standard deviation of the numbers scaled by these."""
     present = ~np.isnan(x)
     if not present.any():
         return 0.0, 0.0, 0.0, 1.0
@@ -127,6 +133,28 @@ def _ridge_path(X, y):
         projected, back = vectors.T @ (X.T @ y), vectors
     for strength in _STRENGTHS:
         yield back @ (projected / (values[:, None] + strength))
+
+
+def _fit_logistic(X, y, weight, C, start):
+    """Coefficients and intercepts (k, p + 1) of a multinomial logistic regression, by L-BFGS.
+
+    Minimizes what :class:`~sklearn.linear_model.LogisticRegression` does, of two classes, too,
+    whose coefficients are half of the difference there. Warns of nothing, as threads share filters.
+    """
+    X, shape = np.column_stack([X, np.ones(len(X))]), start.shape
+    weight, penalty = weight / weight.sum(), (2 if shape[0] == 2 else 1) / (C * weight.sum())
+
+    def loss(flat):
+        coef = flat.reshape(shape)
+        shrunk = penalty * coef * (np.arange(shape[1]) < shape[1] - 1)  # but for intercepts
+        log_p = log_softmax(X @ coef.T, axis=1)
+        gradient = ((np.exp(log_p) - y) * weight[:, None]).T @ X + shrunk
+        return (shrunk * coef).sum() / 2 - weight @ (y * log_p).sum(axis=1), gradient.ravel()
+
+    options = _SMALL | {"maxiter": _MAX_STEPS}
+    return minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(
+        shape
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +178,31 @@ class LinearModel:
         return predicted
 
     @staticmethod
+    def _count_products(n, p, k):
+        """Count multiplications of a fit to n rows of p columns and k targets, about."""
+        size = min(n, p)
+        return n * p * size + _EIGEN * size**3
+
+    @staticmethod
     def _fit_path(X, y, weight):
         """Coefficients (k, n_encoded) and intercepts (k,) for each strength."""
         x_mean, y_mean = (np.average(part, axis=0, weights=weight) for part in (X, y))
         root = np.sqrt(weight)[:, None]
         for coef in _ridge_path(root * (X - x_mean), root * (y - y_mean)):
             yield np.ascontiguousarray(coef.T), y_mean - x_mean @ coef
+
+    @classmethod
+    def fit_path(cls, data):
+        """Fit a model of each strength, a list.
+
+        Parameters
+        ----------
+        data : BlendData
+        """
+        features = LinearFeatures.fit(data.X, data.weight, data.n_categories)
+        weight = data.weight / data.weight.mean()  # whatever all weigh
+        path = cls._fit_path(features.transform(data.X), data.y, weight)
+        return [cls(features, *fitted) for fitted in path]
 
     @classmethod
     def fit(cls, data, folds, settings):
@@ -170,40 +217,37 @@ class LinearModel:
         Returns
         -------
         models : list of LinearModel
-            Fitted to all rows or, of large tables, to every second, third and so on.
+            Fitted to all rows or, of large tables, to some at random.
         out_of_fold : ndarray of shape (n_models, n_samples, k)
         """
-        n_columns = 2 * data.X.shape[1] + min(data.n_categories.sum(), _MAX_ONE_HOT)
+        jobs = [(is_other(folds, fold), folds == fold) for fold in range(folds.max() + 1)]
+        jobs.append((folds >= 0, folds < 0))  # the last is fitted to all, and predicts none
+        seconds = settings.seconds / len(jobs)
 
-        def fit(fold):
-            others = np.flatnonzero(is_other(folds, fold))
-            step = -(-len(others) * n_columns // _MAX_NUMBERS)
-            path = cls.fit_path(data.select(others[::step]))
-            own, features = data.X[folds == fold], path[0].features
+        def fit(job):
+            rows, is_own = job
+            path = cls.fit_path(data.select(cls._draw(data, np.flatnonzero(rows), seconds)))
+            own, features = data.X[is_own], path[0].features
             encoded = (features.transform(own[rows]) for rows in cut(len(own), N_AT_ONCE))
             return path, [[model.of_encoded(block) for model in path] for block in encoded]
 
-        with one_blas_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            # All rows are others than those of the last of these folds, which has none.
-            *fitted, (models, _) = map_in_threads(fit, range(folds.max() + 2), settings.n_threads)
+        with one_blas_thread():
+            *fitted, (models, _) = map_in_threads(fit, jobs, settings.n_threads)
         out_of_fold = np.empty((len(models), *data.y.shape))
         for fold, (_, predicted) in enumerate(fitted):
             out_of_fold[:, folds == fold] = np.concatenate(predicted, axis=1)
         return models, out_of_fold
 
     @classmethod
-    def fit_path(cls, data):
-        """Fit a model of each strength, from the weakest to the strongest or the reverse, a list.
-
-        Parameters
-        ----------
-        data : BlendData
-        """
-        weight = data.weight / data.weight.mean()  # whatever all weigh
-        features = LinearFeatures.fit(data.X, weight, data.n_categories)
-        path = cls._fit_path(features.transform(data.X), data.y, weight)
-        return [cls(features, *fitted) for fitted in path]
+    def _draw(cls, data, rows, seconds):
+        """Draw as many of some rows as memory and time allow a fit; in their order."""
+        numbers, n = data.X[:, data.n_categories == 0], len(rows)
+        p = numbers.shape[1] + np.isnan(numbers).any(axis=0).sum()
+        p += min(data.n_categories.sum(), _MAX_ONE_HOT)
+        most = min(_MAX_PRODUCTS, seconds * _PRODUCTS_A_SECOND)
+        while n > 1 and (n * p > _MAX_NUMBERS or cls._count_products(n, p, data.y.shape[1]) > most):
+            n = int(0.9 * n)
+        return rows if n == len(rows) else np.sort(np.random.RandomState(0).permutation(rows)[:n])
 
     def predict(self, X):
         """Predict, to (n_samples, k).
@@ -216,7 +260,8 @@ class LinearModel:
 
     def of_encoded(self, encoded):
         """Predict encoded rows (n_samples, n_encoded), to (n_samples, k)."""
-        products = torch.from_numpy(encoded) @ torch.from_numpy(self.coef).T
+        coef = torch.from_numpy(np.require(self.coef, requirements="W"))
+        products = torch.from_numpy(encoded) @ coef.T
         return self._combine(products.numpy() + self.intercept)
 
 
@@ -228,17 +273,17 @@ class LogisticModel(LinearModel):
         return softmax(predicted, axis=1)
 
     @staticmethod
+    def _count_products(n, p, k):
+        return 2 * len(_INVERSE_STRENGTHS) * _MAX_STEPS * n * p * k
+
+    @staticmethod
     def _fit_path(X, y, weight):
-        labels = y.argmax(axis=1)
-        classes = np.unique(labels)  # others have no probability
-        logistic = LogisticRegression(max_iter=_MAX_ITER, warm_start=True)
+        is_there = y.any(axis=0)
+        fitted = np.zeros((is_there.sum(), X.shape[1] + 1))
         for C in _INVERSE_STRENGTHS:
-            coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.full(y.shape[1], -np.inf)
-            intercept[classes] = 0.0
-            if len(classes) > 1:
-                fit_unlogged(LogisticRegression, logistic.set_params(C=C), X, labels, weight)
-                fitted = classes[1:] if len(classes) == 2 else classes
-                coef[fitted], intercept[fitted] = logistic.coef_, logistic.intercept_
+            fitted = _fit_logistic(X, y[:, is_there], weight, C, fitted)
+            coef, intercept = np.zeros((len(is_there), X.shape[1])), np.full(len(is_there), _NEVER)
+            coef[is_there], intercept[is_there] = fitted[:, :-1], fitted[:, -1]
             yield coef, intercept
 
 

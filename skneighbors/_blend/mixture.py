@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .base import N_FOLDS, BlendData, BlendSettings, draw_folds
+from .base import N_FOLDS, BlendData, draw_folds
 from .boosting import BOOSTING
 from .linear import LINEAR
 
@@ -147,7 +147,7 @@ def count_affordable(n_iter, samples, task, seconds, n_threads):
     return BOOSTING[task.loss_name].count_affordable(data, n_iter, seconds, n_threads)
 
 
-def fit_blended(plan, samples, task, split, random_state, n_threads):
+def fit_blended(plan, samples, task, split, settings):
     """Fit the parts of the blended model to all samples, and choose their weights out of fold.
 
     Parameters
@@ -156,19 +156,17 @@ def fit_blended(plan, samples, task, split, random_state, n_threads):
     samples : TrainingSamples
     task : Task
     split : EnsembleSplit
-    random_state : RandomState
-    n_threads : int
+    settings : BlendSettings
 
     Returns
     -------
     fit : BlendFit
     """
     data = _blend_data(samples, task)
-    settings = BlendSettings(plan.recipe.boosting_iter, random_state, n_threads)
 
     def fit(rows):
         own = data.select(rows)
-        folds = draw_folds(own.groups, N_FOLDS, random_state)
+        folds = draw_folds(own.groups, N_FOLDS, settings.random_state)
         return {name: PARTS[name][task.loss_name].fit(own, folds, settings) for name in plan.parts}
 
     fits = fit(slice(None))

@@ -10,9 +10,9 @@ from .._utils.arrays import array_field
 from .base import Task
 
 # How much the classes' frequencies count in a probability, for classes that no neighbor has: in
-# training as one of twenty neighbors, in the end what the validation rows choose; of few rows a
-# chance could leave nothing else.
+# training as one of twenty neighbors, in the end what the validation rows choose.
 _PRIOR_WEIGHT, _PRIOR_WEIGHTS = 0.05, (0.05, 0.1, 0.02, 0.01, 0.005, 0.002)
+# Larger weights need a gain beyond chance, and so many rows.
 _LARGE_PRIOR_WEIGHTS, _MIN_ROWS = (0.2, 0.3, 0.5, 0.7, 0.85, 1.0), 30
 
 
@@ -60,10 +60,20 @@ class Classification(Task):
 
     def calibrate(self, y, y_hat, weight, n_rows):
         """Choose the weight of the frequencies that predicts validation rows best."""
-        prior_weights = _PRIOR_WEIGHTS + (_LARGE_PRIOR_WEIGHTS if n_rows >= _MIN_ROWS else ())
-        tasks = [replace(self, prior_weight=prior_weight) for prior_weight in prior_weights]
         weight = torch.ones_like(y[..., 0]) if weight is None else weight
-        return min(tasks, key=lambda task: float((task.losses(y_hat, y) * weight).sum()))
+
+        def find_best(prior_weights):
+            tasks = [replace(self, prior_weight=prior_weight) for prior_weight in prior_weights]
+            losses = [task.losses(y_hat, y) for task in tasks]
+            sums = [float((own * weight).sum()) for own in losses]
+            place = sums.index(min(sums))
+            return tasks[place], losses[place]
+
+        (small, losses), (large, others) = map(find_best, (_PRIOR_WEIGHTS, _LARGE_PRIOR_WEIGHTS))
+        gain, share = losses - others, weight / weight.sum()
+        mean = (share * gain).sum()
+        error = (share * (gain - mean)).square().sum().sqrt()
+        return large if n_rows >= _MIN_ROWS and mean > error else small
 
     @property
     def n_values(self):
