@@ -228,7 +228,7 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     learns a vector. Boosted trees get numbers with their missing values, and of categories codes
     (of the 254 most frequent of each column), means of targets, and counts. The linear model gets
     numbers clipped to their 0.002 and 0.998 quantiles and standardized, flags of missing ones, and
-    of the categories of at least five rows the 500 most frequent, one-hot. Targets are
+    of the categories of at least five samples the 500 most frequent, one-hot. Targets are
     standardized. The order of columns whose names are text does not matter to `fit`. Training is
     in float32, prediction in float64.
 
