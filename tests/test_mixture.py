@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONAClassifier, NONARegressor
 from skneighbors._blend import Mixture, mixture
-from skneighbors._blend.mixture import Judged, choose_weight
+from skneighbors._blend.mixture import Candidates, choose_weight
 from skneighbors._task import Classification, Regression
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)
@@ -40,7 +40,7 @@ def loss_of(y, y_hat, weight, is_classes):
 @pytest.mark.parametrize("k", [2, 3])
 def test_models_and_weights_have_the_lowest_loss(k, is_classes):
     task, y, weight, trees, lines = make_predictions(k, is_classes)
-    judged = Judged(y, weight, {"boosting": trees, "linear": lines})
+    judged = Candidates(y, weight, {"boosting": trees, "linear": lines})
     places, weights = judged.choose(task)
     losses = [loss_of(y, line, weight, is_classes) for line in lines]
     assert places == {"boosting": 0, "linear": np.argmin(losses)}
@@ -55,13 +55,13 @@ def test_a_part_without_weight_is_left_out():
     y = np.arange(8.0)[:, None]
     for right, wrong in [("boosting", "linear"), ("linear", "boosting")]:
         predicted = dict(sorted({right: y[None], wrong: y[None] + 1}.items()))
-        judged = Judged(y, np.ones(8), predicted)
+        judged = Candidates(y, np.ones(8), predicted)
         assert judged.choose(Regression(np.zeros(1), np.ones(1), 1))[1] == {right: 1.0}
 
 
 def test_a_single_part_has_all_weight():
     y = np.arange(8.0)[:, None]
-    judged = Judged(y, np.ones(8), {"linear": np.stack([y + 2, y + 1])})
+    judged = Candidates(y, np.ones(8), {"linear": np.stack([y + 2, y + 1])})
     task = Regression(np.zeros(1), np.ones(1), 1)
     assert judged.choose(task) == ({"linear": 1}, {"linear": 1.0})
 
@@ -92,12 +92,12 @@ def judged(monkeypatch):
     """What the parts of a fit were judged by, once it has happened."""
     found = []
 
-    class Noted(Judged):
+    class Noted(Candidates):
         def choose(self, task):
             found.append(self)
             return super().choose(task)
 
-    monkeypatch.setattr(mixture, "Judged", Noted)
+    monkeypatch.setattr(mixture, "Candidates", Noted)
     return found
 
 

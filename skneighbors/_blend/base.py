@@ -2,9 +2,7 @@
 
 A part is a frozen dataclass that has
 
-- ``fit(data, folds, settings)``, a classmethod: some models to choose from, a list, each fitted to
-  all rows, and what they predict of rows that they were not fitted to, an ndarray of shape
-  (n_models, n_samples, k). The rows of a fold are predicted by what is fitted to the others.
+- ``fit(data, folds, settings)``, a classmethod that returns a :class:`PartFit`;
 - ``predict(X)``: values, an ndarray of shape (n_samples, k).
 """
 
@@ -68,6 +66,25 @@ class BlendSettings:
     random_state: np.random.RandomState
     n_threads: int = 1
     seconds: float = math.inf
+
+
+class PartFit(NamedTuple):
+    """Models to choose one from, such as of several strengths.
+
+    Attributes
+    ----------
+    models : list of object
+        Each fitted to all rows.
+    out_of_fold : ndarray of shape (n_models, n_samples, k)
+        Predictions of the rows of each fold by what was fitted to the others.
+    """
+
+    models: list
+    out_of_fold: np.ndarray
+
+    def predict(self, X):
+        """Predict rows X by all models, to (n_models, n_samples, k)."""
+        return np.stack([model.predict(X) for model in self.models])
 
 
 def draw_folds(groups, n_folds, random_state):

@@ -10,7 +10,7 @@ from scipy.special import expit
 from .._utils.arrays import array_field
 from .._utils.random import MAX_SEED
 from .._utils.threads import map_in_threads
-from .base import N_FOLDS, draw_folds, find_categories, is_other, predict_in_batches
+from .base import N_FOLDS, PartFit, draw_folds, find_categories, is_other, predict_in_batches
 from .trees import Trees, grow
 
 # Iterations by which the time of one is measured.
@@ -203,9 +203,8 @@ class BaggedBoosting:
 
         Returns
         -------
-        models : list of BaggedBoosting
-            A single one.
-        out_of_fold : ndarray of shape (1, n_samples, k)
+        fit : PartFit
+            Of a single model.
         """
         n_bags, targets = folds.max() + 1, cls._targets(data.y)
         n_iter = max(1, round(settings.n_iter * cls._fraction_of_iterations(len(targets))))
@@ -226,7 +225,7 @@ class BaggedBoosting:
             out_of_fold[i // n_bags, folds == i % n_bags] = predicted
         bags = [bag for bag, _ in fitted]
         bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
-        return [cls(bags)], cls._combine(out_of_fold[:, None])[None]
+        return PartFit([cls(bags)], cls._combine(out_of_fold[:, None])[None])
 
     @classmethod
     def count_affordable(cls, data, n_iter, seconds, n_threads=1):

@@ -11,7 +11,7 @@ from .._utils.arrays import array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
 from .._utils.threads import map_in_threads
-from .base import N_AT_ONCE, find_categories, is_other, predict_in_batches
+from .base import N_AT_ONCE, PartFit, find_categories, is_other, predict_in_batches
 
 # Quantiles to which numbers are clipped.
 _CLIPPED = 0.002, 0.998
@@ -216,9 +216,8 @@ class LinearModel:
 
         Returns
         -------
-        models : list of LinearModel
-            Fitted to all rows or, of large tables, to some at random.
-        out_of_fold : ndarray of shape (n_models, n_samples, k)
+        fit : PartFit
+            Of models that are fitted to all rows or, of large tables, to some at random.
         """
         jobs = [(is_other(folds, fold), folds == fold) for fold in range(folds.max() + 1)]
         jobs.append((folds >= 0, folds < 0))  # the last is fitted to all, and predicts none
@@ -236,7 +235,7 @@ class LinearModel:
         out_of_fold = np.empty((len(models), *data.y.shape))
         for fold, (_, predicted) in enumerate(fitted):
             out_of_fold[:, folds == fold] = np.concatenate(predicted, axis=1)
-        return models, out_of_fold
+        return PartFit(models, out_of_fold)
 
     @classmethod
     def _draw(cls, data, rows, seconds):

@@ -53,8 +53,8 @@ class Mixture:
         return sum(weight * predicted[name] for name, weight in self.weights.items())
 
 
-class Judged(NamedTuple):
-    """Predictions to choose models and weights by, of rows that these were not fitted to.
+class Candidates(NamedTuple):
+    """Models to choose from by what they predict of rows that they were not fitted to.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Judged(NamedTuple):
     predicted: dict
 
     def choose(self, task):
-        """Choose the model of each part, and the weights of the parts, that have the lowest loss.
+        """Choose the model of each part and, part by part, weights that have the lowest loss.
 
         Parameters
         ----------
@@ -84,12 +84,14 @@ class Judged(NamedTuple):
         known = task, torch.from_numpy(self.y), torch.from_numpy(self.weight)
         predicted = {name: torch.from_numpy(part) for name, part in self.predicted.items()}
         places = {name: find_lowest(*known, models) for name, models in predicted.items()}
-        best = [predicted[name][place] for name, place in places.items()]
-        if len(best) == 1:
-            return places, dict.fromkeys(places, 1.0)
-        second = choose_weight(*known, *best)
-        weights = zip(places, [1 - second, second], strict=True)
-        return places, {name: weight for name, weight in weights if weight}
+        mean, weights = None, {}
+        for name, place in places.items():
+            best = predicted[name][place]
+            step = 1.0 if mean is None else choose_weight(*known, mean, best)
+            mean = best if mean is None else mean + step * (best - mean)
+            weights = {other: (1 - step) * weight for other, weight in weights.items()}
+            weights[name] = step
+        return places, {name: weight for name, weight in weights.items() if weight}
 
 
 def find_lowest(task, y, weight, predictions):
@@ -163,31 +165,25 @@ def fit_blended(plan, samples, task, split, settings):
     fit : BlendFit
     """
     data = _blend_data(samples, task)
-
-    def fit(rows):
-        own = data.select(rows)
-        folds = draw_folds(own.groups, N_FOLDS, settings.random_state)
-        return {name: PARTS[name][task.loss_name].fit(own, folds, settings) for name in plan.parts}
-
-    fits = fit(slice(None))
-    out_of_fold = {name: predicted for name, (_, predicted) in fits.items()}
+    fits = _fit_parts(plan, data, task, settings)
+    out_of_fold = {name: fit.out_of_fold for name, fit in fits.items()}
     if samples.validation is not None:
-        judged = _judge_given(samples, task, fits)
+        candidates = _predict_given(samples, task, fits)
     elif samples.time is not None:  # folds have seen rows as late
-        judged = _judge_last(data, split, fit)
+        candidates = _predict_last(plan, data, task, split, settings)
     else:
-        judged = Judged(data.y, data.weight, out_of_fold)
-    places, weights = judged.choose(task)
-    model = Mixture(weights, {name: fits[name][0][places[name]] for name in weights})
+        candidates = Candidates(data.y, data.weight, out_of_fold)
+    places, weights = candidates.choose(task)
+    model = Mixture(weights, {name: fits[name].models[places[name]] for name in weights})
 
     def mix(predicted):
         return torch.from_numpy(model.mix({n: predicted[n][places[n]] for n in weights}))
 
     training, rows = mix(out_of_fold), split.validation
-    if judged.predicted is out_of_fold:
+    if candidates.predicted is out_of_fold:
         return BlendFit(model, training, training[rows])
     # Of a given set all members have the same rows.
-    validation = mix(judged.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
+    validation = mix(candidates.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
     return BlendFit(model, training, validation)
 
 
@@ -198,26 +194,26 @@ def _blend_data(samples, task):
     return BlendData(X, y, samples.weight, groups, samples.reader.n_expanded_categories)
 
 
-def _judge_given(samples, task, fits):
+def _fit_parts(plan, data, task, settings):
+    """Fit all parts in the same folds, to a dict of :class:`PartFit`."""
+    folds = draw_folds(data.groups, N_FOLDS, settings.random_state)
+    return {name: PARTS[name][task.loss_name].fit(data, folds, settings) for name in plan.parts}
+
+
+def _predict_given(samples, task, fits):
     """Predict a given validation set."""
-    given = samples.validation
-    X = samples.expand(given.matrix)
-    predicted = {name: _predict_each(models, X) for name, (models, _) in fits.items()}
-    return Judged(task.transform(given.y), given.weight, predicted)
+    given, X = samples.validation, samples.expand(samples.validation.matrix)
+    predicted = {name: fit.predict(X) for name, fit in fits.items()}
+    return Candidates(task.transform(given.y), given.weight, predicted)
 
 
-def _judge_last(data, split, fit):
+def _predict_last(plan, data, task, split, settings):
     """Predict each member's validation rows by what is fitted to its training rows."""
     parts, train = [], None
     for rows, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
         if train is None or not np.array_equal(rows, train):  # members may share it
-            fits, train = fit(rows), rows
-        X = data.X[validation]
-        parts.append({name: _predict_each(models, X) for name, (models, _) in fits.items()})
+            fits, train = _fit_parts(plan, data.select(rows), task, settings), rows
+        parts.append({name: fit.predict(data.X[validation]) for name, fit in fits.items()})
     predicted = {name: np.concatenate([part[name] for part in parts], axis=1) for name in fits}
     rows = data.select(split.validation.flatten().numpy())
-    return Judged(rows.y, rows.weight, predicted)
-
-
-def _predict_each(models, X):
-    return np.stack([model.predict(X) for model in models])
+    return Candidates(rows.y, rows.weight, predicted)
