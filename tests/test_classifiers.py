@@ -66,6 +66,7 @@ def test_probabilities(classifier):
         model = classifier(max_iter=20, random_state=0).fit(X[:200], y[:200])
         probabilities = model.predict_proba(X[200:])
         assert_array_equal(model.classes_, np.unique(y))
+        assert model.n_outputs_ == 1
         assert (probabilities > 0).all()
         assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
         assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(1)])
@@ -89,7 +90,7 @@ def test_losses_by_definition():
     import torch
 
     y = np.array([[0], [2], [1], [2]])
-    task = Classification.fit(y, np.array([1.0, 2.0, 1.0, 1.0]), 1)
+    task = Classification.fit(y, np.array([1.0, 2.0, 1.0, 1.0]), np.arange(3))
     assert_allclose(task.prior, [0.2, 0.2, 0.6])
     values = np.random.default_rng(0).dirichlet(np.ones(3), size=4)
     found = task.losses(*map(torch.from_numpy, (values, task.transform(y))))
@@ -102,7 +103,7 @@ def test_the_weight_of_the_blended_model_lowers_the_loss():
     import torch
 
     rng = np.random.default_rng(0)
-    task = Classification(np.array([0.5, 0.5]))
+    task = Classification(np.array([0.5, 0.5]), np.arange(2))
     true = rng.uniform(0.05, 0.95, size=(1, 4000))
     y = (rng.uniform(size=true.shape) < true).astype(float)
     y, right, wrong = (
@@ -394,10 +395,11 @@ def test_explanations_sum_to_the_probability(fitted):
     text = str(model.explain(X[200:201]))
     assert all(PART_WORDS[name] in text for name in why.parts)
     assert model.predict(X[200:201])[0] in text.splitlines()[0]
-    few = model.explain(X[200:201], by_column=False)
-    assert few.by_column is None
-    assert few._repr_html_().count("<table>") == 2
-    assert list(why.to_frame()) == ["query", "row", "weight", "class"]
+    assert model.explain(X[200:201])._repr_html_().count("<table>") == 2
+    assert why.adjustments is why.adjusted_targets is why.clipping is None
+    frame = why.to_frame()
+    assert list(frame) == ["query", "row", "weight", "share", "class"]
+    assert_allclose(frame["share"], why.neighbors_weight * frame["weight"])
 
 
 def test_columns_sum_to_what_the_blended_model_changes(fitted):
@@ -413,6 +415,8 @@ def test_columns_sum_to_what_the_blended_model_changes(fitted):
     by_hand = np.einsum("nk,nkpc->pc", why.weights, np.abs(found)) / len(why)
     assert_allclose(np.stack(list(why.importances().values())), by_hand)
     assert ("beside the query" in str(why)) == bool(np.any(found))
+    frame = why.to_frame(by_column=True)
+    assert_array_equal(frame["difference_good by x1"], found[:, :, 1, 2].ravel())
 
 
 def test_copies_and_single_rows_are_answered_the_same(fitted, tmp_path):
@@ -514,9 +518,11 @@ def test_the_plan_fits_the_same_again(classifier):
 def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = NONAClassifier(max_iter=1, hidden_layer_sizes=4, blend=None, random_state=0).fit(X, y)
-    model.classes_ = model.classes_[:2]
+    core = model._model
+    task = replace(core.task, labels=model.classes_[:2])
+    model._model = replace(core, bank=replace(core.bank, task=task))
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="classes_ has another length"):
+    with pytest.raises(ModelFileError, match="labels has another length"):
         load(tmp_path / "model")
 
 
@@ -557,7 +563,7 @@ def test_a_validation_row_covers_its_class_by_its_probability(uneven):
     values = (judged.targets - judged.residuals).numpy()
     p = 0.7 * values + 0.3 * known.task.prior
     true = np.sort(p[judged.targets.numpy() == 1])[::-1]
-    _, threshold = known.predict_set(model._read_queries(uneven[1])[1], search, 0.8)
+    _, threshold = known.predict_region(model._read_queries(uneven[1])[1], search, 0.8)
     assert_allclose(1 - threshold, true[int(np.ceil(0.8 * (len(true) + 1))) - 1])
 
 
@@ -578,6 +584,6 @@ def test_where_frequencies_alone_predict(uneven):
 def test_few_validation_rows_leave_frequencies_little_weight(n_rows, largest):
     import torch
 
-    task, rng = Classification(np.array([0.5, 0.5])), np.random.RandomState(0)
+    task, rng = Classification(np.array([0.5, 0.5]), np.arange(2)), np.random.RandomState(0)
     y, y_hat = (torch.from_numpy(np.eye(2)[rng.randint(2, size=(1, 60))]) for _ in range(2))
     assert task.calibrate(y, y_hat, None, n_rows).prior_weight == largest

@@ -44,10 +44,10 @@ CHANGED = "y has other values of a target that was constant in fit, or values th
 def test_entries_that_a_constant_target_takes():
     target = Regression.fit(np.array([[0.1, 1.0], [0.1, 2.0]]), np.ones(2), 2)
     more = np.array([[0.1, 1e9], [np.nextafter(0.1, 1), -1e9]])
-    assert_array_equal(target.check_more(more, 2), more)
+    assert_array_equal(target.read_more(more, 2), more)
     for wrong in ([[0.1, 1.0], [0.1 + 1e-12, 1.0]], [[0.0, 1.0]]):
         with pytest.raises(ValueError, match=CHANGED):
-            target.check_more(np.array(wrong), len(wrong))
+            target.read_more(np.array(wrong), len(wrong))
 
 
 def test_further_targets_have_the_shape_of_those_of_fit():
@@ -56,17 +56,17 @@ def test_further_targets_have_the_shape_of_those_of_fit():
         for y in (np.arange(4.0), np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
     )
     for target in (one, column):
-        assert_array_equal(target.check_more([1, 2, 3], 3), [[1], [2], [3]])
-        assert target.check_more([1, 2, 3], 3).dtype == np.float64
-    assert_array_equal(column.check_more([[1], [2]], 2), [[1], [2]])
+        assert_array_equal(target.read_more([1, 2, 3], 3), [[1], [2], [3]])
+        assert target.read_more([1, 2, 3], 3).dtype == np.float64
+    assert_array_equal(column.read_more([[1], [2]], 2), [[1], [2]])
     with pytest.warns(DataConversionWarning):
-        assert_array_equal(one.check_more(np.ones((3, 1)), 3), np.ones((3, 1)))
+        assert_array_equal(one.read_more(np.ones((3, 1)), 3), np.ones((3, 1)))
     with pytest.raises(ValueError, match=r"y must have 2 targets, as in fit; got \(3, 1\)"):
-        two.check_more(np.ones((3, 1)), 3)
+        two.read_more(np.ones((3, 1)), 3)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        one.check_more([1, 2, 3], 4)
+        one.read_more([1, 2, 3], 4)
     with pytest.raises(ValueError, match="NaN"):
-        one.check_more([1, np.nan, 3], 3)
+        one.read_more([1, np.nan, 3], 3)
 
 
 @pytest.mark.parametrize("ndim", [1, 2])

@@ -1,8 +1,28 @@
 """The interface of tasks."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Targets of training samples, as a task reads them.
+
+    Attributes
+    ----------
+    y : float64 ndarray of shape (n_samples, n_targets)
+        Rows that agree in X and in these count as one.
+    weight : ndarray of shape (n_samples,)
+    form : object
+        How predictions are given back: the dimensions of y, or the labels of its classes.
+    """
+
+    y: np.ndarray
+    weight: np.ndarray
+    form: object
 
 
 class Task(ABC):
@@ -17,24 +37,34 @@ class Task(ABC):
         scikit-learn's name of the loss, by which the blended model is fitted.
     score_name : str
         What the score of validation rows is: 1 less their loss over that of a constant.
+    has_spread : bool
+        Whether predictions may be farther off for some rows than for others. Then regions, such
+        as intervals, are as wide as the residuals of a row's neighbors; else scores of validation
+        rows, :meth:`nonconformity`, say alone what is in them.
+    target_word, unbounded, parts_note, by_column_note : str
+        What frames call a target; what regions are where validation rows are too few; notes of
+        printed explanations on the parts of a prediction, and on differences by column.
+    suspects_title, suspects_note, suspects_style : str
+        Title and note of printed label errors, and the format of their scores.
     """
 
-    loss_name: str
-    score_name: str
+    has_spread = True
 
     @classmethod
     @abstractmethod
-    def check(cls, y):
-        """Check targets given to `fit`.
+    def read(cls, y, sample_weight, params):
+        """Read targets given to `fit`.
 
         Parameters
         ----------
         y : array-like
+        sample_weight : ndarray of shape (n_samples,)
+        params : dict
+            Parameters of the estimator.
 
         Returns
         -------
-        y : float64 ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Rows that agree in X and in these numbers count as one.
+        targets : Targets
 
         Raises
         ------
@@ -44,20 +74,22 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, y, sample_weight, ndim):
-        """Make the task of checked targets.
+    def read_others(cls, y, form, n_samples):
+        """Read targets of validation rows, to (n_samples, n_targets); `form` as in Targets."""
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples, n_targets)
-        sample_weight : ndarray of shape (n_samples,)
-        ndim : int
-            Dimensions of y as given, 1 or 2.
+    @classmethod
+    @abstractmethod
+    def fit(cls, y, sample_weight, form):
+        """Make the task of the targets of unique rows; see :class:`Targets`.
 
         Returns
         -------
         task : Task
         """
+
+    @abstractmethod
+    def attributes(self):
+        """Attributes, by name, that a fitted estimator has of its targets."""
 
     @property
     def can_be_blended(self):
@@ -74,8 +106,8 @@ class Task(ABC):
         """Number k of values of a row."""
 
     @abstractmethod
-    def check_more(self, y, n_samples):
-        """Check targets of further samples, to (n_samples, n_targets); see :meth:`check`."""
+    def read_more(self, y, n_samples):
+        """Read targets of rows to append, to (n_samples, n_targets)."""
 
     @abstractmethod
     def transform(self, y):
@@ -86,12 +118,8 @@ class Task(ABC):
         """Make predictions of values (..., k)."""
 
     @abstractmethod
-    def on_scale(self, values):
-        """Values (..., k) on the scale on which explanations show and add them."""
-
-    @abstractmethod
     def differences_on_scale(self, differences):
-        """Do the same for differences of values."""
+        """Differences of values (..., k) on the scale of explanations."""
 
     @abstractmethod
     def losses(self, y_hat, y):
@@ -137,3 +165,65 @@ class Task(ABC):
         Validation rows are drawn from each in proportion.
         """
         return
+
+    def nonconformity(self, judged):
+        """Scores (n, 1) of validation rows, by how little their targets fit; see `has_spread`.
+
+        Parameters
+        ----------
+        judged : object
+            Its tensors `targets` and `residuals`, of shape (n, k), are values.
+
+        Returns
+        -------
+        scores : Tensor
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def region(self, values, reach):
+        """Make regions that contain targets with some confidence, such as intervals.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, k)
+            Predicted.
+        reach : ndarray
+            Half widths (n, k), or the score (1,) up to which targets are in; may be infinite.
+        """
+
+    @abstractmethod
+    def explain(self, why):
+        """Return an :class:`Explanation` of values as one of what is predicted."""
+
+    @abstractmethod
+    def describe(self, why, i, names):
+        """Titles and cells of the tables of query `i`, whose first neighbors have these names."""
+
+    @abstractmethod
+    def describe_differences(self, why, i):
+        """Make a function that writes differences by column of query `i`; and which it takes."""
+
+    @abstractmethod
+    def suspect(self, y, y_hat, spread, reach):
+        """Compare rows with their predictions without themselves.
+
+        Parameters
+        ----------
+        y, y_hat : ndarray of shape (n, k)
+            Values of the rows, and predicted ones.
+        spread, reach : ndarray of shape (n, k) or None
+            Mean absolute residuals of the neighbors, and half widths of intervals; None unless
+            `has_spread`.
+
+        Returns
+        -------
+        fields : dict
+            Of :class:`Suspects`, for every row: `scores`, -inf for rows that cannot be suspected,
+            `targets`, `expected`, and what says how sure that is.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def writer(*values):
+        """Make a function that writes a target, or an array of several; for all of `values`."""

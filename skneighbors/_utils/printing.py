@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+# Rows of a query that are printed, at most.
+N_ROWS = 10
 # Words for the names of what is averaged with the neighbors.
 PART_WORDS = {"boosting": "boosted trees", "linear": "linear model", "frequencies": "frequencies"}
 
@@ -62,11 +64,12 @@ def percent(fraction):
     return f"{100 * fraction:.1f} %"
 
 
-def by_target(values):
+def by_target(values, names=None):
     """Index of each target in values (n,) or (n, n_targets), and a suffix for names of columns."""
     if values.ndim == 1:
         return [(..., "")]
-    return [((..., k), f"_{k}") for k in range(values.shape[1])]
+    names = range(values.shape[1]) if names is None else names
+    return [((..., k), f"_{name}") for k, name in enumerate(names)]
 
 
 def same_decimals(*values):
