@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 # Neighbors that are named of each row, and rows that are printed.
 _N_NEIGHBORS, _N_SHOWN = 5, 20
+_NOTE = (
+    "expected is what a row's neighbors, those of the largest weights named, predict without it; "
+    "score is {}. A high score is no proof: a row may be rare and right."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -124,7 +129,7 @@ class Suspects(Printed):
         return columns
 
     def _notes(self):
-        n_others, note = len(self) - _N_SHOWN, self._task.suspects_note
+        n_others, note = len(self) - _N_SHOWN, fill(_NOTE.format(self._task.score_note), 92)
         return [f"... and {n_others} more rows", note] if n_others > 0 else [note]
 
     def _tables(self):
@@ -134,7 +139,7 @@ class Suspects(Printed):
         write = task.writer(self.targets, self.expected)
         for i in range(min(len(self), _N_SHOWN)):
             own = [write(values[i]) for values in columns.values()]
-            score = format(self.scores[i], task.suspects_style)
+            score = format(self.scores[i], task.score_style)
             neighbors = ", ".join(map(str, self.neighbor_labels[i]))
             cells.append([str(self.labels[i]), score, *own, neighbors])
         return [(task.suspects_title, cells)]

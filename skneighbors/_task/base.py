@@ -44,8 +44,10 @@ class Task(ABC):
     target_word, unbounded, parts_note, by_column_note : str
         What frames call a target; what regions are where validation rows are too few; notes of
         printed explanations on the parts of a prediction, and on differences by column.
-    suspects_title, suspects_note, suspects_style : str
-        Title and note of printed label errors, and the format of their scores.
+    suspects_title, score_note, score_style : str
+        Title of printed label errors, what their scores are, and the format of these.
+    writer : callable
+        Called with arrays of targets, makes a function that writes one, or several of a row.
     """
 
     has_spread = True
@@ -222,8 +224,3 @@ class Task(ABC):
             Of :class:`Suspects`, for every row: `scores`, -inf for rows that cannot be suspected,
             `targets`, `expected`, and what says how sure that is.
         """
-
-    @staticmethod
-    @abstractmethod
-    def writer(*values):
-        """Make a function that writes a target, or an array of several; for all of `values`."""

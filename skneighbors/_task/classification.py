@@ -55,12 +55,9 @@ class Classification(Task):
         "class is to the blended model for the query than for all neighbors due to the column."
     )
     suspects_title = "Rows whose classes look wrong, the most suspect first"
-    suspects_note = (
-        "expected is what a row's neighbors, those of the largest weights named, predict without "
-        "it;\nscore is how much more probable that is than the row's class. A high score is no "
-        "proof: a\nrow may be rare and right."
-    )
-    suspects_style = ".2f"
+    score_note = "how much more probable that is than the row's class"
+    score_style = ".2f"
+    writer = staticmethod(lambda *values: str)
 
     prior: np.ndarray = array_field("float64", "k", low=0)
     labels: np.ndarray
@@ -237,11 +234,6 @@ class Classification(Task):
             "expected": self.labels[others.argmax(axis=1)],
             "probabilities": probabilities,
         }
-
-    @staticmethod
-    def writer(*values):
-        """Write labels as they are."""
-        return str
 
 
 def _read_labels(y):

@@ -41,12 +41,9 @@ class Regression(Task):
         "that\nsay the same share it, and large parts may cancel."
     )
     suspects_title = "Rows whose targets look wrong, the most suspect first"
-    suspects_note = (
-        "expected is what a row's neighbors, those of the largest weights named, predict without "
-        "it;\nscore is how many times as far off it is as they are themselves, on average. A high "
-        "score is\nno proof: a row may be rare and right."
-    )
-    suspects_style = ".1f"
+    score_note = "how many times as far off it is as they are themselves, on average"
+    score_style = ".1f"
+    writer = staticmethod(same_decimals)
 
     mean: np.ndarray = array_field("float64", "k")
     scale: np.ndarray = array_field("float64", "k", low=0)
@@ -247,5 +244,3 @@ class Regression(Task):
             "expected": self.inverse_transform(y_hat),
             "interval": self.region(y_hat, reach),
         }
-
-    writer = staticmethod(same_decimals)
