@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._task import Task
-from .._utils.printing import N_ROWS, PART_WORDS, Printed, by_target, named
+from .._utils.printing import N_ROWS, PART_WORDS, Printed, by_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -271,7 +271,7 @@ class Explanation(Printed):
         tables = []
         for i in range(min(len(self), _N_QUERIES)):
             near = zip(self.labels[i, : N_ROWS + 1], self.counts[i], strict=False)
-            names = [named(label, count) for label, count in near]
+            names = [str(label) if n == 1 else f"{label} (x{n})" for label, n in near]
             tables += self._task.describe(self, i, names) + self._describe_columns(i, names)
         return tables
 

@@ -1,6 +1,5 @@
 """The interface of tasks."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +24,13 @@ class Targets:
     form: object
 
 
-class Task(ABC):
+class Task:
     """What is predicted, fitted to the targets of the training samples.
 
     Subclasses are frozen dataclasses, so that files can hold them. `values` are the numbers
     that neighbors average, k of them for each row: standardized targets, or class probabilities.
+
+    A subclass has the attributes and methods below, and may change those that have a body here.
 
     Attributes
     ----------
@@ -37,10 +38,12 @@ class Task(ABC):
         scikit-learn's name of the loss, by which the blended model is fitted.
     score_name : str
         What the score of validation rows is: 1 less their loss over that of a constant.
+    n_values : int
+        Number k of values of a row.
     has_spread : bool
         Whether predictions may be farther off for some rows than for others. Then regions, such
         as intervals, are as wide as the residuals of a row's neighbors; else scores of validation
-        rows, :meth:`nonconformity`, say alone what is in them.
+        rows, `nonconformity`, say alone what is in them.
     target_word, unbounded, parts_note, by_column_note : str
         What frames call a target; what regions are where validation rows are too few; notes of
         printed explanations on the parts of a prediction, and on differences by column.
@@ -48,50 +51,52 @@ class Task(ABC):
         Title of printed label errors, what their scores are, and the format of these.
     writer : callable
         Called with arrays of targets, makes a function that writes one, or several of a row.
+
+    Methods
+    -------
+    read(y, sample_weight, params)
+        Class method: :class:`Targets` of what `fit` is given; `params` are the estimator's.
+        ValueError, which names y, if that is not usable.
+    read_others(y, form, n_samples)
+        Class method: targets (n_samples, n_targets) of validation rows.
+    fit(y, sample_weight, form)
+        Class method: the task of the targets (n_rows, n_targets) of unique rows.
+    attributes()
+        Attributes, by name, that a fitted estimator has of its targets.
+    read_more(y, n_samples)
+        Targets (n_samples, n_targets) of rows to append.
+    transform(y)
+        Values (n_samples, k) of targets (n_samples, n_targets).
+    inverse_transform(values)
+        Predictions of values (..., k).
+    losses(y_hat, y)
+        Losses (..., b) of predicted values (..., b, k), both tensors.
+    limits(low, high)
+        Smallest and largest predicted values (2, ..., k), where those of rows are from `low` to
+        `high`, tensors (..., k).
+    nonconformity(judged)
+        Scores (n, 1) of validation rows, a tensor, by how little their targets fit. Only without
+        `has_spread`. Tensors `judged.targets` and `judged.residuals` (n, k) are values.
+    region(values, reach)
+        Intervals, or the like, around predicted values (n, k), which contain targets with some
+        confidence. `reach` are half widths (n, k), or the score (1,) up to which targets are in;
+        it may be infinite.
+    explain(why)
+        An :class:`Explanation` of values as one of what is predicted.
+    differences_on_scale(differences)
+        Differences of values (..., k) as such an explanation shows them.
+    describe(why, i, names)
+        Titles and cells of the tables of query `i`, whose first neighbors have these names.
+    describe_differences(why, i)
+        A function that writes differences by column of query `i`, and the places of those.
+    suspect(y, y_hat, spread, reach)
+        Fields of :class:`Suspects`, a dict of arrays with an entry for each row: `scores`, -inf
+        for rows that cannot be suspected, `targets`, `expected`, and how sure that is. Given are
+        values (n, k) of rows, and predictions of these without themselves; and, with
+        `has_spread`, mean absolute residuals of their neighbors, and half widths of intervals.
     """
 
     has_spread = True
-
-    @classmethod
-    @abstractmethod
-    def read(cls, y, sample_weight, params):
-        """Read targets given to `fit`.
-
-        Parameters
-        ----------
-        y : array-like
-        sample_weight : ndarray of shape (n_samples,)
-        params : dict
-            Parameters of the estimator.
-
-        Returns
-        -------
-        targets : Targets
-
-        Raises
-        ------
-        ValueError
-            If they are not usable; the message names y.
-        """
-
-    @classmethod
-    @abstractmethod
-    def read_others(cls, y, form, n_samples):
-        """Read targets of validation rows, to (n_samples, n_targets); `form` as in Targets."""
-
-    @classmethod
-    @abstractmethod
-    def fit(cls, y, sample_weight, form):
-        """Make the task of the targets of unique rows; see :class:`Targets`.
-
-        Returns
-        -------
-        task : Task
-        """
-
-    @abstractmethod
-    def attributes(self):
-        """Attributes, by name, that a fitted estimator has of its targets."""
 
     @property
     def can_be_blended(self):
@@ -101,41 +106,6 @@ class Task(ABC):
     def check_fields(self):
         """Raise ValueError if what is no array, read from a file, does not fit the arrays."""
         return
-
-    @property
-    @abstractmethod
-    def n_values(self):
-        """Number k of values of a row."""
-
-    @abstractmethod
-    def read_more(self, y, n_samples):
-        """Read targets of rows to append, to (n_samples, n_targets)."""
-
-    @abstractmethod
-    def transform(self, y):
-        """Make values (n_samples, k) of checked targets (n_samples, n_targets)."""
-
-    @abstractmethod
-    def inverse_transform(self, values):
-        """Make predictions of values (..., k)."""
-
-    @abstractmethod
-    def differences_on_scale(self, differences):
-        """Differences of values (..., k) on the scale of explanations."""
-
-    @abstractmethod
-    def losses(self, y_hat, y):
-        """Losses (..., b) of predicted values (..., b, k)."""
-
-    @abstractmethod
-    def limits(self, low, high):
-        """Smallest and largest predicted values, (2, ..., k).
-
-        Parameters
-        ----------
-        low, high : Tensor of shape (..., k)
-            Of the values of the rows there are.
-        """
 
     @staticmethod
     def fallback(y, weight):
@@ -167,60 +137,3 @@ class Task(ABC):
         Validation rows are drawn from each in proportion.
         """
         return
-
-    def nonconformity(self, judged):
-        """Scores (n, 1) of validation rows, by how little their targets fit; see `has_spread`.
-
-        Parameters
-        ----------
-        judged : object
-            Its tensors `targets` and `residuals`, of shape (n, k), are values.
-
-        Returns
-        -------
-        scores : Tensor
-        """
-        raise NotImplementedError
-
-    @abstractmethod
-    def region(self, values, reach):
-        """Make regions that contain targets with some confidence, such as intervals.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, k)
-            Predicted.
-        reach : ndarray
-            Half widths (n, k), or the score (1,) up to which targets are in; may be infinite.
-        """
-
-    @abstractmethod
-    def explain(self, why):
-        """Return an :class:`Explanation` of values as one of what is predicted."""
-
-    @abstractmethod
-    def describe(self, why, i, names):
-        """Titles and cells of the tables of query `i`, whose first neighbors have these names."""
-
-    @abstractmethod
-    def describe_differences(self, why, i):
-        """Make a function that writes differences by column of query `i`; and which it takes."""
-
-    @abstractmethod
-    def suspect(self, y, y_hat, spread, reach):
-        """Compare rows with their predictions without themselves.
-
-        Parameters
-        ----------
-        y, y_hat : ndarray of shape (n, k)
-            Values of the rows, and predicted ones.
-        spread, reach : ndarray of shape (n, k) or None
-            Mean absolute residuals of the neighbors, and half widths of intervals; None unless
-            `has_spread`.
-
-        Returns
-        -------
-        fields : dict
-            Of :class:`Suspects`, for every row: `scores`, -inf for rows that cannot be suspected,
-            `targets`, `expected`, and what says how sure that is.
-        """

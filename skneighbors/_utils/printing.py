@@ -29,11 +29,6 @@ def html_table(title, cells):
     return f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(body)}</table>"
 
 
-def html_note(text):
-    """Write a paragraph for a notebook."""
-    return f"<p>{html.escape(text)}</p>"
-
-
 class Printed:
     """Base of results that are printed as tables with notes below, as text and as HTML.
 
@@ -48,15 +43,10 @@ class Printed:
 
     def _repr_html_(self) -> str:
         tables = [html_table(title, cells) for title, cells in self._tables()]
-        return "".join([*tables, *map(html_note, self._notes())])
+        return "".join([*tables, *(f"<p>{html.escape(note)}</p>" for note in self._notes())])
 
     def _notes(self):
         return []
-
-
-def named(label, count):
-    """Name a row by its label, and say how many samples it stands for if these are several."""
-    return str(label) if count == 1 else f"{label} (x{count})"
 
 
 def percent(fraction):
