@@ -229,6 +229,10 @@ def test_columns_sum_to_the_difference(estimator_class, kind, changed):
     expected = by_weight(why.weights, np.abs(own.differences)).mean(0)
     assert_allclose(list(why.importances().values()), expected)
     assert list(why.importances()) == own.columns
+    frame = why.to_frame(by_column=True)
+    assert list(frame)[-4:] == [f"difference by {name}" for name in own.columns]
+    assert_array_equal(frame.iloc[:, -4:], own.differences.reshape(5 * K, 4))
+    assert list(frame["query"][::K]) == [*queries.index]
     assert (kind == "no trend") == (expected.max() == 0)
 
 
@@ -357,18 +361,6 @@ def test_as_a_frame(model):
         assert_allclose(sums + cut[:, k], y_hat)
         adjusted = frame[f"target{suffix}"] + frame[f"adjustment{suffix}"]
         assert_allclose(adjusted, frame[f"adjusted{suffix}"])
-
-
-def test_columns_in_the_frame(estimator_class):
-    model = fit_table(estimator_class)
-    why = model.explain(ask(), by_column=True)
-    frame = why.to_frame(by_column=True)
-    names = [f"difference by {name}" for name in ("area", "town", "built", "garden")]
-    assert list(frame.columns)[-4:] == names
-    assert_allclose(
-        frame[names].sum(axis=1), differences_of(model, why)[0], atol=1e-9 * np.ptp(PRICE)
-    )
-    assert set(frame["query"]) == {"mine <i>"}
 
 
 def numbers_in(text):

@@ -16,10 +16,11 @@ def data():
     return rng.normal(size=(40, 3)) * [1, 100, 1e-3], rng.normal(5, 2, size=(40, 2))
 
 
-def test_standardizes_and_undoes_it(data):
-    _, y = data
+@pytest.mark.parametrize("scale", [1, 1e-300, 1e-150, 1e150, 1e300])
+def test_standardizes_and_undoes_it(scale, data):
+    y = data[1] * scale
     target = Regression.fit(y, np.ones(40), 2)
-    assert_allclose(target.transform(y), StandardScaler().fit_transform(y))
+    assert_allclose(target.transform(y), StandardScaler().fit_transform(data[1]))
     assert_allclose(target.inverse_transform(target.transform(y)), y)
 
 
@@ -29,13 +30,6 @@ def test_constant_target_becomes_zero_and_comes_back(value):
     target = Regression.fit(y, np.ones(7), 2)
     assert_array_equal(target.transform(y), np.zeros((7, 1)))
     assert_allclose(target.inverse_transform(np.ones((7, 1))), y)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
-def test_extreme_targets(scale, data):
-    _, y = data
-    expected = Regression.fit(y, np.ones(40), 2).transform(y)
-    assert_allclose(Regression.fit(y * scale, np.ones(40), 2).transform(y * scale), expected)
 
 
 CHANGED = "y has other values of a target that was constant in fit, or values that .* Fit again"
@@ -51,22 +45,23 @@ def test_entries_that_a_constant_target_takes():
 
 
 def test_further_targets_have_the_shape_of_those_of_fit():
-    one, column, two = (
-        Regression.fit(y.reshape(4, -1), np.ones(4), y.ndim)
-        for y in (np.arange(4.0), np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
-    )
+    given = np.arange(4.0), np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2)
+    read = [Regression.read(y, np.ones(4), {}) for y in given]
+    one, column, two = (Regression.fit(own.y, own.weight, own.form) for own in read)
+    assert [target.attributes()["n_outputs_"] for target in (one, column, two)] == [1, 1, 2]
     for target in (one, column):
         assert_array_equal(target.read_more([1, 2, 3], 3), [[1], [2], [3]])
         assert target.read_more([1, 2, 3], 3).dtype == np.float64
     assert_array_equal(column.read_more([[1], [2]], 2), [[1], [2]])
     with pytest.warns(DataConversionWarning):
         assert_array_equal(one.read_more(np.ones((3, 1)), 3), np.ones((3, 1)))
-    with pytest.raises(ValueError, match=r"y must have 2 targets, as in fit; got \(3, 1\)"):
-        two.read_more(np.ones((3, 1)), 3)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        one.read_more([1, 2, 3], 4)
-    with pytest.raises(ValueError, match="NaN"):
-        one.read_more([1, np.nan, 3], 3)
+    for call, message in (
+        (lambda: two.read_more([1, 2, 3], 3), r"y must have 2 targets, as in fit; got \(3, 1\)"),
+        (lambda: one.read_more([1, 2, 3], 4), "inconsistent numbers of samples"),
+        (lambda: one.read_more([1, np.nan, 3], 3), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("ndim", [1, 2])
