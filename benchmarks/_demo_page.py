@@ -120,7 +120,7 @@ def picture(display):
 
 def make_page(title, errors, model, X_test, y_test):
     """Write all as one page of HTML, and the lines that the terminal shows."""
-    why = model.explain(X_test[:1])
+    why = model.explain(X_test[:1], by_column=True)
     lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
     covered = np.mean((lower <= y_test) & (y_test <= upper))
     how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."

@@ -65,11 +65,11 @@ def measure_errors(houses, price):
 def measure_seeds(left):
     """Predictions of the example's house by other seeds, and how many rows they name again."""
     model, house = left["model"], left["house"]
-    named = set(model.explain(house, by_column=False).labels[0, :5].tolist())
+    named = set(model.explain(house).labels[0, :5].tolist())
     seeds = {"predictions": [], "same": []}
     for seed in OTHER_SEEDS:
         other = clone(model).set_params(random_state=seed).fit(left["X_train"], left["y_train"])
-        why = other.explain(house, by_column=False)
+        why = other.explain(house)
         seeds["predictions"].append(float(why.prediction[0]))
         seeds["same"].append(len(named & set(why.labels[0, :5].tolist())))
     return seeds

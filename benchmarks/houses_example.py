@@ -9,5 +9,5 @@ X_train, X_test, y_train, y_test = train_test_split(houses, price, random_state=
 model = NONARegressor(random_state=0).fit(X_train, y_train)
 
 house = X_test[:1]
-print(model.explain(house))
+print(model.explain(house, by_column=True))
 print(model.predict_interval(house, confidence_level=0.9).round(-2))

@@ -55,13 +55,13 @@ class Ours:
 
     def name(self, X):
         """Rows of the largest weights."""
-        return self.model.explain(X, by_column=False).indices[:, :N_NAMED]
+        return self.model.explain(X).indices[:, :N_NAMED]
 
     def more(self, X, y):
         """How many rows it says that another seed would name, and the error without neighbors."""
-        agreement = self.model.explain(X, by_column=False).agreement.mean()
+        agreement = self.model.explain(X).agreement.mean()
         every = copy.deepcopy(self.model)
-        why = every.set_params(n_neighbors=None).explain(X, by_column=False)
+        why = every.set_params(n_neighbors=None).explain(X)
         alone = why.neighbors_weight * why.adjusted_targets.mean(axis=1)
         for name, predicted in why.parts.items():
             alone += why.part_weights[name] * predicted

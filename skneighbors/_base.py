@@ -30,7 +30,7 @@ from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
-from ._utils.parameters import StrOptions, check_argument, counts_from, reals
+from ._utils.parameters import check_argument, counts_from, reals
 from ._utils.process import changing_rows
 from ._utils.sklearn_private import fit_context
 from ._utils.threads import at_most, batches_at_most, single_threaded
@@ -229,18 +229,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             params["blend"] = None
         return check_params(params)
 
-    def _read_targets(self, y):
-        """Read targets given to :meth:`fit`, for its task to check."""
-        return y
-
-    def _read_more_targets(self, y):
-        """Do the same for further ones, once those of :meth:`fit` are known."""
-        return y
-
-    def _settle_targets(self, y, sample_weight):
-        """Return checked targets and weights as they are fitted to."""
-        return y, sample_weight
-
     def _read_queries(self, X):
         """Return the model, X as its reader reads it, and how to search."""
         check_is_fitted(self)
@@ -275,24 +263,26 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         check_argument(caller, "confidence_level", confidence_level, allowed)
         return float(confidence_level)
 
-    def _check_by_column(self, by_column):
-        """Check an argument of `explain`."""
-        caller, allowed = f"{type(self).__name__}.explain", ["boolean", StrOptions({"auto"})]
-        check_argument(caller, "by_column", by_column, allowed)
-
     def _check_n_rows(self, n_rows):
         """Check an argument of `suspects`, to int."""
         check_argument(f"{type(self).__name__}.suspects", "n_rows", n_rows, [counts_from(1)])
         return int(n_rows)
 
-    def _warn_of(self, ends, confidence_level, infinite="intervals are infinite"):
+    def _predict_region(self, method, X, confidence_level):
+        """Intervals or sets, as the task gives them, for a method of this name."""
+        level = self._check_level(method, confidence_level)
+        region, reach = self._call(Model.predict_region, X, level)
+        self._warn_of(reach, confidence_level)
+        return region
+
+    def _warn_of(self, reach, confidence_level):
         """Warn of what came of too few validation rows, or none."""
-        is_infinite = np.isinf(ends).any()
+        unbounded, is_infinite = self._model.task.unbounded, np.isinf(reach).any()
         if not self._model.validation:
-            warn_unless_validated(self._model, infinite if is_infinite else TOO_NARROW)
+            warn_unless_validated(self._model, unbounded if is_infinite else TOO_NARROW)
         elif is_infinite:
             n_validation = self._model.n_validation(self._check_search())
-            warn_of_infinite(infinite, confidence_level, n_validation)
+            warn_of_infinite(unbounded, confidence_level, n_validation)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.
@@ -324,27 +314,26 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         _, queries = self._call(Model.transform, X)
         return queries.z.flatten(1).cpu().numpy()
 
-    def explain(self, X: ArrayLike, by_column: bool | Literal["auto"] = "auto") -> Explanation:
-        """Explain predictions by rows, their weights, and how their targets are adjusted.
+    def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:
+        """Explain predictions by rows, their weights and targets, and the blended model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
-        by_column : bool or "auto", default="auto"
+        by_column : bool, default=False
             Whether to say by column, too, how much more the trend and the blended model predict
-            for a query than for a row, as Shapley values with the row as the background: exact
-            where a query differs from a row in at most seven columns, else from some 200
-            evaluations of the two, in random orders of the columns that are always the same.
-            That takes some hundred times as long.
-            ``"auto"``: for at most 200 pairs of a query and a row, and where it can be done.
+            for a query than for a row (of a class, how much more probable it is), as Shapley
+            values with the row as the background: exact where a query differs from a row in at
+            most seven columns, else from some 200 evaluations of the two, in random orders of the
+            columns that are always the same. That takes some hundred times as long.
 
         Returns
         -------
         explanation : Explanation
-            The `n_neighbors` rows of each prediction; the weighted mean of their adjusted
-            targets, averaged with what the blended model predicts, is the prediction. Print it,
-            or see its :meth:`~skneighbors.inspection.Explanation.to_frame`.
+            The `n_neighbors` rows of each prediction; the weighted mean of their targets, adjusted
+            by the trend and averaged with what the blended model predicts, is the prediction.
+            Print it, or see its :meth:`~skneighbors.inspection.Explanation.to_frame`.
 
         Raises
         ------
@@ -364,7 +353,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         >>> explanation.indices.shape
         (20, 10)
         """
-        self._check_by_column(by_column)
+        check_argument(f"{type(self).__name__}.explain", "by_column", by_column, ["boolean"])
         return self._call(Model.explain, X, by_column)
 
     @overload
@@ -596,7 +585,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """
         with changing_rows():
             model, queries, search = self._read_queries(X)
-            y = model.task.check_more(self._read_more_targets(y), len(queries.matrix))
+            y = model.task.read_more(y, len(queries.matrix))
             weight = check_weights(sample_weight, len(y))
             with batches_at_most(self.n_jobs):
                 self._model = model.with_rows(queries, y, weight, search)

@@ -72,7 +72,7 @@ class Fit(NamedTuple):
             likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
             temperature_=bank.network.head.temperature.numpy().copy(),
             n_samples_fit_=len(model.numbering.row_of),
-            n_outputs_=bank.rows.targets.shape[1],
+            **model.task.attributes(),
         )
 
 
@@ -263,7 +263,7 @@ def _scale(samples, task_class):
         reader = samples.reader
         sizes = reader.n_expanded_categories, reader.n_components
         encoder = FeatureEncoder.fit(reader.expand(X), weight, *sizes)
-    task = task_class.fit(y, weight, samples.y_ndim)
+    task = task_class.fit(y, weight, samples.y_form)
     if validation is not None:
         if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:
             raise ValueError("y_val holds values too far from those of y for single precision.")

@@ -1,7 +1,5 @@
 """Fitted estimators from files."""
 
-import numpy as np
-
 from ._archive import (
     ModelFileError,
     Plain,
@@ -97,8 +95,5 @@ def load(
         )
         if not isinstance(model.task, kind._task_class):
             raise ValueError(f"a {kind.__name__} predicts something else")
-        classes = getattr(estimator, "classes_", None)
-        if classes is not None and np.shape(classes) != (model.bank.rows.targets.shape[1],):
-            raise ValueError("classes_ has another length")
-    estimator._model = model
+    vars(estimator).update(model.task.attributes(), _model=model)
     return estimator

@@ -451,7 +451,7 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
         Number of samples given to :meth:`fit`.
 
     n_outputs_ : int
-        Number of classes.
+        Number of targets, 1.
 
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, sorted.

@@ -229,10 +229,7 @@ class BaseNeighborRegressor(MultiOutputMixin, RegressorMixin, BaseNeighborEstima
         >>> bool((low < high).all())
         True
         """
-        level = self._check_level("predict_interval", confidence_level)
-        interval = self._call(Model.predict_interval, X, level)
-        self._warn_of(interval, confidence_level)
-        return interval
+        return self._predict_region("predict_interval", X, confidence_level)
 
     def suspects(self, n_rows: int = 20, confidence_level: float = 0.9) -> Suspects:
         """Find label errors: the training samples whose targets look wrong.

@@ -448,7 +448,7 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         Number of samples given to :meth:`fit`.
 
     n_outputs_ : int
-        Number of classes.
+        Number of targets, 1.
 
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, sorted.

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from explained import blended_in
 from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
@@ -67,6 +68,7 @@ def test_probabilities(classifier):
         model = classifier(max_iter=20, random_state=0).fit(X[:200], y[:200])
         probabilities = model.predict_proba(X[200:])
         assert_array_equal(model.classes_, np.unique(y))
+        assert model.n_outputs_ == 1
         assert (probabilities > 0).all()
         assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
         assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(1)])
@@ -87,10 +89,8 @@ def test_without_a_blend_they_are_the_weights_of_the_classes(classifier):
 
 
 def test_losses_by_definition():
-    import torch
-
     y = np.array([[0], [2], [1], [2]])
-    task = Classification.fit(y, np.array([1.0, 2.0, 1.0, 1.0]), 1)
+    task = Classification.fit(y, np.array([1.0, 2.0, 1.0, 1.0]), np.arange(3))
     assert_allclose(task.prior, [0.2, 0.2, 0.6])
     values = np.random.default_rng(0).dirichlet(np.ones(3), size=4)
     found = task.losses(*map(torch.from_numpy, (values, task.transform(y))))
@@ -100,10 +100,8 @@ def test_losses_by_definition():
 
 
 def test_the_weight_of_the_blended_model_lowers_the_loss():
-    import torch
-
     rng = np.random.default_rng(0)
-    task = Classification(np.array([0.5, 0.5]))
+    task = Classification(np.array([0.5, 0.5]), np.arange(2))
     true = rng.uniform(0.05, 0.95, size=(1, 4000))
     y = (rng.uniform(size=true.shape) < true).astype(float)
     y, right, wrong = (
@@ -168,31 +166,34 @@ class Color(str, enum.Enum):
 
 
 @pytest.mark.parametrize(
-    "labels",
+    ("labels", "dtype"),
     [
-        ["no", "long"],
-        np.array(["no", "yes"], dtype=object),
-        [False, True],
-        np.array([3, 7], dtype="int8"),
-        [1.0, 2.0],
-        np.array([np.str_("q"), "p"], dtype=object),
-        pd.Categorical(["a", "b"]),
+        (np.array(["no", "long"]), "<U4"),
+        (np.array(["no", "yes"], dtype=object), object),
+        (np.array([False, True]), bool),
+        (np.array([3, 7], dtype="int8"), "int8"),
+        (np.array([1.0, 2.0]), float),
+        (np.array([np.str_("q"), "p"], dtype=object), object),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), "M8[D]"),
+        (pd.Categorical(["a", "b"]), object),
+        (pd.array([False, True], dtype="boolean"), bool),
+        (pd.array([3, 7], dtype="Int64"), int),
+        (pd.array([3, 7], dtype="int64[pyarrow]"), int),
     ],
 )
-def test_labels_of_any_type(labels, tmp_path):
+def test_labels_of_any_type(labels, dtype, tmp_path):
     X, codes = make_classification(80, random_state=0)
-    labels = np.asarray(labels)
     y = labels[codes]
     model = NONAClassifier(**SHORT).fit(X, y)
-    assert set(model.predict(X)) <= set(y.tolist())
+    assert model.classes_.dtype == dtype
+    assert set(model.predict(X).tolist()) <= set(np.asarray(y).tolist())
     model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert_array_equal(again.predict(X), model.predict(X))
-    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.classes_.tolist() == model.classes_.tolist()
-    assert again.classes_.dtype == model.classes_.dtype
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    assert model.append(X[:2], y[:2]).score(X, y) > 0.5
+    for again in (load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(again.predict(X), model.predict(X))
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.classes_.tolist() == model.classes_.tolist()
+        assert again.classes_.dtype == again.explain(X[:1]).targets.dtype == dtype
+        assert again.append(X[:2], y[:2]).score(X, np.asarray(y)) > 0.5
 
 
 @pytest.mark.parametrize("n", [20, 120])
@@ -247,22 +248,11 @@ def test_many_classes_are_boosted_for_as_long_as_there_is_time():
 
 
 def test_images():
-    import torch
-
     X, y = make_classes(80)
     model = NONAClassifier(feature_extractor=lambda: torch.nn.Linear(6, 8), **SHORT)
     model.fit(X.astype(np.float32), y)
     assert model.score(X, y) > 0.5
     assert model.plan_.params["blend"] is None
-
-
-@pytest.mark.parametrize("dtype", ["bool", "boolean", "Int64", "int64[pyarrow]"])
-def test_classes_have_the_type_of_their_labels(dtype):
-    X = np.arange(20.0)[:, None]
-    labels = pd.Series(X[:, 0] > 9).astype(dtype)
-    model = NONAClassifier(max_iter=1, hidden_layer_sizes=4).fit(X, labels)
-    assert model.classes_.dtype == ("bool" if "bool" in dtype else "int64")
-    assert model.score(X, labels) > 0.5
 
 
 def test_a_class_of_one_row_is_trained_on():
@@ -287,15 +277,8 @@ def test_weights_are_repeats(classifier):
     weighted = classifier(**SHORT).fit(X, y, sample_weight=times)
     repeated = classifier(**SHORT).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
-
-
-def test_a_class_without_weight_is_none():
-    X, y = make_classes(90)
-    weight = (y != "good").astype(float)
-    model = NONAClassifier(**SHORT).fit(X, y, sample_weight=weight)
-    alone = NONAClassifier(**SHORT).fit(X[weight > 0], y[weight > 0])
-    assert_array_equal(model.classes_, ["bad", "fair"])
-    assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+    again = classifier(**weighted.plan_.params).fit(X, y, sample_weight=times)  # what was planned
+    assert_array_equal(again.predict_proba(X), weighted.predict_proba(X))
 
 
 def test_class_weight():
@@ -317,14 +300,17 @@ def test_class_weight():
 
 
 @pytest.mark.parametrize("left_out", ["bad", "good"])
-def test_classes_of_class_weight_0_are_left_out(left_out):
+def test_classes_without_weight_are_left_out(left_out):
     X, y = make_classes(90)
-    model = NONAClassifier(class_weight={left_out: 0}, **SHORT).fit(X, y)
     alone = NONAClassifier(**SHORT).fit(X[y != left_out], y[y != left_out])
-    assert_array_equal(model.classes_, alone.classes_)
-    assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
-    with pytest.raises(ValueError, match=f"'{left_out}', which is no class of fit"):
-        model.append(X[:1], [left_out])
+    for model in (
+        NONAClassifier(class_weight={left_out: 0}, **SHORT).fit(X, y),
+        NONAClassifier(**SHORT).fit(X, y, sample_weight=y != left_out),
+    ):
+        assert_array_equal(model.classes_, alone.classes_)
+        assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+        with pytest.raises(ValueError, match=f"'{left_out}', which is no class of fit"):
+            model.append(X[:1], [left_out])
 
 
 @pytest.mark.parametrize(
@@ -386,36 +372,35 @@ def test_bad_targets_are_named(fitted):
 
 def test_explanations_sum_to_the_probability(fitted):
     model, X, y = fitted
-    why = model.explain(X[200:])
+    why, core = model.explain(X[200:]), model._model
+    assert_allclose(why.prediction, model.predict_proba(X[200:]), rtol=1e-12)
     of_class = [(why.weights * (why.targets == label)).sum(axis=1) for label in why.classes]
     total = why.neighbors_weight * np.stack(of_class, axis=1) + blended_in(why)
-    assert_allclose(total, model.predict_proba(X[200:]), rtol=0, atol=1e-9)
+    assert_allclose(total, why.prediction, rtol=0, atol=1e-9)
     assert_array_equal(why.targets, y[why.indices])
+    assert why.adjustments is why.adjusted_targets is why.clipping is None
     assert list(why.parts) == [*model.plan_.parts, "frequencies"]
     for part in why.parts.values():
         assert_allclose(part.sum(axis=1), 1)
-    text = str(model.explain(X[200:201]))
-    assert all(PART_WORDS[name] in text for name in why.parts)
-    assert model.predict(X[200:201])[0] in text.splitlines()[0]
-    few = model.explain(X[200:201], by_column=False)
-    assert few.by_column is None
-    assert few._repr_html_().count("<table>") == 2
-    assert list(why.to_frame()) == ["query", "row", "weight", "class"]
-
-
-def test_columns_sum_to_what_the_blended_model_changes(fitted):
-    model, X, _ = fitted
-    why, queries = model.explain(X[200:203], by_column=True), slice(200, 203)
-    found, core = why.by_column.differences, model._model
-    rows = core.numbering.row_of[why.indices]
+    # By column, what the blended model changes.
+    why = model.explain(X[200:203], by_column=True)
+    found, rows = why.by_column.differences, core.numbering.row_of[why.indices]
     p_rows = core.blend(core.matrix[rows.ravel()], CPU).numpy()
-    p = core.blend(np.asarray(X[queries]), CPU).numpy()
-    differences = p[:, None] - p_rows.reshape(*rows.shape, -1)
+    differences = core.blend(X[200:203], CPU).numpy()[:, None] - p_rows.reshape(*rows.shape, -1)
     weight = (1 - core.task.prior_weight) * model.blend_weight_
     assert_allclose(found.sum(2), weight * differences, atol=1e-9)
     by_hand = np.einsum("nk,nkpc->pc", why.weights, np.abs(found)) / len(why)
     assert_allclose(np.stack(list(why.importances().values())), by_hand)
-    assert ("beside the query" in str(why)) == bool(np.any(found))
+    frame = why.to_frame(by_column=True)
+    names = [f"difference_{label} by x{j}" for label in why.classes for j in range(6)]
+    assert list(frame) == ["query", "row", "weight", "share", "class", *names]
+    assert_allclose(frame["share"], why.neighbors_weight * frame["weight"])
+    assert_array_equal(frame["difference_good by x1"], found[:, :, 1, 2].ravel())
+    text = str(why)
+    assert all(PART_WORDS[name] in text for name in why.parts)
+    assert model.predict(X[200:201])[0] in text.splitlines()[0]
+    assert ("beside the query" in text) == bool(np.any(found))
+    assert model.explain(X[200:201])._repr_html_().count("<table>") == 2
 
 
 def test_copies_and_single_rows_are_answered_the_same(fitted, tmp_path):
@@ -454,13 +439,6 @@ def test_sets_cover():
     assert 0.76 < np.mean(covered) < 0.86
 
 
-def test_sets_without_enough_validation_rows():
-    X, y = make_classes(60)
-    model = NONAClassifier(**SHORT).fit(X, y)
-    with pytest.warns(UserWarning, match="validation rows"):
-        assert model.predict_set(X, confidence_level=0.999).all()
-
-
 def test_append_and_forget(fitted):
     model, X, y = fitted
     before = model.predict_proba(X)
@@ -482,6 +460,8 @@ def test_groups_time_and_validation_sets(classifier):
         model = classifier(**SHORT).fit(X, y, **given)
         assert model.score(X, y) > 0.6
         assert model.predict_set(X, confidence_level=0.5).shape == (150, 3)
+        with pytest.warns(UserWarning, match="validation rows.*sets hold all classes"):
+            assert model.predict_set(X, confidence_level=0.999).all()
 
 
 def test_tables_as_they_come():
@@ -507,29 +487,12 @@ def test_it_works_in_scikit_learns_meta_estimators():
     assert two.score(X[:100], y[:100]) > 0.9
 
 
-def test_the_plan_fits_the_same_again(classifier):
-    X, y = make_classes(120)
-    model = classifier(max_iter=5, random_state=0).fit(X, y)
-    again = classifier(**model.plan_.params).fit(X, y)
-    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    model = NONAClassifier(max_iter=1, hidden_layer_sizes=4, blend=None, random_state=0).fit(X, y)
-    model.classes_ = model.classes_[:2]
-    model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="classes_ has another length"):
-        load(tmp_path / "model")
-
-
-def with_prior_weight(model, prior_weight):
-    """The same model, whose probabilities hold so much of the frequencies."""
-    known = model._model
-    task = replace(known.task, prior_weight=prior_weight)
-    weighed = copy.copy(model)
-    weighed._model = replace(known, bank=replace(known.bank, task=task))
-    return weighed
+def with_task(model, **fields):
+    """The same model, of another task."""
+    known, changed = model._model, copy.copy(model)
+    task = replace(known.task, **fields)
+    changed._model = replace(known, bank=replace(known.bank, task=task))
+    return changed
 
 
 @pytest.fixture(scope="module")
@@ -540,9 +503,16 @@ def uneven():
     return NONAClassifier(**SHORT).fit(X[:300], y[:300]), X[300:]
 
 
+def test_a_file_whose_classes_do_not_fit_is_refused(uneven, tmp_path):
+    for labels in (np.array(["a", "b"]), ["a", "b", "c"]):
+        with_task(uneven[0], labels=labels).save(tmp_path / "model")
+        with pytest.raises(ModelFileError, match="labels has another length"):
+            load(tmp_path / "model")
+
+
 @pytest.mark.parametrize("prior_weight", [0.0, 0.1, 0.5, 1.0])
 def test_sets_are_those_of_the_most_probable_classes(uneven, prior_weight):
-    model, X = with_prior_weight(uneven[0], prior_weight), uneven[1]
+    model, X = with_task(uneven[0], prior_weight=prior_weight), uneven[1]
     p, sets = model.predict_proba(X), model.predict_set(X, confidence_level=0.7)
     excluded, included = np.where(sets, -1, p).max(axis=1), np.where(sets, p, 2).min(axis=1)
     assert sets.any()
@@ -554,18 +524,18 @@ def test_sets_are_those_of_the_most_probable_classes(uneven, prior_weight):
 
 def test_a_validation_row_covers_its_class_by_its_probability(uneven):
     """As many sets of the validation rows hold the class as the confidence says."""
-    model = with_prior_weight(uneven[0], 0.3)
+    model = with_task(uneven[0], prior_weight=0.3)
     known, search = model._model, model._check_search()
     judged = known.validation.judge(known.bank, search.n_neighbors)
     values = (judged.targets - judged.residuals).numpy()
     p = 0.7 * values + 0.3 * known.task.prior
     true = np.sort(p[judged.targets.numpy() == 1])[::-1]
-    _, threshold = known.predict_set(model._read_queries(uneven[1])[1], search, 0.8)
+    _, threshold = known.predict_region(model._read_queries(uneven[1])[1], search, 0.8)
     assert_allclose(1 - threshold, true[int(np.ceil(0.8 * (len(true) + 1))) - 1])
 
 
 def test_where_frequencies_alone_predict(uneven):
-    model, X = with_prior_weight(uneven[0], 1.0), uneven[1]
+    model, X = with_task(uneven[0], prior_weight=1.0), uneven[1]
     assert set(model.predict(X)) == {"a"}
     assert_allclose(model.predict_proba(X), np.tile(model._model.task.prior, (len(X), 1)))
     with pytest.warns(UserWarning, match="the frequencies of the classes alone predict"):
@@ -579,9 +549,7 @@ def test_where_frequencies_alone_predict(uneven):
 
 @pytest.mark.parametrize(("n_rows", "largest"), [(29, 0.1), (30, 1.0)])
 def test_few_validation_rows_leave_frequencies_little_weight(n_rows, largest):
-    import torch
-
-    task, rng = Classification(np.array([0.5, 0.5])), np.random.RandomState(0)
+    task, rng = Classification(np.array([0.5, 0.5]), np.arange(2)), np.random.RandomState(0)
     y, y_hat = (torch.from_numpy(np.eye(2)[rng.randint(2, size=(1, 60))]) for _ in range(2))
     assert task.calibrate(y, y_hat, None, n_rows).prior_weight == largest
 

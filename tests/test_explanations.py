@@ -14,8 +14,9 @@ from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skneighbors import NONAClassifier, NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import Table
+from skneighbors._model.search import NeighborIndex
 from skneighbors._utils.printing import PART_WORDS
 
 METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
@@ -228,13 +229,11 @@ def test_columns_sum_to_the_difference(estimator_class, kind, changed):
     expected = by_weight(why.weights, np.abs(own.differences)).mean(0)
     assert_allclose(list(why.importances().values()), expected)
     assert list(why.importances()) == own.columns
+    frame = why.to_frame(by_column=True)
+    assert list(frame)[-4:] == [f"difference by {name}" for name in own.columns]
+    assert_array_equal(frame.iloc[:, -4:], own.differences.reshape(5 * K, 4))
+    assert list(frame["query"][::K]) == [*queries.index]
     assert (kind == "no trend") == (expected.max() == 0)
-
-
-def test_levels_that_fit_has_not_seen_are_named(estimator_class):
-    why = fit_table(estimator_class).explain(ask("Zug"), by_column=True)
-    assert why.by_column.query_values[0, 1] == "Zug"
-    assert "Zug" in str(why)
 
 
 def test_differences_by_column_as_text(estimator_class):
@@ -268,40 +267,25 @@ def test_equal_columns_are_not_printed(estimator_class):
     assert "beside the query" not in str(model.explain([[0.0]]))
 
 
-@pytest.mark.parametrize(("n_pairs", "has"), [(200, True), (201, False)])
-def test_few_pairs_are_taken_apart(estimator_class, n_pairs, has):
-    model = copy.deepcopy(fit_table(estimator_class)).set_params(n_neighbors=1)
-    X = TABLE.iloc[np.arange(n_pairs) % len(TABLE)]
-    assert (model.explain(X).by_column is not None) == has
-    assert model.explain(X[:1], by_column=False).by_column is None
-
-
-@pytest.mark.parametrize("make", [NONARegressor, NONAClassifier])
-def test_other_values_of_by_column_are_refused(make):
-    model = make(max_iter=1, n_estimators=1, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
-    with pytest.raises(ValueError, match=r"'by_column' parameter of .*\.explain must be"):
-        model.explain([[0.5]], by_column="no")
-
-
-def test_what_networks_have_in_common(estimator_class):
+def test_what_networks_have_in_common(estimator_class, noted):
     model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=3))
     queries, k = make_queries(), 5
-
-    why = model.set_params(n_neighbors=20).explain(queries, by_column=False)
-
+    searches = noted(NeighborIndex, "find", lambda found, *_: found.rows.shape[1])
+    why = model.set_params(n_neighbors=20).explain(queries)
     assert why.agreement.shape == (len(queries),)
     assert ((why.agreement >= 0) & (why.agreement <= 1)).all()
     if estimator_class is NONARegressor:  # whose rows all have weights
         # Three networks have three pairs, each of which shares a number of k rows.
         assert_allclose(why.agreement * 3 * k, np.round(why.agreement * 3 * k), atol=1e-9)
-    few = model.set_params(n_neighbors=2).explain(queries, by_column=False)
+    few = model.set_params(n_neighbors=2).explain(queries)
     if estimator_class is NONARegressor:  # of the two rows named, chosen among twenty
         assert_allclose(few.agreement * 3 * 2, np.round(few.agreement * 3 * 2), atol=1e-9)
         assert few.agreement.mean() < 1
-    five = model.set_params(n_neighbors=5).explain(queries, by_column=False)
+    five = model.set_params(n_neighbors=5).explain(queries)
     assert_allclose(five.agreement, why.agreement)  # as it is among twenty
-    alone = fit(estimator_class, "linear").explain(queries, by_column=False)
-    assert np.isnan(alone.agreement).all()
+    assert searches == [20, 20, 20]
+    alone = fit(estimator_class, "linear").explain(queries)
+    assert alone.agreement is None
     assert "random_state" in str(why)
     assert "random_state" not in str(alone)
 
@@ -325,8 +309,12 @@ def test_columns_that_are_not_there(estimator_class):
     assert model.explain(X[:2]).by_column is None
     with pytest.raises(ValueError, match="by_column=True needs columns, which a feature_extractor"):
         model.explain(X[:2], by_column=True)
-    with pytest.raises(ValueError, match=r"importances needs explain\(X, by_column=True\)"):
-        model.explain(X[:2]).importances()
+    for call in (lambda why: why.importances(), lambda why: why.to_frame(by_column=True)):
+        with pytest.raises(ValueError, match=r"needs explain\(X, by_column=True\)"):
+            call(model.explain(X[:2]))
+    for other in ("no", "auto"):
+        with pytest.raises(ValueError, match=r"'by_column' parameter of .*\.explain must be"):
+            model.explain(X[:2], by_column=other)
 
 
 def test_rows_are_named_by_the_index(estimator_class):
@@ -338,13 +326,6 @@ def test_rows_are_named_by_the_index(estimator_class):
     assert model.explain(ask()).labels[0, 0] == "house 7"
     model.forget([7, 60])  # of whose names nothing is left
     assert not np.isin("house 7", model._model.numbering.labels).any()
-
-
-def test_rows_without_an_index_have_numbers(estimator_class):
-    model = copy.deepcopy(fit(estimator_class, "linear"))
-    why = model.explain(make_queries())
-    assert_array_equal(why.labels, why.indices)
-    assert_array_equal(why.query_labels, np.arange(len(why)))
 
 
 def test_numbers_go_on_after_an_index():
@@ -362,14 +343,18 @@ def test_numbers_go_on_after_an_index():
 def test_as_a_frame(model):
     queries, several = make_queries(), model.n_outputs_ > 1
     why = model.explain(queries)
+    assert why.classes is None
+    assert_array_equal(why.query_labels, np.arange(len(why)))
     frame, suffixes = why.to_frame(), ["_0", "_1"] if several else [""]
     names = [f"{name}{s}" for s in suffixes for name in ("target", "adjustment", "adjusted")]
-    assert list(frame.columns) == ["query", "row", "weight", *names]
+    assert list(frame.columns) == ["query", "row", "weight", "share", *names]
     assert_array_equal(frame["query"], np.repeat(np.arange(len(queries)), K))
-    assert_array_equal(frame["row"], why.labels.ravel())
+    assert_array_equal(frame["row"], why.indices.ravel())
+    assert_array_equal(frame["weight"], why.weights.ravel())
+    assert_allclose(frame["share"], why.neighbors_weight * frame["weight"])
     cut = why.clipping.reshape(len(queries), -1)
     for k, suffix in enumerate(suffixes):
-        sums = (frame["weight"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
+        sums = (frame["share"] * frame[f"adjusted{suffix}"]).groupby(frame["query"]).sum()
         y_hat = why.prediction.reshape(len(queries), -1)[:, k]
         if why.parts:
             sums += blended_in(why).reshape(len(queries), -1)[:, k]
@@ -378,25 +363,13 @@ def test_as_a_frame(model):
         assert_allclose(adjusted, frame[f"adjusted{suffix}"])
 
 
-def test_columns_in_the_frame(estimator_class):
-    model = fit_table(estimator_class)
-    why = model.explain(ask(), by_column=True)
-    frame = why.to_frame(by_column=True)
-    names = [f"difference by {name}" for name in ("area", "town", "built", "garden")]
-    assert list(frame.columns)[-4:] == names
-    assert_allclose(
-        frame[names].sum(axis=1), differences_of(model, why)[0], atol=1e-9 * np.ptp(PRICE)
-    )
-    assert set(frame["query"]) == {"mine <i>"}
-
-
 def numbers_in(text):
     return [float(number.replace(",", "")) for number in text.split()]
 
 
 def test_as_text(estimator_class):
     model = copy.deepcopy(fit(estimator_class, "linear", n_estimators=3)).set_params(n_neighbors=20)
-    why = model.explain(make_queries()[:2], by_column=False)
+    why = model.explain(make_queries()[:2])
     text = str(why)
     assert repr(why) == text
     *tables, note = text.split("\n\n")
@@ -427,14 +400,13 @@ def test_as_text(estimator_class):
         assert last.split()[:3] == ["prediction", "100", "%"]
 
 
-def test_many_queries_are_counted(estimator_class):
-    why = fit(estimator_class, "linear").explain(make_data()[0][:15])
-    for text in (str(why), why._repr_html_()):
-        assert "... and 5 more queries" in text
-
-
 def test_as_html(estimator_class):
+    why = fit(estimator_class, "linear").explain(make_data()[0][:15])
+    assert "... and 5 more queries" in str(why)
+    assert "... and 5 more queries" in why._repr_html_()
     why = fit_table(estimator_class).explain(ask("D & Co <b>"), by_column=True)
+    assert why.by_column.query_values[0, 1] == "D & Co <b>"  # which fit has not seen
+    assert "D & Co <b>" in str(why)
     page = why._repr_html_()
     assert "mine &lt;i&gt;" in page
     assert "<td>D &amp; Co &lt;b&gt;</td>" in page

@@ -18,7 +18,7 @@ def make_predictions(k, is_classes):
     rng = np.random.RandomState(k)
     weight = rng.randint(1, 4, size=60).astype(float)
     if is_classes:
-        task = Classification(np.full(k, 1 / k))
+        task = Classification(np.full(k, 1 / k), np.arange(k))
         y = np.eye(k)[rng.randint(k, size=60)]
         known = np.array([0.3, 0.1, 0.3, 0.2])[:, None, None]
         trees, *lines = known * y + (1 - known) * rng.dirichlet(np.ones(k), size=(4, 60))

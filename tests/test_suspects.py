@@ -305,9 +305,9 @@ def table(n_targets=1):
 
 
 def test_rows_are_named_by_the_index(estimator_class):
-    X, y = table()
+    X, y = table(2)
     model = estimator_class(**QUICK).fit(X, y)
-    model.append(X[:1] + 1, [1000.0])
+    model.append(X[:1] + 1, [[1000.0, 1000.0]])
     suspects = model.suspects(4)
     assert suspects.labels[0] == "home <0>"
     assert suspects.indices[0] == N
@@ -315,14 +315,6 @@ def test_rows_are_named_by_the_index(estimator_class):
     assert_array_equal(suspects.labels, names[suspects.indices])
     for labels, samples in zip(suspects.neighbor_labels, suspects.neighbors, strict=True):
         assert_array_equal(labels, names[samples])
-    assert_array_equal(
-        fit(estimator_class).suspects().labels, fit(estimator_class).suspects().indices
-    )
-
-
-def test_as_a_frame(estimator_class):
-    X, y = table(2)
-    suspects = estimator_class(**QUICK).fit(X, y).suspects(4)
     frame = suspects.to_frame()
     names = [f"{name}_{k}" for k in (0, 1) for name in ("target", "expected", "low", "high")]
     assert list(frame) == ["row", "score", *names, "neighbors"]
@@ -330,8 +322,9 @@ def test_as_a_frame(estimator_class):
     assert_array_equal(frame["expected_1"], suspects.expected[:, 1])
     assert_array_equal(frame[["low_1", "high_1"]], suspects.interval[:, 1])
     assert frame["neighbors"][0] == list(suspects.neighbor_labels[0])
-    one = fit(estimator_class).suspects(4).to_frame()
-    assert list(one) == ["row", "score", "target", "expected", "low", "high", "neighbors"]
+    assert_array_equal(
+        fit(estimator_class).suspects().labels, fit(estimator_class).suspects().indices
+    )
 
 
 def test_as_text_and_html(estimator_class):
@@ -341,7 +334,8 @@ def test_as_text_and_html(estimator_class):
     text = str(suspects)
     assert repr(suspects) == text
     title, head, *rows = text.split("\n\n")[0].splitlines()
-    assert head.split() == ["row", "score", "target", "expected", "low", "high", "neighbors"]
+    columns = ["row", "score", "target", "expected", "low", "high", "neighbors"]
+    assert head.split() == list(suspects.to_frame()) == columns
     assert len(rows) == 20
     for label, score, row in zip(suspects.labels, suspects.scores, rows, strict=False):
         assert row.startswith(label)

@@ -20,8 +20,6 @@ from skneighbors import (
 )
 from skneighbors import nn as blocks
 from skneighbors.inspection import (
-    ClassExplanation,
-    ClassSuspects,
     ColumnDifferences,
     Explanation,
     IntervalDisplay,
@@ -95,9 +93,9 @@ def classify(X: np.ndarray, y: np.ndarray) -> None:
     assert_type(model.predict(X), np.ndarray)
     assert_type(model.predict_proba(X), np.ndarray)
     assert_type(model.predict_set(X, confidence_level=0.8), np.ndarray)
-    why = assert_type(model.explain(X[:3]), ClassExplanation)
+    why = assert_type(model.explain(X[:3]), Explanation)
     assert_type(why.neighbors_weight, float)
-    assert_type(model.suspects(n_rows=5), ClassSuspects)
+    assert_type(model.suspects(n_rows=5), Suspects)
 
 
 def save_and_load(model: NONARegressor, path: Path) -> NONARegressor:

@@ -58,7 +58,7 @@ print(flat.to_string())
 # :meth:`~skneighbors.NONARegressor.explain` has the numbers, and puts five of them beside the
 # flat, in the columns that make the largest differences.
 
-print(model.explain(flat))
+print(model.explain(flat, by_column=True))
 
 # %%
 # You can check by hand that the prediction is the mean of the last column of the first table,

@@ -36,8 +36,7 @@ KINDS = {
         _model.NeighborRows,
         _model.SampleNumbering,
         _model.ValidationRows,
-        _task.Classification,
-        _task.Regression,
+        *_task.TASKS,
         Plan,
         Recipe,
     )
@@ -133,7 +132,7 @@ def _write_array(array, path, plain):
         return None
     # NumPy's `tolist` would make integers of times.
     labels = list(array) if array.dtype.kind in "mM" else array.tolist()
-    tag = "texts" if array.dtype.kind == "U" else "labels"
+    tag = {"U": "texts", "M": "times", "m": "times"}.get(array.dtype.kind, "labels")
     return {tag: _write_labels(labels, path, plain)}
 
 
@@ -196,6 +195,8 @@ def _read(node, objects, left):
         return np.fromiter(labels, dtype=object, count=len(labels))
     if tag == "texts":
         return np.array(labels, dtype=str)
+    if tag == "times":
+        return np.array(labels)
     raise ValueError(f"{tag!r} is unknown")
 
 

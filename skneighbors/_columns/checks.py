@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
-from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from .per_row import check_weights
 from .reader import TableReader
@@ -38,8 +38,8 @@ def check_training_data(estimator, X, y, sample_weight):
 
     Parameters
     ----------
-    estimator : BaseEstimator
-        Gets the number and the names of the features.
+    estimator : BaseNeighborEstimator
+        Gets the number and the names of the features; its task reads y.
     X : array-like of shape (n_samples, n_features), or more dimensions for a feature extractor
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     sample_weight : array-like of shape (n_samples,) or None
@@ -48,8 +48,9 @@ def check_training_data(estimator, X, y, sample_weight):
     -------
     reader : TableReader or None
         None if a feature extractor reads X.
-    X, y, sample_weight : float64 ndarrays
-        `y` has the dimensions it came with. Missing values in X are NaN.
+    matrix : float64 ndarray of shape (n_samples, ...)
+        Missing values are NaN.
+    targets : Targets
 
     Raises
     ------
@@ -60,13 +61,11 @@ def check_training_data(estimator, X, y, sample_weight):
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = estimator._task_class.check(estimator._read_targets(y))
-    check_consistent_length(matrix, y)
     sample_weight = check_weights(sample_weight, len(matrix))
-    y, sample_weight = estimator._settle_targets(y, sample_weight)
+    targets = estimator._task_class.read(y, sample_weight, estimator._read_parameters())
     if reader is not None:
-        reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
-    return reader, matrix, y, sample_weight
+        reader, matrix = reader.settle(matrix, targets.y, targets.weight)
+    return reader, matrix, targets
 
 
 def _read(estimator, X, sample_weight):
@@ -115,8 +114,8 @@ def check_features(estimator, X, reader, shape):
     return X
 
 
-def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_weight_val):
-    """Check samples given to :meth:`fit` for validation beside `matrix` and `y` (n, k).
+def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, sample_weight_val):
+    """Check samples given to :meth:`fit` for validation beside `matrix` and `targets`.
 
     Returns
     -------
@@ -137,13 +136,12 @@ def check_validation_data(estimator, reader, matrix, y, X_val, y_val, sample_wei
     with _naming("X_val"):
         read = check_features(estimator, unwrap(X_val), reader, matrix.shape[1:])
     with _naming("y_val"):
-        y_val = estimator._task_class.check(estimator._read_more_targets(y_val))
-        check_consistent_length(read, y_val)
-        y_val = y_val.reshape(len(y_val), -1)
+        y_val = estimator._task_class.read_others(y_val, targets.form, len(read))
     weight = check_weights(sample_weight_val, len(read), "sample_weight_val")
-    if y_val.shape[1] != y.shape[1]:
+    n_targets = targets.y.shape[1]
+    if y_val.shape[1] != n_targets:
         raise ValueError(
-            f"y_val must have as many targets as y, {y.shape[1]}; got {y_val.shape[1]}."
+            f"y_val must have as many targets as y, {n_targets}; got {y_val.shape[1]}."
         )
     kept = np.flatnonzero(weight > 0)
     return ValidationSamples(read[kept], y_val[kept], weight[kept])

@@ -26,8 +26,8 @@ class TrainingSamples:
         What has read it; None if a feature extractor will.
     matrix : ndarray of shape (n_samples, ...)
     y : ndarray of shape (n_samples, n_targets)
-    y_ndim : int
-        Dimensions of y as given.
+    y_form : object
+        How predictions are given back; see `Targets`.
     sample_weight : ndarray of shape (n_samples,)
     groups : int ndarray of shape (n_samples,) or None
     time : ndarray of shape (n_samples,) or None
@@ -41,7 +41,7 @@ class TrainingSamples:
     reader: TableReader | None
     matrix: np.ndarray
     y: np.ndarray
-    y_ndim: int
+    y_form: object
     sample_weight: np.ndarray
     groups: np.ndarray | None
     time: np.ndarray | None
@@ -60,8 +60,8 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
-        y_ndim, y = y.ndim, y.reshape(len(y), -1)
+        reader, matrix, targets = check_training_data(estimator, X, y, sample_weight)
+        y, sample_weight, form = targets.y, targets.weight, targets.form
         if groups is not None:
             groups = check_groups(groups, len(y))
             if len(np.unique(groups[sample_weight > 0])) < 2:
@@ -72,14 +72,14 @@ class TrainingSamples:
                     "time cannot be given with X_val: each says which rows validate. Give one."
                 )
             time = check_time(time, sample_weight)
-        validation = check_validation_data(estimator, reader, matrix, y, *validation)
+        validation = check_validation_data(estimator, reader, matrix, targets, *validation)
         rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
         if len(rows) == 1 and weight[0] <= 1:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
         merged = rows, weight, row_of
-        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
+        return cls(X, reader, matrix, y, form, sample_weight, groups, time, *merged, validation)
 
     @cached_property
     def columns(self):

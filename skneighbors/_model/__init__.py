@@ -15,16 +15,14 @@
     nearness       how near rows usually are
     numbering      which row each sample is part of
     decomposition  predictions split by rows and, through `shapley`, by columns
-    explanations   the results, to print and to plot
+    explanations   the results, to print and to plot, in the words of the task
     suspects       label errors: rows whose targets are unlike their predictions by the others
-    classes        the results of classifiers
 
 The nearest rows are those by the similarity (see `nn/_similarity.py`) of the embeddings of all
 members side by side, and by likeness in the columns (see `_columns/likeness.py`).
 """
 
 from .bank import NeighborBank
-from .classes import ClassExplanation, ClassSuspects
 from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnDifferences, Explanation
 from .model import Model, Queries, Search

@@ -218,7 +218,7 @@ class NeighborBank:
         return torch.lerp(means + self.trends(z).mean(1), blended, self.blend_weight)
 
     @torch.no_grad()
-    def attend(self, queries, function, n_neighbors=None, algorithm="auto"):
+    def attend(self, queries, function, n_neighbors=None, algorithm="auto", n_beside=0):
         """Results of a function of :class:`Neighbors`, for batches of queries in their order.
 
         Parameters
@@ -230,6 +230,8 @@ class NeighborBank:
         n_neighbors : int or None
             Number of rows, the nearest, to attend to; None for all.
         algorithm : {"auto", "ivf", "hnsw"}
+        n_beside : int, default=0
+            If these are more rows, the function is given the neighbors among so many, too.
 
         Returns
         -------
@@ -242,9 +244,11 @@ class NeighborBank:
             row_bytes = 8 * self.rows.z.shape[:2].numel()
             length = count_queries(row_bytes, z.is_cpu, _TEMPORARIES)
             return self._attend(slice(0, len(z)), self._weigh_all(queries), function, length)
-        results, row_bytes = [], 8 * n_neighbors * (z.shape[1] + _PER_NEIGHBOR)
+        n_beside = min(n_beside, len(self))
+        counts = [n_neighbors] if n_beside <= n_neighbors else [n_neighbors, n_beside]
+        results, row_bytes = [], 8 * counts[-1] * (z.shape[1] + _PER_NEIGHBOR)
         for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):
-            weigh = self._weigh_nearest(queries.select(part), n_neighbors, algorithm)
+            weigh = self._weigh_nearest(queries.select(part), counts, algorithm)
             results += self._attend(part, weigh, function, _ATTENDED)
         return results
 
@@ -252,9 +256,8 @@ class NeighborBank:
         """Results of a function of some queries' neighbors, which `weigh` finds of batches."""
 
         def attend(batch):
-            rows, weights = weigh(batch)
             found = slice(queries.start + batch.start, queries.start + batch.stop)
-            return function(Neighbors(found, rows, weights / len(weights)))
+            return function(*(Neighbors(found, rows, w / len(w)) for rows, w in weigh(batch)))
 
         return map_batches(attend, cut(queries.stop - queries.start, length))
 
@@ -266,14 +269,14 @@ class NeighborBank:
             q, weight = queries.z[batch].transpose(0, 1), self.rows.sample_weight
             if queries.self_index is not None:
                 weight = self.rows.weights() * ~self.index.excludes(queries.self_index[batch])
-            return None, self.network.head.weights(q, z_n, sample_weight=weight)
+            return [(None, self.network.head.weights(q, z_n, sample_weight=weight))]
 
         return weigh
 
-    def _weigh_nearest(self, queries, n_neighbors, algorithm):
-        """Make a function of batches: the nearest rows (b, K), and their weights (m, b, K)."""
+    def _weigh_nearest(self, queries, counts, algorithm):
+        """Make a function of batches: for each count the nearest rows and weights (m, b, K)."""
         z, self_index = queries.z, queries.self_index
-        nearest = self.index.find(queries, n_neighbors, algorithm)
+        nearest = self.index.find(queries, counts[-1], algorithm)
         total, weight = self.rows.total_weight, None
         if self_index is not None:
             lost = self.rows.weights_by_group()[self.rows.group[self_index]]
@@ -282,12 +285,11 @@ class NeighborBank:
             weight = (nearest.distances < torch.inf).to(z) * self.rows.weights()[nearest.rows]
 
         def weigh(batch):
-            weights = self.network.head.weights_of(
-                z[batch].transpose(0, 1),
-                nearest.s[:, batch],
-                sample_weight=None if weight is None else weight[batch],
-                total=total if len(total) == 1 else total[batch],
-            )
-            return nearest.rows[batch], weights
+            q, of_all = z[batch].transpose(0, 1), total if len(total) == 1 else total[batch]
+            for k in counts:
+                own = None if weight is None else weight[batch, :k]
+                s = nearest.s[:, batch, :k]
+                weights = self.network.head.weights_of(q, s, sample_weight=own, total=of_all)
+                yield nearest.rows[batch, :k], weights
 
         return weigh

@@ -14,8 +14,6 @@ from .shapley import shapley_values
 _ROUNDING = 1e-12
 # How often trend and blended model are evaluated to split a difference of two rows by column.
 _N_EVALUATIONS = 200
-# Largest number of pairs of a query and a row that are split by column unless asked.
-_N_PAIRS = 200
 # Rows of the largest weight that networks are compared by, among so many neighbors at least:
 # among five all would name the same.
 _N_NAMED, _N_AMONG = 5, 20
@@ -29,63 +27,61 @@ def explain(model, queries, search, by_column):
     model : Model
     queries : Queries
     search : Search
-    by_column : bool or "auto"
+    by_column : bool
 
     Returns
     -------
     explanation : Explanation
     """
-    bank = model.bank
-    if by_column == "auto" and not (bank.has_trend or bank.blend_weight):
-        by_column = False  # all would be 0
-    elif by_column == "auto":
-        n_neighbors = min(search.n_neighbors or len(bank), len(bank))
-        is_few = len(queries.matrix) * n_neighbors <= _N_PAIRS
-        by_column = is_few and model.reader is not None
-    elif by_column and model.reader is None:
+    if by_column and model.reader is None:
         raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
     bank, embedded = model.transform(queries, search)
     blended = model.blend_parts(queries.matrix)
-    trends = bank.trends(embedded.z)
-    compare = partial(_compare, bank, trends)
-    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm)
-    rows, weights, mixtures, adjustments, means, agreement = map(
-        torch.cat, zip(*parts, strict=True)
-    )
+    compare = partial(_compare, bank, bank.trends(embedded.z))
+    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, _N_AMONG)
+    parts = map(torch.cat, zip(*parts, strict=True))
+    rows, weights, mixtures, adjustments, means, agreement = parts
     mixed = model.mix(blended, len(means), means.device)
     mean = torch.lerp(means, mixed, bank.blend_weight)
     y = mean.clamp(*bank.limits)
     clipping = torch.where((y - mean).abs() > _ROUNDING, y - mean, 0)
-    if search.n_neighbors is not None and search.n_neighbors < _N_AMONG:
-        compare = partial(_compare_members, n_named=min(_N_NAMED, search.n_neighbors))
-        agreement = torch.cat(bank.attend(embedded, compare, _N_AMONG, search.algorithm))
     found = rows, weights, mixtures, adjustments, y, clipping, agreement
     found = (part.cpu().numpy() for part in found)
     rows, weights, mixtures, adjustments, y, clipping, agreement = found
-    task, indices, labels = model.task, model.samples[rows], find_labels(queries.X)
+    indices, labels = model.samples[rows], find_labels(queries.X)
     of_blend = model.blended_model.weights if blended else {}
-    return Explanation(
-        prediction=task.on_scale(y),
+    why = Explanation(
+        _task=model.task,
+        prediction=y,
         indices=indices,
         labels=model.numbering.name(indices),
         weights=weights,
-        targets=task.on_scale(bank.rows.targets.cpu().numpy()[rows]),
-        adjustments=task.differences_on_scale(adjustments),
-        clipping=task.differences_on_scale(clipping),
+        targets=bank.rows.targets.cpu().numpy()[rows],
+        adjustments=adjustments,
+        clipping=clipping,
         is_adjusted=bank.has_trend,
         neighbors_weight=1 - bank.blend_weight,
-        parts={name: task.on_scale(part) for name, part in blended.items()},
+        parts=blended,
         part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
         counts=model.numbering.counts()[rows],
-        agreement=agreement,
+        agreement=agreement if mixtures.shape[2] > 1 else None,
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
     )
+    return model.task.explain(why)
 
 
-def _compare(bank, trends, near):
+def _compare(bank, trends, near, among=None):
     """Compare b queries with their rows, the largest weights first.
+
+    Parameters
+    ----------
+    bank : NeighborBank
+    trends : Tensor of shape (n, m, t)
+    near : Neighbors
+    among : Neighbors, default=None
+        More rows, among which the members name as many; None if `near` are enough.
 
     Returns
     -------
@@ -97,6 +93,7 @@ def _compare(bank, trends, near):
     means : Tensor of shape (b, t)
         Of the adjusted targets.
     agreement : Tensor of shape (b,)
+        Share of the rows of the largest weight by a member that another names, too.
     """
     weights, rows, order = near.by_weight()
     by_member = near.weights.gather(2, order.expand(len(near.weights), -1, -1)).permute(1, 2, 0)
@@ -108,20 +105,18 @@ def _compare(bank, trends, near):
     differences = trends[near.queries].unsqueeze(1) - row_trends
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)
     means = (total * (targets + adjustments)).sum(1)
-    return rows, weights, mixtures, adjustments, means, _compare_members(near)
+    named = (near if among is None else among).weights
+    agreement = _compare_members(named, min(_N_NAMED, rows.shape[1]))
+    return rows, weights, mixtures, adjustments, means, agreement
 
 
-def _compare_members(near, n_named=_N_NAMED):
-    """Share (b,) of the rows of the largest weight by a member that another names, too."""
-    n_members, b, k = near.weights.shape
-    if n_members == 1:
-        return near.weights.new_full((b,), torch.nan)
-    n_named = min(n_named, k)
-    largest, order = near.weights.sort(dim=2, descending=True, stable=True)
+def _compare_members(weights, n_named):
+    """Share (b,) of the rows of the largest weights (m, b, K) by a member that another names."""
+    largest, order = weights.sort(dim=2, descending=True, stable=True)
     is_named = (largest[:, :, :n_named] > 0).to(largest)
     n_naming = torch.zeros_like(largest).scatter_(2, order[:, :, :n_named], is_named).sum(0)
     pairs = (n_naming * (n_naming - 1)).sum(1)
-    return pairs / ((n_members - 1) * is_named.sum((0, 2)))
+    return pairs / ((len(weights) - 1) * is_named.sum((0, 2)))
 
 
 def _take_apart(model, bank, queries, rows, mixtures):

@@ -21,13 +21,14 @@ from .._network import FittedNetwork
 from .._utils.arrays import array_field
 from .._utils.checks import check_int
 from .._utils.device import CPU
-from . import classes, decomposition, suspects
+from . import decomposition, suspects
 from .bank import NeighborBank
 from .cache import Cache
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
 from .residuals import (
     ResidualDistribution,
+    Scores,
     effective_count,
     effective_number,
     measure,
@@ -158,12 +159,18 @@ class Model:
         y, offsets = self.predict_scaled(queries, search, ResidualDistribution.quantiles, levels)
         return np.moveaxis(self.task.inverse_transform(y[:, None] + offsets), 1, -1)
 
-    def predict_interval(self, queries, search, confidence_level):
-        """Lower and upper ends, the last axis."""
-        half_widths = ResidualDistribution.half_widths
-        y, width = self.predict_scaled(queries, search, half_widths, confidence_level)
-        ends = [self.task.inverse_transform(end) for end in (y - width, y + width)]
-        return np.stack(ends, axis=-1)
+    @torch.no_grad()
+    def predict_region(self, queries, search, confidence_level):
+        """Intervals or sets, as the task gives them, and what is infinite if they hold all."""
+        half_widths = ResidualDistribution.half_widths if self.task.has_spread else None
+        y, reach = self.predict_scaled(queries, search, half_widths, confidence_level)
+        if reach is None and not self.validation:
+            reach = np.array(np.inf)
+        elif reach is None:
+            judged = self.validation.judge(self.bank.to(search.device), search.n_neighbors)
+            scores = Scores.of(self.task.nonconformity(judged), judged)
+            reach = scores.exceeded(confidence_level).numpy()
+        return self.task.region(y, reach), reach
 
     def predict_scaled(self, queries, search, offsets=None, *arguments):
         """Predictions (n, k), standardized, and what a method of their residuals gives."""
@@ -189,9 +196,6 @@ class Model:
     # Defined beside what they return.
     explain = decomposition.explain
     suspects = suspects.find_suspects
-    explain_classes = classes.explain_classes
-    class_suspects = classes.find_class_suspects
-    predict_set = classes.predict_set
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""

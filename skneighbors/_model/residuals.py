@@ -29,6 +29,34 @@ def sample_rows(n_rows, n_most):
 
 
 @dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of rows, by which regions are calibrated.
+
+    Attributes
+    ----------
+    values : Tensor of shape (n, k), sorted along n
+    weight, group : Tensor of shape (n, k)
+        How much each counts, and its group.
+    """
+
+    values: torch.Tensor
+    weight: torch.Tensor
+    group: torch.Tensor
+
+    @classmethod
+    def of(cls, values, judged):
+        """Sort scores (n, k) of rows, :class:`Judged`."""
+        weight = weigh_by_group(judged.weight, judged.group).cpu()
+        values, order = values.cpu().sort(0)
+        return cls(values, weight[order], judged.group.cpu()[order])
+
+    def exceeded(self, confidence):
+        """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
+        parts = zip(self.values.T, self.weight.T, self.group.T, strict=True)
+        return torch.stack([conformal_score(*part, confidence) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
 class ResidualDistribution:
     """Distribution of a prediction's residual: that of its neighbors', left out themselves.
 
@@ -48,11 +76,9 @@ class ResidualDistribution:
         These rows' numbers, ascending.
     y_hat : Tensor of shape (c, k)
         Their predictions, scaled, and not clipped to the limits.
-    scores : Tensor of shape (n, k), sorted along n
+    scores : Scores
         Absolute residuals of validation rows, relative to the spread where they are; those of
         `known` where there are none.
-    weight, group : Tensor of shape (n, k)
-        How much each counts, and its group.
     """
 
     known: NeighborBank
@@ -61,9 +87,7 @@ class ResidualDistribution:
     scale: torch.Tensor
     rows: torch.Tensor
     y_hat: torch.Tensor
-    scores: torch.Tensor | None = None
-    weight: torch.Tensor | None = None
-    group: torch.Tensor | None = None
+    scores: Scores | None = None
 
     def quantiles(self, queries, levels):
         """Quantiles (n, l, k) at levels (l,) for n queries."""
@@ -96,7 +120,8 @@ class ResidualDistribution:
 
         inf where validation rows are too few for such a confidence.
         """
-        return self.factor(confidence).to(queries.device) * self.spread(queries)
+        factor = self.scores.exceeded(confidence).to(queries.device)
+        return factor * self.spread(queries)
 
     def spread(self, queries):
         """Mean absolute residuals (n, k) of the neighbors of n queries, among `known`."""
@@ -114,11 +139,6 @@ class ResidualDistribution:
             return (n_near * means + _N_ANY * any_row) / (n_near + _N_ANY)
 
         return torch.cat(known.attend(queries, average, self.n_neighbors))
-
-    def factor(self, confidence):
-        """Scores (k,) that a new row exceeds with a probability of at most 1 - confidence."""
-        parts = zip(self.scores.T, self.weight.T, self.group.T, strict=True)
-        return torch.stack([conformal_score(*part, confidence) for part in parts])
 
 
 def conformal_score(scores, weight, group, confidence):
@@ -196,9 +216,9 @@ def measure(bank, validation, n_neighbors):
     else:
         every = torch.arange(len(rows), device=rows.device)
         judged = Judged.of_bank(known.rows.leave_out(every), residuals)
-    weight, size = weigh_by_group(judged.weight, judged.group), judged.residuals.abs()
+    size = judged.residuals.abs()
     usual = _median(residuals.abs(), weigh_by_group(known.rows.weights(), known.rows.group))
-    missed = _median(size, weight)
+    missed = _median(size, weigh_by_group(judged.weight, judged.group))
     own = ResidualDistribution(
         known=known,
         n_neighbors=None if n_neighbors is None else max(n_neighbors, _N_SPREAD),
@@ -207,15 +227,8 @@ def measure(bank, validation, n_neighbors):
         rows=rows.cpu(),
         y_hat=y_hat.cpu(),
     )
-    scores, order = (size / own.spread(judged)).cpu().sort(0)
-    return replace(
-        own,
-        known=known.to(CPU),
-        residuals=residuals.cpu(),
-        scores=scores,
-        weight=weight.cpu()[order],
-        group=judged.group.cpu()[order],
-    )
+    scores = Scores.of(size / own.spread(judged), judged)
+    return replace(own, known=known.to(CPU), residuals=residuals.cpu(), scores=scores)
 
 
 def stand_ins(group, self_index, rows):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from .._utils.printing import Printed, by_target, same_decimals
+from .._task import Task
+from .._utils.printing import Printed, by_target
 from .residuals import stand_ins
 
 if TYPE_CHECKING:
@@ -17,55 +19,14 @@ if TYPE_CHECKING:
 
 # Neighbors that are named of each row, and rows that are printed.
 _N_NEIGHBORS, _N_SHOWN = 5, 20
+_NOTE = (
+    "expected is what a row's neighbors, those of the largest weights named, predict without it; "
+    "score is {}. A high score is no proof: a row may be rare and right."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LikelyErrors(Printed):
-    """Base of suspects.
-
-    Subclasses have a title, the names of the columns between score and neighbors, and a note, and
-    `_describe`, which makes the cells of rows in these columns.
-    """
-
-    _title: ClassVar[str]
-    _between: ClassVar[tuple]
-    _note: ClassVar[str]
-    _score_style: ClassVar[str] = ".1f"
-
-    indices: np.ndarray
-    labels: np.ndarray
-    scores: np.ndarray
-    targets: np.ndarray
-    expected: np.ndarray
-    neighbors: list
-    neighbor_labels: list
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def _frame(self, between):
-        """Make a DataFrame with columns between score and neighbors."""
-        import pandas as pd
-
-        first, last = {"row": self.labels, "score": self.scores}, map(list, self.neighbor_labels)
-        return pd.DataFrame({**first, **between, "neighbors": list(last)})
-
-    def _notes(self):
-        n_others = len(self) - _N_SHOWN
-        return [f"... and {n_others} more rows", self._note] if n_others > 0 else [self._note]
-
-    def _tables(self):
-        """Title and cells of the table."""
-        cells = [["row", "score", *self._between, "neighbors"]]
-        for i, between in enumerate(self._describe(range(min(len(self), _N_SHOWN)))):
-            score = format(self.scores[i], self._score_style)
-            neighbors = ", ".join(map(str, self.neighbor_labels[i]))
-            cells.append([str(self.labels[i]), score, *between, neighbors])
-        return [(self._title, cells)]
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Suspects(LikelyErrors):
+class Suspects(Printed):
     """Likely label errors: training samples whose targets look wrong, the most suspect first.
 
     Made by ``suspects``. Printed, it is a table; :meth:`to_frame` makes a DataFrame of it.
@@ -79,13 +40,18 @@ class Suspects(LikelyErrors):
         Their labels in the index of the DataFrame, if X was one with an index; else `indices`.
     scores : ndarray of shape (n_rows,)
         How far each target is from what is expected, divided by the mean absolute residual of
-        the row's neighbors; of several targets the largest. Descending.
+        the row's neighbors; of several targets the largest. For classes, the probability of
+        `expected` less that of the row's class. Descending.
     targets : ndarray of shape (n_rows,) or (n_rows, n_targets)
-        Their targets.
+        Their targets: numbers, or labels of classes.
     expected : ndarray of the shape of `targets`
-        Predictions of each row without itself as a neighbor.
-    interval : ndarray of shape (n_rows, 2) or (n_rows, n_targets, 2)
+        Predictions of each row without itself as a neighbor; of classes, the most probable other
+        one.
+    interval : ndarray of shape (n_rows, 2) or (n_rows, n_targets, 2), or None
         Lower and upper ends of intervals around `expected`, as ``predict_interval`` makes them.
+        None for classes.
+    probabilities : ndarray of shape (n_rows, n_classes) or None
+        Of all classes, without the row itself. None for numbers.
     neighbors : list of int ndarray
         Of each row, those of the largest weights in `expected`, the largest first, at most five;
         numbered like `indices`.
@@ -110,15 +76,19 @@ class Suspects(LikelyErrors):
     False
     """
 
-    interval: np.ndarray
+    _task: Task
+    indices: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    targets: np.ndarray
+    expected: np.ndarray
+    neighbors: list
+    neighbor_labels: list
+    interval: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
 
-    _title = "Rows whose targets look wrong, the most suspect first"
-    _between = "target", "expected", "low", "high"
-    _note = (
-        "expected is what a row's neighbors, those of the largest weights named, predict without "
-        "it;\nscore is how many times as far off it is as they are themselves, on average. A high "
-        "score is\nno proof: a row may be rare and right."
-    )
+    def __len__(self) -> int:
+        return len(self.indices)
 
     def to_frame(self) -> pd.DataFrame:
         """Arrange the rows as a DataFrame.
@@ -126,9 +96,9 @@ class Suspects(LikelyErrors):
         Returns
         -------
         frame : pandas.DataFrame
-            Of columns row (labels), score, target, expected, low, high and neighbors (lists of
-            labels); target to high with the number of the target behind their name if there are
-            several.
+            Of columns row (labels), score, then target, expected, low and high, with the number of
+            the target behind their name if there are several, or class and expected, and at last
+            neighbors (lists of labels).
 
         Raises
         ------
@@ -144,22 +114,39 @@ class Suspects(LikelyErrors):
         >>> list(model.suspects().to_frame())
         ['row', 'score', 'target', 'expected', 'low', 'high', 'neighbors']
         """
-        columns = {}
-        for k, suffix in by_target(self.targets):
-            low, high = self.interval[..., 0][k], self.interval[..., 1][k]
-            parts = self.targets[k], self.expected[k], low, high
-            names = [f"{name}{suffix}" for name in self._between]
-            columns |= dict(zip(names, parts, strict=True))
-        return self._frame(columns)
+        import pandas as pd
 
-    def _describe(self, rows):
-        write = same_decimals(self.targets, self.expected)
-        parts = self.targets, self.expected, self.interval[..., 0], self.interval[..., 1]
-        return [[write(part[i]) for part in parts] for i in rows]
+        columns = {"row": self.labels, "score": self.scores}
+        for k, suffix in by_target(self.targets):
+            columns |= {f"{name}{suffix}": values[k] for name, values in self._compared().items()}
+        return pd.DataFrame(columns | {"neighbors": list(map(list, self.neighbor_labels))})
+
+    def _compared(self):
+        """Arrays that are shown beside each other, by name."""
+        columns = {self._task.target_word: self.targets, "expected": self.expected}
+        if self.interval is not None:
+            columns |= {"low": self.interval[..., 0], "high": self.interval[..., 1]}
+        return columns
+
+    def _notes(self):
+        n_others, note = len(self) - _N_SHOWN, fill(_NOTE.format(self._task.score_note), 92)
+        return [f"... and {n_others} more rows", note] if n_others > 0 else [note]
+
+    def _tables(self):
+        """Title and cells of the table."""
+        task, columns = self._task, self._compared()
+        cells = [["row", "score", *columns, "neighbors"]]
+        write = task.writer(self.targets, self.expected)
+        for i in range(min(len(self), _N_SHOWN)):
+            own = [write(values[i]) for values in columns.values()]
+            score = format(self.scores[i], task.score_style)
+            neighbors = ", ".join(map(str, self.neighbor_labels[i]))
+            cells.append([str(self.labels[i]), score, *own, neighbors])
+        return [(task.suspects_title, cells)]
 
 
 @torch.no_grad()
-def find_suspects(model, search, n_rows, confidence_level):
+def find_suspects(model, search, n_rows, confidence_level=None):
     """Find the rows whose targets differ most from their predictions; see the estimators.
 
     Parameters
@@ -167,63 +154,55 @@ def find_suspects(model, search, n_rows, confidence_level):
     model : Model
     search : Search
     n_rows : int
-    confidence_level : float
+    confidence_level : float, default=None
+        Of intervals, where there are any.
 
     Returns
     -------
     suspects : Suspects
     """
-    bank, residuals, y_hat = predict_left_out(model, search)
-    group, targets = bank.rows.group, bank.rows.targets
-    every, known = torch.arange(len(bank), device=group.device), residuals.rows
-    known = stand_ins(group, every, known.to(group.device))
-    spread = residuals.spread(replace(bank.rows, self_index=known))
-    scores = ((targets - y_hat).abs() / spread).amax(1).cpu().numpy()
-    worst, found = name_worst(model, bank, search, scores, n_rows)
-    width = residuals.factor(confidence_level).numpy() * spread.cpu().numpy()[worst]
-    y_hat, back = y_hat.cpu().numpy()[worst], model.task.inverse_transform
-    return Suspects(
-        **found,
-        targets=back(targets.cpu().numpy()[worst]),
-        expected=back(y_hat),
-        interval=np.stack([back(y_hat - width), back(y_hat + width)], axis=-1),
-    )
-
-
-def predict_left_out(model, search):
-    """Predict all rows of the bank, each without itself and its group.
-
-    Returns
-    -------
-    bank : NeighborBank
-        On the device of the search.
-    residuals : ResidualDistribution
-    y_hat : Tensor of shape (N, k)
-
-    Raises
-    ------
-    ValueError
-        If there are no rows to compare rows with.
-    """
-    bank = model.bank.to(search.device)
-    rows = bank.rows
-    if not rows.group.any():
+    bank, task, spread, reach = model.bank.to(search.device), model.task, None, None
+    group = bank.rows.group
+    if not group.any():
         raise ValueError(
             "suspects compares rows with others; a single one, or a single group, is left."
         )
     residuals = model.residuals(bank, search.n_neighbors)
+    y_hat = _predict_left_out(bank, residuals, search)
+    if task.has_spread:
+        every = torch.arange(len(bank), device=group.device)
+        known = stand_ins(group, every, residuals.rows.to(group.device))
+        spread = residuals.spread(replace(bank.rows, self_index=known)).cpu().numpy()
+        reach = residuals.scores.exceeded(confidence_level).numpy() * spread
+    found = task.suspect(bank.rows.targets.cpu().numpy(), y_hat.cpu().numpy(), spread, reach)
+    scores = found["scores"]
+    worst = np.lexsort([model.samples, -scores])[:n_rows]
+    worst = worst[scores[worst] > -np.inf]
+    neighbors = _find_neighbors(model, bank, search, worst)
+    return Suspects(
+        _task=task,
+        indices=model.samples[worst],
+        labels=model.numbering.name(model.samples[worst]),
+        neighbors=neighbors,
+        neighbor_labels=list(map(model.numbering.name, neighbors)),
+        **{name: values[worst] for name, values in found.items()},
+    )
+
+
+def _predict_left_out(bank, residuals, search):
+    """Predict all rows of the bank (N, k), each without itself and its group."""
+    rows = bank.rows
     if search.algorithm == "auto" and len(residuals.rows) == len(bank):  # by exact search
         y_hat = residuals.y_hat.to(rows.z.device)
     else:
         every = rows.leave_out(torch.arange(len(bank), device=rows.z.device))
         means = bank.average(every, search.n_neighbors, search.algorithm)
         y_hat = bank.complete(rows.z, means, rows.blended)
-    return bank, residuals, y_hat.clamp(*bank.limits_left_out())
+    return y_hat.clamp(*bank.limits_left_out())
 
 
-def name_worst(model, bank, search, scores, n_rows):
-    """Rows (n,) of the highest scores, and their names and those of their neighbors."""
-    worst, name = np.lexsort([model.samples, -scores])[:n_rows], model.numbering.name
+def _find_neighbors(model, bank, search, worst):
+    """Find the samples of the largest weights for each of some rows of the bank."""
 
     def find(near):
         weights, rows, _ = near.by_weight()
@@ -231,12 +210,4 @@ def name_worst(model, bank, search, scores, n_rows):
         return [model.samples[own[:_N_NEIGHBORS][w[:_N_NEIGHBORS] > 0]] for w, own in both]
 
     left_out = bank.rows.leave_out(torch.from_numpy(worst).to(bank.rows.z.device))
-    found = bank.attend(left_out, find, search.n_neighbors, search.algorithm)
-    neighbors = list(chain.from_iterable(found))
-    return worst, dict(
-        scores=scores[worst],
-        indices=model.samples[worst],
-        labels=name(model.samples[worst]),
-        neighbors=neighbors,
-        neighbor_labels=list(map(name, neighbors)),
-    )
+    return list(chain(*bank.attend(left_out, find, search.n_neighbors, search.algorithm)))

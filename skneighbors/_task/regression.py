@@ -1,6 +1,6 @@
 """Numbers as targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
-from .base import Task
+from .._utils.printing import N_ROWS, PART_WORDS, percent, same_decimals
+from .base import Targets, Task
 
 # How far beyond the targets' range a prediction may lie, as a fraction of the range.
 _MARGIN = 0.1
@@ -31,6 +32,18 @@ class Regression(Task):
 
     loss_name = "squared_error"
     score_name = "R2"
+    target_word = "target"
+    unbounded = "intervals are infinite"
+    parts_note = "Below the neighbors stands what is averaged with them, learned from all rows."
+    by_column_note = (
+        'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
+        "blended model predict for the query than for all neighbors due to the column. Columns "
+        "that\nsay the same share it, and large parts may cancel."
+    )
+    suspects_title = "Rows whose targets look wrong, the most suspect first"
+    score_note = "how many times as far off it is as they are themselves, on average"
+    score_style = ".1f"
+    writer = staticmethod(same_decimals)
 
     mean: np.ndarray = array_field("float64", "k")
     scale: np.ndarray = array_field("float64", "k", low=0)
@@ -38,7 +51,7 @@ class Regression(Task):
 
     @classmethod
     def check(cls, y):
-        """Check targets given to `fit`, to float64 (n_samples,) or (n_samples, n_targets)."""
+        """Check targets, to float64 (n_samples,) or (n_samples, n_targets)."""
         refuse_what_is_no_number(y, "y")
         try:
             y = check_array(
@@ -59,6 +72,20 @@ class Regression(Task):
             raise ValueError(f"y must have at least one target; got shape {y.shape}.")
         refuse_missing(np.isnan(y).any(axis=tuple(range(1, y.ndim))), "Input y contains NaN")
         return y
+
+    @classmethod
+    def read(cls, y, sample_weight, params):
+        """Read targets given to `fit`."""
+        y = cls.check(y)
+        check_consistent_length(sample_weight, y)
+        return Targets(y.reshape(len(y), -1), sample_weight, y.ndim)
+
+    @classmethod
+    def read_others(cls, y, form, n_samples):
+        """Read further targets, to (n_samples, n_targets)."""
+        y = cls.check(y)
+        check_consistent_length(np.empty(n_samples), y)
+        return y.reshape(n_samples, -1)
 
     @classmethod
     def fit(cls, y, sample_weight, ndim):
@@ -82,6 +109,10 @@ class Regression(Task):
         if self.ndim not in (1, 2) or (self.ndim == 1 and len(self.mean) != 1):
             raise ValueError("bank.task.ndim does not fit")
 
+    def attributes(self):
+        """How many targets there are."""
+        return {"n_outputs_": self.n_values}
+
     @property
     def n_values(self):
         """Number of targets."""
@@ -97,13 +128,12 @@ class Regression(Task):
         """Undo :meth:`forward`, which may never fall."""
         return y
 
-    def check_more(self, y, n_samples):
-        """Check targets of further samples, to (n_samples, n_targets); see :meth:`check`."""
+    def read_more(self, y, n_samples):
+        """Read targets of rows to append; those of a constant target must not change."""
         refuse_what_is_no_number(y, "y")
         if self.ndim == 1 or (len(self.mean) == 1 and np.ndim(y) == 1):
             y = column_or_1d(y, dtype=np.float64, warn=True)
-        y = self.check(y).reshape(len(y), -1)
-        check_consistent_length(np.empty(n_samples), y)
+        y = self.read_others(y, self.ndim, n_samples)
         if y.shape[1] != len(self.mean):
             raise ValueError(f"y must have {len(self.mean)} targets, as in fit; got {y.shape}.")
         with np.errstate(over="ignore"):
@@ -149,3 +179,68 @@ class Regression(Task):
         """Smallest and largest prediction, (2, ..., n_targets): a tenth beyond the targets."""
         margin = _MARGIN * (high - low)
         return torch.stack([low - margin, high + margin])
+
+    def region(self, y, half_widths):
+        """Lower and upper ends of intervals, the last axis."""
+        ends = y - half_widths, y + half_widths
+        return np.stack([self.inverse_transform(end) for end in ends], axis=-1)
+
+    def explain(self, why):
+        """Explain predictions on the scale on which they are averaged."""
+        on_scale, differences = self.on_scale, self.differences_on_scale
+        return replace(
+            why,
+            prediction=on_scale(why.prediction),
+            targets=on_scale(why.targets),
+            adjustments=differences(why.adjustments),
+            clipping=differences(why.clipping),
+            parts={name: on_scale(part) for name, part in why.parts.items()},
+        )
+
+    def describe(self, why, i, names):
+        """Describe a query by its neighbors, adjusted, and what is averaged with them."""
+        write, _ = self.describe_differences(why, i)
+        weights = why.neighbors_weight * why.weights[i]
+        columns = [part[i] for part in (why.targets, why.adjustments, why.adjusted_targets)]
+        shown = min(N_ROWS, np.count_nonzero(why.weights[i]))
+        shown += len(weights) == shown + 1  # itself as short as a line for others
+
+        def line(name, weight, numbers):
+            cells = [
+                write(number, sign) for number, sign in zip(numbers, ("", "+", ""), strict=True)
+            ]
+            return [name, percent(weight), *cells]
+
+        cells = [["row", "weight", "target", "adjustment", "adjusted"]]
+        for place, name in enumerate(names[:shown]):
+            cells.append(line(name, weights[place], [part[place] for part in columns]))
+        if n_others := len(weights) - shown:
+            rest, name = weights[shown:], f"{n_others} more, mean"
+            cells.append([name, percent(rest.sum()), "", "", ""])
+            if rest.any():
+                means = [np.average(part[shown:], axis=0, weights=rest) for part in columns]
+                cells[-1] = line(name, rest.sum(), means)
+        for name, part in why.parts.items():
+            weight = percent(why.part_weights[name])
+            cells.append([PART_WORDS[name], weight, "", "", write(part[i])])
+        if np.any(why.clipping[i]):
+            clipping = write(why.clipping[i], "+")
+            cells.append(["clipped to the range of targets", "", "", "", clipping])
+        prediction = write(why.prediction[i])
+        cells.append(["prediction", "100 %", "", "", prediction])
+        if not why.is_adjusted:  # adjusted targets are the targets
+            cells = [["row", "weight", "target"], *([*row[:2], row[-1]] for row in cells[1:])]
+        return [(f"Query {why.query_labels[i]}: prediction {prediction}", cells)]
+
+    def describe_differences(self, why, i):
+        """Write differences of all targets like the predictions."""
+        return same_decimals(why.prediction[i], why.targets[i]), slice(None)
+
+    def suspect(self, y, y_hat, spread, reach):
+        """Compare how far off targets are to their neighbors; of several the farthest counts."""
+        return {
+            "scores": (np.abs(y - y_hat) / spread).max(axis=1),
+            "targets": self.inverse_transform(y),
+            "expected": self.inverse_transform(y_hat),
+            "interval": self.region(y_hat, reach),
+        }

@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+# Rows of a query that are printed, at most.
+N_ROWS = 10
 # Words for the names of what is averaged with the neighbors.
 PART_WORDS = {"boosting": "boosted trees", "linear": "linear model", "frequencies": "frequencies"}
 
@@ -27,11 +29,6 @@ def html_table(title, cells):
     return f"<p><b>{html.escape(title)}</b></p><table>{head}{''.join(body)}</table>"
 
 
-def html_note(text):
-    """Write a paragraph for a notebook."""
-    return f"<p>{html.escape(text)}</p>"
-
-
 class Printed:
     """Base of results that are printed as tables with notes below, as text and as HTML.
 
@@ -46,15 +43,10 @@ class Printed:
 
     def _repr_html_(self) -> str:
         tables = [html_table(title, cells) for title, cells in self._tables()]
-        return "".join([*tables, *map(html_note, self._notes())])
+        return "".join([*tables, *(f"<p>{html.escape(note)}</p>" for note in self._notes())])
 
     def _notes(self):
         return []
-
-
-def named(label, count):
-    """Name a row by its label, and say how many samples it stands for if these are several."""
-    return str(label) if count == 1 else f"{label} (x{count})"
 
 
 def percent(fraction):
@@ -62,11 +54,12 @@ def percent(fraction):
     return f"{100 * fraction:.1f} %"
 
 
-def by_target(values):
+def by_target(values, names=None):
     """Index of each target in values (n,) or (n, n_targets), and a suffix for names of columns."""
     if values.ndim == 1:
         return [(..., "")]
-    return [((..., k), f"_{k}") for k in range(values.shape[1])]
+    names = range(values.shape[1]) if names is None else names
+    return [((..., k), f"_{name}") for k, name in enumerate(names)]
 
 
 def same_decimals(*values):

@@ -1,13 +1,11 @@
 """Displays of what fitted estimators have learned and predict."""
 
 from .._columns import ColumnSummary
-from .._model import ClassExplanation, ClassSuspects, ColumnDifferences, Explanation, Suspects
+from .._model import ColumnDifferences, Explanation, Suspects
 from ._intervals import IntervalDisplay
 from ._neighbors import NeighborsDisplay
 
 __all__ = [
-    "ClassExplanation",
-    "ClassSuspects",
     "ColumnDifferences",
     "ColumnSummary",
     "Explanation",

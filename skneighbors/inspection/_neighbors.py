@@ -152,7 +152,7 @@ class NeighborsDisplay:
         caller = f"{cls.__name__}.from_estimator"
         check_argument(caller, "n_neighbors", n_neighbors, [counts_from(1)])
         check_int("target", target, 0, estimator.n_outputs_ - 1)
-        explanation = estimator.explain(X, by_column=False)
+        explanation = estimator.explain(X)
         if len(explanation) != 1:
             raise ValueError(f"X must be a single row; got {len(explanation)} rows.")
         display = cls(explanation=explanation, n_neighbors=n_neighbors, target=target)

@@ -126,10 +126,10 @@ def test_what_is_held_out_is_left_out_once_it_joins(bank):
     # Each is predicted by the others that are there now.
     expected = y - longer.predict(replace(queries, self_index=joins.rows), nothing(y), K)
     assert_allclose(joins.judge(longer, K).residuals, expected)
-    assert measure(longer, joins, K).scores.min() > 1e-6
+    assert measure(longer, joins, K).scores.values.min() > 1e-6
     mask = torch.arange(65) < 60
     again = measure(longer.keep(mask, bank.rows.weights()), joins.keep(mask), K)
-    assert_allclose(again.scores, measure(bank, apart, K).scores, rtol=1e-9)
+    assert_allclose(again.scores.values, measure(bank, apart, K).scores.values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("k", [K, None])
