@@ -12,8 +12,6 @@ from .shapley import shapley_values
 
 # Clipping of standardized targets that is no larger than this is rounding, and taken as 0.
 _ROUNDING = 1e-12
-# How often trend and blended model are evaluated to split a difference of two rows by column.
-_N_EVALUATIONS = 200
 # Rows of the largest weight that networks are compared by, among so many neighbors at least:
 # among five all would name the same.
 _N_NAMED, _N_AMONG = 5, 20
@@ -134,7 +132,7 @@ def _take_apart(model, bank, queries, rows, mixtures):
 
     row_matrix = model.matrix[rows.ravel()]
     query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of
-    values = shapley_values(predict, query_matrix, row_matrix, _N_EVALUATIONS, column_of=column_of)
+    values = shapley_values(predict, query_matrix, row_matrix, column_of=column_of)
     values = values.reshape(n, k, len(reader.order), -1)
     order = np.argsort(reader.order)  # of X
     return ColumnDifferences(
