@@ -36,7 +36,8 @@ def explain(model, queries, search, by_column):
     bank, embedded = model.transform(queries, search)
     blended = model.blend_parts(queries.matrix)
     compare = partial(_compare, bank, bank.trends(embedded.z))
-    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, _N_AMONG)
+    n_among = _N_AMONG if embedded.z.shape[1] > 1 else 0  # a single network has none beside it
+    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, n_among)
     parts = map(torch.cat, zip(*parts, strict=True))
     rows, weights, mixtures, adjustments, means, agreement = parts
     mixed = model.mix(blended, len(means), means.device)
@@ -62,7 +63,7 @@ def explain(model, queries, search, by_column):
         parts=blended,
         part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
         counts=model.numbering.counts()[rows],
-        agreement=agreement if mixtures.shape[2] > 1 else None,
+        agreement=agreement if n_among else None,
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
