@@ -444,9 +444,9 @@ def answers(model, X):
 
 def all_answers(model, X):
     """The same and all that names neighbors."""
-    why = model.explain(X, by_column=False)
-    found = [value for value in vars(why).values() if value is not None and value is not why.parts]
-    found += [*why.parts.values()]
+    why = model.explain(X)
+    fields = {name: value for name, value in vars(why).items() if name not in ("_task", "parts")}
+    found = [value for value in (fields | why.parts).values() if value is not None]
     found += [*model.kneighbors(X), *model.kneighbors(), model.neighbor_weights(X).toarray()]
     return answers(model, X) + found
 

@@ -76,7 +76,7 @@ def fit_and_predict(X: np.ndarray, y: np.ndarray) -> None:
 def explain(model: SoftStepKNNRegressor, X: np.ndarray) -> None:
     why = assert_type(model.explain(X, by_column=True), Explanation)
     assert_type(why.weights, np.ndarray)
-    assert_type(why.adjusted_targets, np.ndarray)
+    assert_type(why.adjusted_targets, np.ndarray | None)
     assert_type(why.importances(), dict[Any, Any])
     assert_type(len(why), int)
     assert_type(why.by_column, ColumnDifferences | None)

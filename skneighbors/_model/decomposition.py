@@ -12,8 +12,6 @@ from .shapley import shapley_values
 
 # Clipping of standardized targets that is no larger than this is rounding, and taken as 0.
 _ROUNDING = 1e-12
-# How often trend and blended model are evaluated to split a difference of two rows by column.
-_N_EVALUATIONS = 200
 # Rows of the largest weight that networks are compared by, among so many neighbors at least:
 # among five all would name the same.
 _N_NAMED, _N_AMONG = 5, 20
@@ -38,7 +36,8 @@ def explain(model, queries, search, by_column):
     bank, embedded = model.transform(queries, search)
     blended = model.blend_parts(queries.matrix)
     compare = partial(_compare, bank, bank.trends(embedded.z))
-    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, _N_AMONG)
+    n_among = _N_AMONG if embedded.z.shape[1] > 1 else 0  # a single network has none beside it
+    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, n_among)
     parts = map(torch.cat, zip(*parts, strict=True))
     rows, weights, mixtures, adjustments, means, agreement = parts
     mixed = model.mix(blended, len(means), means.device)
@@ -64,7 +63,7 @@ def explain(model, queries, search, by_column):
         parts=blended,
         part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
         counts=model.numbering.counts()[rows],
-        agreement=agreement if mixtures.shape[2] > 1 else None,
+        agreement=agreement if n_among else None,
         likeness=0.0 if bank.likeness is None else bank.likeness.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
@@ -134,7 +133,7 @@ def _take_apart(model, bank, queries, rows, mixtures):
 
     row_matrix = model.matrix[rows.ravel()]
     query_matrix, column_of = np.repeat(queries.matrix, k, axis=0), reader.column_of
-    values = shapley_values(predict, query_matrix, row_matrix, _N_EVALUATIONS, column_of=column_of)
+    values = shapley_values(predict, query_matrix, row_matrix, column_of=column_of)
     values = values.reshape(n, k, len(reader.order), -1)
     order = np.argsort(reader.order)  # of X
     return ColumnDifferences(

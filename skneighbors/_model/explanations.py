@@ -139,7 +139,6 @@ class Explanation(Printed):
     True
     """
 
-    _task: Task
     prediction: np.ndarray
     indices: np.ndarray
     labels: np.ndarray
@@ -157,6 +156,7 @@ class Explanation(Printed):
     query_labels: np.ndarray
     by_column: ColumnDifferences | None = None
     classes: np.ndarray | None = None
+    _task: Task
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -76,7 +76,6 @@ class Suspects(Printed):
     False
     """
 
-    _task: Task
     indices: np.ndarray
     labels: np.ndarray
     scores: np.ndarray
@@ -86,6 +85,7 @@ class Suspects(Printed):
     neighbor_labels: list
     interval: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    _task: Task
 
     def __len__(self) -> int:
         return len(self.indices)

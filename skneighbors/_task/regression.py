@@ -53,15 +53,9 @@ class Regression(Task):
     def check(cls, y):
         """Check targets, to float64 (n_samples,) or (n_samples, n_targets)."""
         refuse_what_is_no_number(y, "y")
+        any_shape = dict(ensure_2d=False, ensure_all_finite="allow-nan", ensure_min_samples=0)
         try:
-            y = check_array(
-                y,
-                dtype=np.float64,
-                ensure_2d=False,
-                ensure_all_finite="allow-nan",
-                input_name="y",
-                ensure_min_samples=0,
-            )
+            y = check_array(y, dtype=np.float64, input_name="y", **any_shape)
         except (TypeError, OverflowError) as error:
             if issparse(y):
                 raise
@@ -206,10 +200,9 @@ class Regression(Task):
         shown += len(weights) == shown + 1  # itself as short as a line for others
 
         def line(name, weight, numbers):
-            cells = [
-                write(number, sign) for number, sign in zip(numbers, ("", "+", ""), strict=True)
-            ]
-            return [name, percent(weight), *cells]
+            target, adjustment, adjusted = numbers
+            own = write(target), write(adjustment, "+"), write(adjusted)
+            return [name, percent(weight), *own]
 
         cells = [["row", "weight", "target", "adjustment", "adjusted"]]
         for place, name in enumerate(names[:shown]):
