@@ -5,7 +5,7 @@ from ._archive import ModelFileError
 from ._columns import ColumnWarning
 from ._load import load
 from ._nona import NONAClassifier, NONARegressor
-from ._recipe import PAPER, Recipe
+from ._settings import PAPER, Recipe
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 
 __version__ = "0.1.0.dev0"

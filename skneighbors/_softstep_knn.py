@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
-from ._plan import TABLE_SOFTSTEP_KNN
 from ._regressor import BaseNeighborRegressor
+from ._settings import TABLE_SOFTSTEP_KNN
 from ._utils.parameters import StrOptions, counts_from, parameter
 from .nn import SoftStepKNN
 from .nn._softstep import SOFTSTEP_FUNCTIONS

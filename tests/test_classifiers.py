@@ -212,7 +212,7 @@ def test_one_class_is_constant(classifier, n):
 def test_without_validation_rows_there_is_no_trend(classifier):
     X, y = make_classes(25)
     model = classifier(**SHORT).fit(X, y)
-    assert model.plan_.trend is None
+    assert "trend" not in model.plan_.params
     prior = [np.mean(y == label) for label in model.classes_]
     why = model.explain(X)
     assert_allclose(why.parts["frequencies"], np.tile(prior, (25, 1)))

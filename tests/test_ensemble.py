@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from planned import plan_for
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._plan import make_plan
 from skneighbors._task import Regression
 from skneighbors._training import TrainingData
 from skneighbors._training.batches import Batch
-from skneighbors._training.ensemble import ParallelTrainers
 from skneighbors._training.loop import Training
-from skneighbors._training.schedule import Pace
-from skneighbors._training.trainer import Trainer
+from skneighbors._training.pace import Pace
+from skneighbors._training.trainer import ParallelTrainers, Trainer
+from skneighbors._utils.clock import Clock
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -113,12 +113,11 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     X, y = torch.randn(20, 2), torch.randn(20, 1)
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
-    estimator = NONARegressor()
-    plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
+    plan = plan_for(NONARegressor(), 20)
     task = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = TrainingData(LabeledRows(X, y, sample_weight), split, task)
-    trainer = Trainer(network, data, plan, torch.Generator(), None)
+    trainer = Trainer(network, data, plan.settings, torch.Generator(), Pace(plan.schedule, Clock()))
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)

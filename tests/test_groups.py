@@ -215,8 +215,8 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, 
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.plan_.n_validation == 100
     assert model.plan_.n_samples == model.n_samples_fit_ == len(model._model.bank) == 200
-    assert not model.plan_.join_last_cycle
-    assert not model.plan_.refits
+    assert not any(phase.on_all for phase in model.plan_.schedule.phases)
+    assert not model.plan_.schedule.refits_after
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)

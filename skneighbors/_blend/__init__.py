@@ -13,7 +13,8 @@
 """
 
 from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting
-from .fitting import count_affordable, fit_blended, no_blend
+from .data import BlendData
+from .fitting import fit_blended
 from .linear import LINEAR, LinearFeatures, LinearModel, LogisticModel
 from .mixture import Mixture
 from .target_means import CategoryEncoder

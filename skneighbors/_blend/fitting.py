@@ -1,5 +1,6 @@
 """Fit the blended model, predict rows that it was not fitted to, and weigh it by these."""
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import torch
 
 from .boosting import BOOSTING, fit_boosting
-from .data import N_FOLDS, BlendData, draw_folds
+from .data import N_FOLDS, draw_folds
 from .linear import fit_linear
 from .mixture import Judged, Mixture, choose_weight
 
@@ -24,12 +25,15 @@ class BlendFit(NamedTuple):
         Of each member's validation rows, by what was not fitted to them.
     weight : float
         The model's in predictions, in [0, 1].
+    n_iter : int or None
+        Iterations of boosted trees for which there was time; None without trees.
     """
 
     model: Mixture | None
     training: torch.Tensor
     validation: torch.Tensor | None = None
     weight: float = 0.0
+    n_iter: int | None = None
 
     def weigh(self, validation, task):
         """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
@@ -39,60 +43,62 @@ class BlendFit(NamedTuple):
         y, y_hat, blended = (part.double().cpu() for part in parts)
         rows = 1.0 if validation.weight is None else validation.weight.double().cpu()
         weight = choose_weight(task, y, rows, y_hat, blended)
-        return self._replace(weight=weight) if weight else no_blend(self.training)
+        return self._replace(weight=weight) if weight else _no_blend(self.training)
 
 
-def no_blend(y):
+def _no_blend(y):
     """No blended model, for targets of this shape (n_rows, n_targets)."""
     return BlendFit(None, torch.zeros_like(y))
 
 
-def count_affordable(n_iter, samples, task, seconds, n_threads):
-    """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
-    if samples.time is not None:  # they are fitted twice
-        seconds /= 2
-    data = _blend_data(samples, task)
-    return BOOSTING[task.loss_name].count_affordable(data, n_iter, seconds, n_threads)
-
-
-def fit_blended(plan, samples, task, split, random_state, n_threads):
+def fit_blended(plan, data, task, split, random_state, n_threads, seconds):
     """Fit the parts of the blended model to all samples, and choose their weights out of fold.
 
     Parameters
     ----------
     plan : Plan
-    samples : TrainingSamples
+    data : BlendData
+        Of the training samples and, behind them, of a given validation set.
     task : Task
     split : EnsembleSplit
     random_state : RandomState
     n_threads : int
+    seconds : float
+        How long boosted trees may take, infinity for as long as they need.
 
     Returns
     -------
     fit : BlendFit
     """
-    data = _blend_data(samples, task)
+    if not plan.parts:
+        return _no_blend(torch.from_numpy(data.y[: plan.n_samples]))
+    data, given = data.select(slice(plan.n_samples)), data.select(slice(plan.n_samples, None))
+    n_iter, in_time = None, plan.validation.source == "time"
+    if "boosting" in plan.parts:
+        n_iter = plan.recipe.boosting_iter
+        if seconds < math.inf:
+            seconds /= 2 if in_time else 1  # they are fitted twice
+            kind = BOOSTING[task.loss_name]
+            n_iter = kind.count_affordable(data, n_iter, seconds, n_threads)
     fit_part = {
-        "boosting": partial(
-            fit_boosting, n_iter=plan.recipe.boosting_iter, random_state=random_state
-        ),
+        "boosting": partial(fit_boosting, n_iter=n_iter, random_state=random_state),
         "linear": fit_linear,
     }
 
     def fit(rows):
         own = data.select(rows)
         folds = draw_folds(own.groups, N_FOLDS, random_state)
-        given = own, folds, task.loss_name, n_threads
-        return {name: fit_part[name](*given) for name in plan.parts}
+        arguments = own, folds, task.loss_name, n_threads
+        return {name: fit_part[name](*arguments) for name in plan.parts}
 
     fits = fit(slice(None))
     out_of_fold = {name: predicted for name, (_, predicted) in fits.items()}
-    if samples.validation is not None:
-        judged = _judge_given(samples, task, fits)
-    elif samples.time is not None:  # folds have seen rows as late
+    judged = Judged(data.y, data.weight, out_of_fold)
+    if len(given.y):
+        predicted = {name: _predict_each(models, given.X) for name, (models, _) in fits.items()}
+        judged = Judged(given.y, given.weight, predicted)
+    elif in_time:  # folds have seen rows as late
         judged = _judge_last(data, split, fit)
-    else:
-        judged = Judged(data.y, data.weight, out_of_fold)
     places, weights = judged.choose(task)
     model = Mixture(weights, {name: fits[name][0][places[name]] for name in weights})
 
@@ -101,25 +107,10 @@ def fit_blended(plan, samples, task, split, random_state, n_threads):
 
     training, rows = mix(out_of_fold), split.validation
     if judged.predicted is out_of_fold:
-        return BlendFit(model, training, training[rows])
-    # Of a given set all members have the same rows.
-    validation = mix(judged.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
-    return BlendFit(model, training, validation)
-
-
-def _blend_data(samples, task):
-    groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
-    y = task.transform(samples.y[samples.rows])
-    X = samples.expand(samples.matrix[samples.rows])
-    return BlendData(X, y, samples.weight, groups, samples.reader.n_expanded_categories)
-
-
-def _judge_given(samples, task, fits):
-    """Predict a given validation set."""
-    given = samples.validation
-    X = samples.expand(given.matrix)
-    predicted = {name: _predict_each(models, X) for name, (models, _) in fits.items()}
-    return Judged(task.transform(given.y), given.weight, predicted)
+        validation = training[rows]
+    else:  # of a given set all members have the same rows
+        validation = mix(judged.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
+    return BlendFit(model, training, validation, n_iter=n_iter)
 
 
 def _judge_last(data, split, fit):

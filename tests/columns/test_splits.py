@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from planned import plan_for
 
 from skneighbors import NONARegressor
 from skneighbors._columns.splits import EnsembleSplit
-from skneighbors._plan import make_plan
 
 
 def held_out(n_samples, validation_fraction):
     """Split of a single member, of as many samples as an estimator holds out."""
     model = NONARegressor(early_stopping=True, validation_fraction=validation_fraction)
-    n_validation = make_plan(model.get_params(deep=False), model._tables(), n_samples).n_validation
+    n_validation = plan_for(model, n_samples).n_validation
     return EnsembleSplit.draw(n_samples, n_validation, 1, np.random.RandomState(0))
 
 

@@ -14,11 +14,10 @@ from skneighbors._task import Regression
 from skneighbors._training import TrainingData, trainer
 from skneighbors._training.calibration import calibrate
 from skneighbors._training.loop import Training
-from skneighbors._training.stopping import OverfittingCheck
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-from .test_loop import plan_for
+from .test_loop import settings_for
 
 TRIED = [2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8)]
 K = 30  # neighbors
@@ -62,8 +61,8 @@ def calibration_of(model):
 
 def calibrations_of(network, data):
     """What each temperature is to be divided by, (m,), where likeness has no say."""
-    plan = plan_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
-    return calibrate(network, data, plan).calibrations.squeeze(0)
+    settings = settings_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
+    return calibrate(network, data, settings).calibrations.squeeze(0)
 
 
 def errors_of_each(network, data):
@@ -104,7 +103,7 @@ def test_the_first_calibration_that_predicts_as_well_as_the_best(noise, weighted
 @both
 def test_weights_stay_as_trained_if_that_will_do(estimator, rows):
     model = estimator(max_iter=1, hidden_layer_sizes=(4,)).fit(*rows)
-    assert_allclose(model.plan_.calibrations, TRIED)
+    assert_allclose(model.plan_.settings.calibrations, TRIED)
 
 
 @pytest.fixture
@@ -130,7 +129,7 @@ def chosen(far_from_one, auto, monkeypatch):
 
 def last_choice(chosen, model):
     """The last of the choices, (m,), with the likeness that came of it."""
-    return chosen[-1][model.plan_.likenesses.index(model.likeness_)]
+    return chosen[-1][model.plan_.settings.likenesses.index(model.likeness_)]
 
 
 @pytest.fixture
@@ -188,8 +187,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @pytest.mark.slow
 @both
 def test_the_choice_outlives_a_training_on_all_rows(estimator, chosen, monkeypatch, noted):
-    monkeypatch.setattr(OverfittingCheck, "is_due", lambda self, before, now: now == 14)
-    monkeypatch.setattr(OverfittingCheck, "finds_overfitting", lambda self, *_: True)
+    monkeypatch.setattr(Training, "_overfits", lambda self, _: len(self.history.losses) > 9)
     repeated = noted(Training, "_refit", lambda result, *args: result)
     model = estimator(**SMALL).fit(*make_rows(400))
     assert repeated == [True]
@@ -216,8 +214,8 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.calibrate
 
-    def calibrate_in_turn(network, data, plan):
-        return in_turn(network, data, replace(plan, calibrations=(0.1, next(values))))
+    def calibrate_in_turn(network, data, settings):
+        return in_turn(network, data, replace(settings, calibrations=(0.1, next(values))))
 
     monkeypatch.setattr(trainer, "calibrate", calibrate_in_turn)
     model = estimator(max_iter=6, n_estimators=3, random_state=0).fit(*make_rows(1200))
