@@ -78,11 +78,16 @@ def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
     encoders = encoder, likeness_encoder
     model = _make_model(network, history, data, blend, plan, samples, encoders)
     _warn(plan, blend, history, params["max_time"])
-    bank = model.bank
-    return history.curves(plan.n_validation > 0) | dict(
+    bank, validates = model.bank, plan.n_validation > 0
+    return dict(
         _model=model,
         plan_=plan,
         columns_=samples.columns,
+        loss_curve_=history.losses,
+        validation_scores_=history.scores if validates else None,
+        validation_iters_=history.validated_epochs if validates else None,
+        n_iter_=len(history.losses),
+        best_iter_=history.best_epoch,
         blend_weight_=bank.blend_weight,
         likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
         temperature_=bank.network.head.temperature.numpy().copy(),

@@ -10,7 +10,6 @@
 import math
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from ._utils.parameters import CheckedFields, StrOptions, counts_from, parameter
 from .nn._embedder import ACTIVATIONS
 from .nn._similarity import SIMILARITIES
 
-LEARNING_RATE_SCHEDULES = ("cycles", "constant")
 # Words for a temperature that is learned, and for one that validation rows choose in the end.
 LEARNED, CALIBRATED = {"learned", "both"}, {"calibrated", "both"}
 # Ends of a training after which networks may be trained again.
@@ -154,45 +152,12 @@ class Recipe(CheckedFields):
     eps: float | str = _setting(reals(0, 0.5, "neither"))
     context_size: int | str | None = _setting(counts_from(1), None)
     context_neighbors: int | str | None = _setting(counts_from(1, 1000), None)
-    learning_rate_schedule: str = _setting(words=LEARNING_RATE_SCHEDULES)
+    learning_rate_schedule: str = _setting(words=["cycles", "constant"])
     ema_decay: float | str | None = _setting(reals(0, 1, "left"), None)
     n_iter_no_change: int | str | None = _setting(counts_from(1), None)
     tol: float | str = _setting(reals(0, None, "left"))
     boosting_iter: int | str = _setting(counts_from(1))
     refit: bool | str = _setting("boolean")
-
-
-# The setting of the papers: ``NONARegressor(**PAPER)``.
-PAPER: dict[str, Any] = dict(
-    n_neighbors=None,
-    similarity="l2",
-    softstep="s2",
-    softstep_parameters="pointwise",
-    trend=None,
-    blend=None,
-    hidden_layer_sizes=(200,),
-    n_estimators=1,
-    max_iter=200,
-    batch_size=32,
-    learning_rate_init=1e-3,
-    weight_decay=0.0,
-    early_stopping=True,
-    validation_fraction=0.15,
-    recipe=Recipe(
-        activation="tanh",
-        batch_norm=False,
-        numerical_embedding=None,
-        dropout=0.0,
-        temperature=1.0,
-        likeness=0.0,
-        context_size=None,
-        embedding_dim=25,
-        learning_rate_schedule="constant",
-        ema_decay=None,
-        n_iter_no_change=10,
-        refit=False,
-    ),
-)
 
 
 def check_params(params):

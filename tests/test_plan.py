@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import EnsembleSplit
 from skneighbors._settings import TABLE, TABLE_SOFTSTEP_KNN, values_for
 
 SMALL = dict(max_iter=2, n_estimators=1, hidden_layer_sizes=4, random_state=0)
@@ -28,19 +27,15 @@ def check_nothing_is_auto(plan):
     assert auto == {"algorithm", "device"} | ({"blend"} if len(plan.parts) == 2 else set())
 
 
-def test_later_lines_of_the_table_override_earlier_ones():
-    tables = {0: dict(a=1, b=1), 10: dict(a=2)}, {0: dict(b=3), 20: dict(a=4)}
-    assert values_for(9, tables) == dict(a=1, b=3)
-    assert values_for(10, tables) == dict(a=2, b=3)
-    assert values_for(20, tables) == dict(a=4, b=3)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def small_defaults():
     """Leave the defaults as users have them."""
 
 
 def test_the_table_is_in_order_and_its_first_line_names_all():
+    tables = {0: dict(a=1, b=1), 10: dict(a=2)}, {0: dict(b=3), 20: dict(a=4)}
+    for n_samples, a in {9: 1, 10: 2, 20: 4}.items():
+        assert values_for(n_samples, tables) == dict(a=a, b=3)
     for table in (TABLE, TABLE_SOFTSTEP_KNN):
         assert list(table) == sorted(table)
         assert all(set(line) <= set(TABLE[0]) for line in table.values())
@@ -115,6 +110,7 @@ def test_a_given_temperature_stays(estimator_class, temperature, n_samples):
 @pytest.mark.parametrize(
     ("params", "n_samples", "n_validation"),
     [
+        ({"early_stopping": True}, 3, 1),
         ({"early_stopping": True}, 50, 8),
         ({"early_stopping": False}, 10**4, 0),
         ({"early_stopping": True, "validation_fraction": 0.99}, 10, 8),  # two are left
@@ -127,35 +123,24 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
 
 
 @pytest.mark.parametrize(
-    ("params", "fields", "stops"),
+    ("params", "fields", "checks", "refits"),
     [
-        ({}, {}, True),
-        ({"early_stopping": False}, {}, False),
-        ({"max_iter": 100}, {}, False),  # too short to judge by its cycles
-        ({}, {"n_iter_no_change": 5}, False),
-        ({}, {"learning_rate_schedule": "constant"}, False),
+        ({}, {}, True, True),
+        ({}, {"refit": False}, True, False),
+        ({"early_stopping": False}, {}, False, False),
+        ({"max_iter": 100}, {}, False, False),  # too short to judge by its cycles
+        ({}, {"n_iter_no_change": 5}, False, False),
+        ({}, {"learning_rate_schedule": "constant"}, False, False),
     ],
 )
-def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
+def test_when_there_are_checks_and_a_refit(estimator_class, params, fields, checks, refits):
     plan = plan_for(estimator_class(**params, recipe=Recipe(**fields)), 300)
-    assert has_checks(plan) == bool(plan.schedule.refits_after) == joins(plan) == stops
+    assert has_checks(plan) == checks
+    assert bool(plan.schedule.refits_after) == plan.schedule.phases[-1].on_all == refits
 
 
 def has_checks(plan):
-    *_, before, _ = plan.schedule.phases
-    return before.check
-
-
-def joins(plan):
-    return plan.schedule.phases[-1].on_all
-
-
-@pytest.mark.parametrize("refit", [False, True])
-def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
-    plan = plan_for(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
-    assert has_checks(plan)
-    assert plan.recipe.refit == refit
-    assert bool(plan.schedule.refits_after) == joins(plan) == refit
+    return plan.schedule.phases[-2].check
 
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():
@@ -202,15 +187,6 @@ def test_samples_that_are_equal_count_once(estimator_class, X, y, X_test, auto):
     assert more.plan_.recipe.context_size == 16
 
 
-def test_what_is_given_counts(estimator_class, X, y, X_test):
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-    fields = model.plan_.recipe.get_params()
-    assert "auto" not in fields.values()
-    given = clone(model).set_params(recipe=Recipe(**fields)).fit(X, y)
-    assert all_of(given.plan_) == all_of(model.plan_)
-    assert_array_equal(given.predict(X_test), model.predict(X_test))
-
-
 CASES = {
     "few rows": (29, {}, {}),
     "many rows": (140, {}, {}),
@@ -248,20 +224,6 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
     assert before == after
 
 
-def test_groups_of_many_rows_are_drawn_alike(estimator_class):
-    groups = np.arange(8000) // 10
-    model, plans, drawn = estimator_class(), [], []
-    for _ in range(2):
-        n_validation = plan_for(model, 8000).n_validation
-        split = EnsembleSplit.draw_groups(groups, n_validation, 2, np.random.RandomState(0))
-        plan = plan_for(model, 8000, drawn=tuple(rows.shape[1] for rows in split))
-        plans.append(all_of(plan))
-        drawn.append(split.validation)
-        model = estimator_class(**plan.params)
-    assert_array_equal(*drawn)
-    assert plans[0] == plans[1]
-
-
 @pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 2000, 6000, 20_000])
 @pytest.mark.parametrize("known", [{}, {"source": "X_val", "n_given": 30}, {"drawn": (1, 1)}])
 @pytest.mark.parametrize(
@@ -292,20 +254,15 @@ def test_fields_are_parameters_of_the_estimator(estimator_class):
     assert model.recipe.dropout == "auto"
 
 
-def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
+def test_fields_are_set_where_there_is_no_recipe_and_on_a_copy(estimator_class):
     model = estimator_class().set_params(recipe__dropout=0.1, max_iter=3)
-    assert model.recipe.dropout == 0.1
-    assert model.max_iter == 3
+    assert (model.recipe.dropout, model.max_iter) == (0.1, 3)
     with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
         model.set_params(recipe__droput=0.1)
     assert model.set_params(recipe=None, max_iter=3).recipe is None
     assert model.set_params(recipe=None, recipe__tol=0.1).recipe.tol == 0.1
-
-
-def test_setting_a_field_leaves_other_estimators_recipes_alone():
-    NONARegressor(**PAPER).set_params(recipe__ema_decay=0.5)
-    assert PAPER["recipe"].ema_decay is None
-    model = NONARegressor().set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
+    estimator_class(recipe=PAPER["recipe"]).set_params(recipe__ema_decay=0.5)
+    model.set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
     assert model.recipe.ema_decay == 0.5
     assert PAPER["recipe"].ema_decay is None
 

@@ -44,16 +44,6 @@ class TrainingHistory:
             self.scores.append(result.score)
             self.validated_epochs.append(epoch)
 
-    def curves(self, validated):
-        """Attributes of an estimator; `validated` is whether there are validation rows."""
-        return dict(
-            loss_curve_=self.losses,
-            validation_scores_=self.scores if validated else None,
-            validation_iters_=self.validated_epochs if validated else None,
-            n_iter_=len(self.losses),
-            best_iter_=self.best_epoch,
-        )
-
 
 class Patience:
     """Ends a training after `n_iter_no_change` epochs without a gain of `tol`; never if None."""

@@ -101,7 +101,7 @@ class Trainer:
     moving average of its weights.
     """
 
-    def __init__(self, network, data, settings, generator, pace):
+    def __init__(self, network, data, generator, settings, pace):
         self.network, self.data, self.settings = network.train(), data, settings
         self.generator, self.pace = generator, pace
         self.refresh = max(1, pace.schedule.n_epochs // _N_REFRESHES)
@@ -116,16 +116,9 @@ class Trainer:
         self.optimizer = AdamW(network, settings.params["weight_decay"])
 
     def _make_sampler(self):
-        n_members, n_rows = self.data.split.train.shape
-        self.sampler = ContextSampler(
-            n_rows,
-            n_members,
-            self.settings.params["batch_size"],
-            self.settings.recipe.context_size,
-            self.settings.recipe.context_neighbors,
-            self.generator,
-            self.data.rows.X.device,
-        )
+        recipe, train = self.settings.recipe, self.data.split.train
+        sizes = self.settings.params["batch_size"], recipe.context_size, recipe.context_neighbors
+        self.sampler = ContextSampler(*train.T.shape, *sizes, self.generator, train.device)
 
     def calibrate(self, network):
         """Predict the validation rows, if there still are any, by a network: the one to keep."""
@@ -216,15 +209,12 @@ class ParallelTrainers:
         # The number of threads does not count, lest results depend on it.
         self._apart = settings.parallel and several and not runtime.draws_globally
         self._networks = network.split() if self._apart else [network]
-        seeds = torch.randint(
-            2**31, (len(self._networks),), generator=runtime.generator, device=CPU
-        ).tolist()
+        data = data.members() if self._apart else [data]
+        n_seeds, source = (len(data),), runtime.generator
+        seeds = torch.randint(2**31, n_seeds, generator=source, device=CPU).tolist()
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        parts = zip(self._networks, data.members() if self._apart else [data], strict=True)
-        self.trainers = [
-            Trainer(*part, settings, generator, pace)
-            for part, generator in zip(parts, generators, strict=True)
-        ]
+        parts = zip(self._networks, data, generators, strict=True)
+        self.trainers = [Trainer(*part, settings, pace) for part in parts]
         self._kept = [copy.deepcopy(trainer.result) for trainer in self.trainers]
         self._draws = runtime.borrowed if runtime.draws_globally else nullcontext
         self._n_threads = min(runtime.n_threads, len(self.trainers))
