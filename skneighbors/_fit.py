@@ -55,15 +55,19 @@ def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
     """
     device, extractor = resolve_device(params["device"]), params["feature_extractor"]
     random_state = check_random_state(params["random_state"])
+    # What is predicted, who validates, and for how long to train.
     task = task_class.fit(samples.rows.y, samples.rows.weight, samples.y_ndim)
     plan, split = _plan(params, tables, samples, task, random_state)
+    # The blended model.
     rows = _scale(samples, task)
     data, seconds = _blend_data(samples.reader, rows), _BLEND_FRACTION * clock.left()
     blend = fit_blended(plan, data, task, split, random_state, n_threads, seconds)
+    # Rows as the networks and likeness take them; the one crossing into torch.
     encoder, rows = _encode(samples, rows)
     likeness_encoder, likeness, columns = _encode_likeness(samples, plan.settings, device)
     rows = replace(rows, columns=columns).to(device)
     data = TrainingData(rows, split.to(device), task, likeness)
+    # The networks.
     draws_globally = plan.recipe.dropout > 0 or extractor is not None
     runtime = Runtime.draw(random_state, device, draws_globally, n_threads, clock)
     with runtime.borrowed(), CPU:
@@ -75,6 +79,7 @@ def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
         single = replace(data, rows=rows.float())
         training = Training(network, single, plan.settings, plan.schedule, runtime, report)
         history = training.run()
+    # What validation rows choose in the end, and the model.
     encoders = encoder, likeness_encoder
     model = _make_model(network, history, data, blend, plan, samples, encoders)
     _warn(plan, blend, history, params["max_time"])
@@ -117,10 +122,12 @@ def _warn(plan, blend, history, max_time):
 
 def _plan(params, tables, samples, task, random_state):
     """Draw the validation rows of each member, and plan all that follows; to the plan and these."""
-    rows, given, auto = samples.rows, samples.validation, values_for(len(samples.rows), tables)
-    n_given, n_rows = None if given is None else len(given), len(rows)
-    in_order = "time" if samples.time is not None else "random" if rows.group is None else "groups"
-    source = in_order if given is None else "X_val"
+    rows, source, n_given = samples.rows, "random" if samples.rows.group is None else "groups", None
+    if samples.time is not None:
+        source = "time"
+    if samples.validation is not None:
+        source, n_given = "X_val", len(samples.validation)
+    n_rows, auto = len(rows), values_for(len(rows), tables)
     early_stopping, n_wanted = count_validation(params, auto, n_rows, source, n_given)
     fraction = resolve("validation_fraction", params, auto)
     if source != "X_val" and n_wanted:

@@ -140,7 +140,7 @@ def test_boosted_log_odds_are_scikit_learns(request, fallback):
 
 def fit_bags(data):
     random_state = np.random.RandomState(0)
-    folds = draw_folds(data.groups, N_FOLDS, random_state)
+    folds = draw_folds(data.group, N_FOLDS, random_state)
     return boosting.BOOSTING["log_loss"].fit(data, folds, 10, random_state)
 
 

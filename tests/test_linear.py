@@ -188,7 +188,7 @@ def test_nor_have_the_threads_of_linear_algebra(monkeypatch):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_rows_are_predicted_by_what_has_not_seen_their_group(loss):
     data, folds = make_data(loss)
-    own = data.groups == 7
+    own = data.group == 7
     changed = data._replace(y=np.where(own[:, None], np.roll(data.y, 1, axis=1), data.y))
     (models, before), (_, after) = (fit(given, folds, loss) for given in (data, changed))
     assert before.shape == (len(models), N, 3)

@@ -21,7 +21,7 @@ class BlendData(NamedTuple):
         As :meth:`TableReader.expand` returns it.
     y : ndarray of shape (n_samples, n_targets)
     weight : ndarray of shape (n_samples,)
-    groups : int ndarray of shape (n_samples,)
+    group : int ndarray of shape (n_samples,)
         Rows of one group are in the same fold.
     n_categories : int ndarray of shape (n_features,)
         How many categories columns have; 0 for those of numbers.
@@ -30,7 +30,7 @@ class BlendData(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    groups: np.ndarray
+    group: np.ndarray
     n_categories: np.ndarray
 
     def select(self, rows):

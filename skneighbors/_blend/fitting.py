@@ -87,7 +87,7 @@ def fit_blended(plan, data, task, split, random_state, n_threads, seconds):
 
     def fit(rows):
         own = data.select(rows)
-        folds = draw_folds(own.groups, N_FOLDS, random_state)
+        folds = draw_folds(own.group, N_FOLDS, random_state)
         arguments = own, folds, task.loss_name, n_threads
         return {name: fit_part[name](*arguments) for name in plan.parts}
 

@@ -1,5 +1,6 @@
 """Temperatures: which are learned, which validation rows choose, and what comes of it."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -135,15 +136,6 @@ def safe(auto):
 SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, blend=None, random_state=0)
 
 
-@pytest.mark.slow
-@both
-def test_the_choice_outlives_a_last_cycle_on_all_rows(estimator, chosen, safe):
-    model = estimator(**SMALL).fit(*make_rows(400))
-    assert model.best_iter_ == 30 > model.validation_iters_[-1]
-    assert_array_equal(calibration_of(model), last_choice(chosen, model))
-    assert calibration_of(model) > 1
-
-
 @both
 def test_the_choice_before_the_last_cycle_is_that_of_the_average(
     estimator, chosen, safe, monkeypatch, noted
@@ -161,18 +153,23 @@ def test_the_choice_before_the_last_cycle_is_that_of_the_average(
     assert calibrated == averages
 
 
+@pytest.mark.parametrize("interrupted", [False, True])
 @both
-def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, safe, monkeypatch):
+def test_the_choice_outlives_a_last_cycle_on_all_rows(
+    estimator, interrupted, chosen, safe, monkeypatch
+):
     train = trainer.Trainer.epoch
 
-    def interrupted(self):
+    def interrupt(self):
         if self.data.split.validation is None:
             raise KeyboardInterrupt
         return train(self)
 
-    monkeypatch.setattr(trainer.Trainer, "epoch", interrupted)
-    with pytest.warns(UserWarning, match="Training interrupted"):
+    if interrupted:
+        monkeypatch.setattr(trainer.Trainer, "epoch", interrupt)
+    with pytest.warns(UserWarning, match="interrupted") if interrupted else nullcontext():
         model = estimator(**SMALL).fit(*make_rows(400))
+    assert interrupted or model.best_iter_ == 30 > model.validation_iters_[-1]
     assert len(chosen) == 1
     assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1

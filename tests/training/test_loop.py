@@ -156,26 +156,6 @@ def test_interrupt_keeps_the_best_validated_epoch(epoch, fields):
     assert_allclose(score, max(history.scores), rtol=1e-4)
 
 
-def test_other_errors_are_raised():
-    with pytest.raises(RuntimeError, match="of the report"):
-        train(report=interrupt_at(2, RuntimeError("of the report")))
-
-
-def test_loss_that_turns_non_finite(monkeypatch):
-    forward, count = NeighborNetwork.forward, itertools.count(1)
-
-    def breaking(self, *args):
-        y_hat = forward(self, *args)
-        return y_hat * torch.nan if next(count) > 3 * 5 else y_hat  # 3 steps an epoch
-
-    monkeypatch.setattr(NeighborNetwork, "forward", breaking)
-    network, history, score = train()
-    assert re.search("not finite in epoch 6.*weights of epoch", history.fault)
-    assert len(history.losses) == 5
-    assert_allclose(score, max(history.scores), rtol=1e-4)
-    assert all(parameter.isfinite().all() for parameter in network.parameters())
-
-
 def test_best_epoch_among_those_validated(monkeypatch):
     monkeypatch.setattr(pace, "_N_VALIDATIONS", 5)
     monkeypatch.setattr(pace, "_RESOLUTION", 1)
