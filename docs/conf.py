@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import skneighbors
-from skneighbors._plan import TABLE, TABLE_SOFTSTEP_KNN
+from skneighbors._settings import TABLE, TABLE_SOFTSTEP_KNN
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -110,7 +110,10 @@ def write_recipe_table(app):
     folder.mkdir(exist_ok=True)
     for name, table in (("nona", TABLE), ("softstep_knn", TABLE_SOFTSTEP_KNN)):
         lines = [".. list-table::", "    :header-rows: 1", "    :widths: 15 85", ""]
-        for cells in [list(ROWS), *([row(*entry) for row in ROWS.values()] for entry in table)]:
+        for cells in [
+            list(ROWS),
+            *([row(*entry) for row in ROWS.values()] for entry in table.items()),
+        ]:
             lines += [f"    * - {cells[0]}", f"      - {cells[1]}"]
         (folder / f"recipe_{name}.inc").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

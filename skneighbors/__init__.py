@@ -4,8 +4,8 @@ from . import nn
 from ._archive import ModelFileError
 from ._columns import ColumnWarning
 from ._load import load
-from ._nona import NONAClassifier, NONARegressor
-from ._recipe import PAPER, Recipe
+from ._nona import PAPER, NONAClassifier, NONARegressor
+from ._settings import Recipe
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 
 __version__ = "0.1.0.dev0"

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
-from ._fit import FitInput, fit_model
+from ._fit import fit_model
 from ._model import (
     TOO_NARROW,
     Model,
@@ -25,8 +25,7 @@ from ._model import (
     warn_unless_validated,
 )
 from ._parameters import CommonParameters
-from ._plan import TABLE
-from ._recipe import LEARNED, Recipe, check_params
+from ._settings import LEARNED, TABLE, Recipe, check_params
 from ._task import Task
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
@@ -64,7 +63,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return self._head_class(
             plan.recipe.embedding_dim,
             n_targets,
-            trend=plan.trend,
+            trend=plan.params.get("trend"),  # probabilities have none
             **self._temperature_params(plan.recipe.temperature),
             eps=plan.recipe.eps,
             **{name: plan.params[name] for name in self._head_params},
@@ -211,9 +210,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             if doubts is not None:
                 warn(doubts, ColumnWarning)
             given = params, self._tables(), self._task_class, self._make_head, samples
-            fit = fit_model(FitInput(*given, n_threads, clock))
-        fit.warn()
-        self.__dict__ = vars(fitted) | fit.attributes()
+            attributes = fit_model(*given, n_threads, clock)
+        self.__dict__ = vars(fitted) | attributes
         return self
 
     def _check_parameters(self):

@@ -1,89 +1,43 @@
 """A fit in stages: samples, a plan, a blended model, networks, and the model that they make."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._blend import BlendSettings, count_affordable, fit_blended, no_blend
+from ._blend import BlendData, BlendSettings, fit_blended
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
-    LabeledRows,
     Likeness,
     LikenessEncoder,
-    TrainingSamples,
     find_labels,
     merge_rows,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
-from ._plan import Plan, make_plan
-from ._recipe import Recipe
 from ._selection import complete, weigh
+from ._settings import Validation, count_validation, make_plan, resolve, values_for
 from ._training import Runtime, Training, TrainingData
-from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.progress import show_progress
 from ._utils.warn import warn
 from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
-# Of the time that is left, for boosted trees and, before these, a linear model.
-_BLEND_FRACTION, _LINEAR_FRACTION = 1 / 2, 1 / 20
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
 
-class Fit(NamedTuple):
-    """Result of a fit: the model, the plan, and what happened in training."""
+def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
+    """Fit, and warn of what went otherwise than planned.
 
-    model: Model
-    plan: Plan
-    history: object
-    columns: object = None  # how those of X were read
-    shortened: str | None = None  # a warning: what `max_time` had no time for
-
-    def warn(self):
-        """Warn the user of what went otherwise than planned."""
-        history = self.history
-        for message in (history.fault, self.shortened):
-            if message is not None:
-                warn(message, ConvergenceWarning)
-        if history.interrupted:
-            warn(
-                f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
-                f"judged in {len(history.losses)} epochs, are kept."
-            )
-
-    def attributes(self):
-        """Attributes of the fitted estimator."""
-        model, bank = self.model, self.model.bank
-        return self.history.curves(self.plan.n_validation > 0) | dict(
-            _model=model,
-            plan_=self.plan,
-            columns_=self.columns,
-            blend_weight_=bank.blend_weight,
-            likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
-            temperature_=bank.network.head.temperature.numpy().copy(),
-            n_samples_fit_=len(model.numbering.row_of),
-            **model.task.attributes(),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class FitInput:
-    """What a fit is given, checked.
-
-    Attributes
+    Parameters
     ----------
     params : dict
-        Of the estimator.
+        Of the estimator, checked.
     tables : sequence of tables
         What ``"auto"`` becomes.
     task_class : subclass of Task
@@ -92,213 +46,151 @@ class FitInput:
     samples : TrainingSamples
     n_threads : int
     clock : Clock
-    """
-
-    params: dict
-    tables: tuple
-    task_class: type
-    make_head: Callable
-    samples: TrainingSamples
-    n_threads: int
-    clock: Clock
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """What is made before the networks: rows in float64, and a blended model without a weight."""
-
-    rows: LabeledRows
-    split: EnsembleSplit
-    encoder: FeatureEncoder | None
-    likeness_encoder: LikenessEncoder | None
-    task: object
-    blend: object
-
-    def likeness(self, strength):
-        """Likeness, None without an encoder."""
-        encoder = self.likeness_encoder
-        if encoder is None:
-            return None
-        weight = torch.from_numpy(encoder.column_weight)
-        return Likeness(strength, weight, len(encoder.text_of)).to(self.rows.X.device)
-
-
-def fit_model(given):
-    """Fit.
-
-    Parameters
-    ----------
-    given : FitInput
 
     Returns
     -------
-    fit : Fit
+    attributes : dict
+        Of the fitted estimator.
     """
-    params, samples = given.params, given.samples
-    device = resolve_device(params["device"])
+    device, extractor = resolve_device(params["device"]), params["feature_extractor"]
     random_state = check_random_state(params["random_state"])
-    wanted, split = _plan(params, given.tables, samples, given.task_class, random_state)
-    encoder, task, data = _scale(samples, given.task_class)
-    plan = wanted if task.can_be_blended else replace(wanted, parts=())
-    likeness_encoder, columns = _encode_likeness(samples, plan)
-    if "boosting" in plan.parts and params["max_time"] is not None:
-        plan = _fit_trees_to_time(plan, given, task)
-    blend = no_blend(torch.from_numpy(data[1][: plan.n_samples]))
-    if plan.parts:
-        seconds = _LINEAR_FRACTION * given.clock.left()
-        settings = BlendSettings(plan.recipe.boosting_iter, random_state, given.n_threads, seconds)
-        blend = fit_blended(plan, samples, task, split, settings)
-    rows = LabeledRows.from_numpy(*data, columns, device)
-    parts = _Parts(rows, split, encoder, likeness_encoder, task, blend)
-    draws_globally = plan.recipe.dropout > 0 or params["feature_extractor"] is not None
-    runtime = Runtime.draw(
-        random_state,
-        device,
-        draws_globally=draws_globally,
-        n_threads=given.n_threads,
-        clock=given.clock,
-    )
+    # What is predicted, who validates, and for how long to train.
+    task = task_class.fit(samples.rows.y, samples.rows.weight, samples.y_form)
+    plan, split = _plan(params, tables, samples, task, random_state)
+    # The blended model.
+    rows = _scale(samples, task)
+    settings = BlendSettings(plan.recipe.boosting_iter, random_state, n_threads, clock.left())
+    blend = fit_blended(plan, _blend_data(samples.reader, rows), task, split, settings)
+    # Rows as the networks and likeness take them; the one crossing into torch.
+    encoder, rows = _encode(samples, rows)
+    likeness_encoder, likeness, columns = _encode_likeness(samples, plan.settings, device)
+    rows = replace(rows, columns=columns).to(device)
+    data = TrainingData(rows, split.to(device), task, likeness)
+    # The networks.
+    draws_globally = plan.recipe.dropout > 0 or extractor is not None
+    runtime = Runtime.draw(random_state, device, draws_globally, n_threads, clock)
     with runtime.borrowed(), CPU:
-        network = _make_initial_network(parts, plan, given).to(device)
-    data = TrainingData(parts.rows.float(), split.to(device), task, parts.likeness(0.0))
+        network = _make_initial_network(data, encoder, plan, make_head, extractor).to(device)
     with (
         torch.autocast(device.type, enabled=False),
-        show_progress(params["verbose"], plan.max_epochs, task.score_name) as report,
+        show_progress(params["verbose"], plan.schedule.max_epochs, task.score_name) as report,
     ):
-        history = Training(network, data, plan, replace(runtime, report=report)).run()
-    fit = _finish(samples, parts, network, plan, history)
-    if history.n_planned:
-        n_epochs = len(history.losses)
-        plan = replace(plan, max_iter=n_epochs, params=plan.params | {"max_iter": n_epochs})
-    shortened = _describe_shortened(plan, wanted, history, params["max_time"])
-    return fit._replace(plan=plan, shortened=shortened)
-
-
-def _fit_trees_to_time(plan, given, task):
-    """Plan as many iterations of boosted trees as there is time for."""
-    seconds = _BLEND_FRACTION * given.clock.left()
-    n_iter = count_affordable(
-        plan.recipe.boosting_iter, given.samples, task, seconds, given.n_threads
+        single = replace(data, rows=rows.float())
+        training = Training(network, single, plan.settings, plan.schedule, runtime, report)
+        history = training.run()
+    # What validation rows choose in the end, and the model.
+    encoders = encoder, likeness_encoder
+    model = _make_model(network, history, data, blend, plan, samples, encoders)
+    _warn(plan, blend, history, params["max_time"])
+    bank, validates = model.bank, plan.n_validation > 0
+    return dict(
+        _model=model,
+        plan_=plan,
+        columns_=samples.columns,
+        loss_curve_=history.losses,
+        validation_scores_=history.scores if validates else None,
+        validation_iters_=history.validated_epochs if validates else None,
+        n_iter_=len(history.losses),
+        best_iter_=history.best_epoch,
+        blend_weight_=bank.blend_weight,
+        likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
+        temperature_=bank.network.head.temperature.numpy().copy(),
+        n_samples_fit_=len(samples.row_of),
+        **model.task.attributes(),
     )
-    recipe = Recipe(**plan.recipe.get_params() | {"boosting_iter": n_iter})
-    return replace(plan, recipe=recipe, params=plan.params | {"recipe": recipe})
 
 
-def _finish(samples, parts, network, plan, history):
-    """Weigh the trained networks and the blended model, and make the model of them."""
-    blend, result, strength = weigh(network, history, parts.task, parts.blend, plan)
-    if result is not None:
-        n_rows = len(parts.split.validation.unique())
-        task = parts.task.calibrate(result.y, complete(result, blend), result.weight, n_rows)
-        parts = replace(parts, task=task)
-    if not strength:
-        parts = replace(parts, rows=replace(parts.rows, columns=None), likeness_encoder=None)
-    bank, validation = _make_bank(network, history, parts, plan, blend, strength), None
-    if plan.n_validation:
-        validation = _validate(bank, parts, samples.validation, result, blend, plan)
-    model = Model(
-        bank=bank.to(CPU),
-        validation=validation,
-        numbering=SampleNumbering(
-            samples.row_of, samples.sample_weight.copy(), find_labels(samples.X)
-        ),
-        matrix=samples.matrix[samples.rows if samples.reader is not None else []],
-        reader=samples.reader,
-        encoder=parts.encoder,
-        likeness_encoder=parts.likeness_encoder,
-        blended_model=blend.model,
-        x_shape=samples.matrix.shape[1:],
-    )
-    return Fit(model, plan, history, samples.columns)
-
-
-def _plan(params, tables, samples, task_class, random_state):
-    """Make a plan and the split into training and validation rows of each member."""
-    n_rows, in_time = len(samples.rows), samples.time is not None
-    n_given = None if samples.validation is None else len(samples.validation.y)
-    make = partial(make_plan, params, tables, n_rows, n_given, in_time)
-    plan = make()
-    n_members = plan.n_estimators
-    if n_given is not None:
-        return plan, EnsembleSplit.of_given(n_rows, n_given, n_members)
-    if in_time:
-        split = EnsembleSplit.draw_last(
-            samples.row_time,
-            plan.params["validation_fraction"],
-            plan.max_validation,
-            n_members,
-            random_state,
-            samples.row_groups,
-        )
-    elif samples.groups is not None and plan.n_validation:
-        split = EnsembleSplit.draw_groups(
-            samples.row_groups, plan.n_validation, n_members, random_state
-        )
-    else:
-        strata = task_class.strata(samples.y[samples.rows])
-        return plan, EnsembleSplit.draw(n_rows, plan.n_validation, n_members, random_state, strata)
-    return make(drawn=tuple(rows.shape[1] for rows in split)), split
-
-
-def _describe_shortened(plan, wanted, history, max_time):
-    """Describe what there was no time for, if it was a quarter or more; else None."""
+def _warn(plan, blend, history, max_time):
+    """Warn of a fault, of an interrupt, and if there was no time for a quarter or more."""
+    if history.fault is not None:
+        warn(history.fault, ConvergenceWarning)
     counts = [
-        (plan.max_iter, history.n_planned, "epochs"),
-        (plan.recipe.boosting_iter, wanted.recipe.boosting_iter, "iterations of trees"),
+        (len(history.losses), history.n_planned, "epochs"),
+        (blend.n_iter, plan.recipe.boosting_iter, "iterations of trees"),
     ]
-    missing = [f"{n} of {of} {what}" for n, of, what in counts if n <= _SHORTENED * of]
-    if history.refit_out_of_time:
-        missing.append("no training on validation rows")
-    return f"max_time={max_time} left time for {', '.join(missing)}." if missing else None
+    missing = [f"{n} of {of} {what}" for n, of, what in counts if n and n <= _SHORTENED * of]
+    missing += ["no training on validation rows"] * history.refit_out_of_time
+    if missing:
+        warn(f"max_time={max_time} left time for {', '.join(missing)}.", ConvergenceWarning)
+    if history.interrupted:
+        warn(
+            f"Training interrupted; the weights of epoch {history.best_epoch}, the best one "
+            f"judged in {len(history.losses)} epochs, are kept."
+        )
 
 
-def _scale(samples, task_class):
-    """Make an encoder and a task, and encode the rows: X, y, weight, group.
-
-    Rows of a given validation set come last.
-    """
-    rows, validation, encoder = samples.rows, samples.validation, None
-    X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
-    if samples.reader is not None:
-        reader = samples.reader
-        sizes = reader.n_expanded_categories, reader.n_components
-        encoder = FeatureEncoder.fit(reader.expand(X), weight, *sizes)
-    task = task_class.fit(y, weight, samples.y_form)
-    if validation is not None:
-        if np.abs(task.transform(validation.y)).max() > _MAX_SCALED:
-            raise ValueError("y_val holds values too far from those of y for single precision.")
-        X, y = np.concatenate([X, validation.matrix]), np.concatenate([y, validation.y])
-        weight = np.concatenate([weight, validation.weight])
-        if groups is not None:
-            groups = np.concatenate([groups, np.full(len(validation.y), -1)])
-    X = X if encoder is None else encoder.transform(samples.expand(X))
-    return encoder, task, (X, task.transform(y), weight, groups)
-
-
-def _encode_likeness(samples, plan):
-    """Make an encoder for likeness, and encode the rows' columns; None, None without likeness.
-
-    Rows of a given validation set come last.
-    """
-    if plan.likenesses == (0.0,):
-        return None, None
-    X, validation = samples.matrix[samples.rows], samples.validation
-    reader = samples.reader
-    encoder = LikenessEncoder.fit(X, samples.weight, reader.n_categories, reader.text_of)
-    if validation is not None:
-        X = np.concatenate([X, validation.matrix])
-    return encoder, encoder.transform(X)
+def _plan(params, tables, samples, task, random_state):
+    """Draw the validation rows of each member, and plan all that follows; to the plan and these."""
+    rows, source, n_given = samples.rows, "random" if samples.rows.group is None else "groups", None
+    if samples.time is not None:
+        source = "time"
+    if samples.validation is not None:
+        source, n_given = "X_val", len(samples.validation)
+    n_rows, auto = len(rows), values_for(len(rows), tables)
+    early_stopping, n_wanted = count_validation(params, auto, n_rows, source, n_given)
+    fraction = resolve("validation_fraction", params, auto)
+    if source != "X_val" and n_wanted:
+        fraction = n_wanted / n_rows
+    drawn = resolve("n_estimators", params, auto), random_state
+    if source == "X_val":
+        split = EnsembleSplit.of_given(n_rows, n_given, drawn[0])
+    elif source == "time":
+        most = auto["max_validation"]
+        split = EnsembleSplit.draw_last(samples.time, fraction, most, *drawn, rows.group)
+    elif source == "groups" and n_wanted:
+        split = EnsembleSplit.draw_groups(rows.group, n_wanted, *drawn)
+    else:
+        split = EnsembleSplit.draw(n_rows, n_wanted, *drawn, task.strata(rows.y))
+    n_train, n_validation = (0 if part is None else part.shape[1] for part in split)
+    validation = Validation(source, early_stopping, fraction, n_train, n_validation)
+    return make_plan(params, auto, validation, n_rows, task.can_be_blended), split
 
 
-def _make_initial_network(parts, plan, given):
+def _scale(samples, task):
+    """Add parts of dates to X, and scale y; of a given validation set, too."""
+    rows, reader = samples.all_rows, samples.reader
+    y = task.transform(rows.y)
+    if np.abs(y).max() > _MAX_SCALED:
+        raise ValueError("y_val holds values too far from those of y for single precision.")
+    return replace(rows, X=rows.X if reader is None else reader.expand(rows.X), y=y)
+
+
+def _blend_data(reader, rows):
+    """Make what the blended model is fitted to."""
+    groups = np.arange(len(rows)) if rows.group is None else rows.group
+    n_categories = None if reader is None else reader.n_expanded_categories
+    return BlendData(rows.X, rows.y, rows.weight, groups, n_categories)
+
+
+def _encode(samples, rows):
+    """Make an encoder for networks, and encode X; None without a reader."""
+    reader, n_rows = samples.reader, len(samples.rows)
+    if reader is None:
+        return None, rows
+    sizes = reader.n_expanded_categories, reader.n_components
+    encoder = FeatureEncoder.fit(rows.X[:n_rows], rows.weight[:n_rows], *sizes)
+    return encoder, replace(rows, X=encoder.transform(rows.X))
+
+
+def _encode_likeness(samples, settings, device):
+    """Make an encoder for likeness, the likeness, and the rows' columns; None without likeness."""
+    if settings.likenesses == (0.0,):
+        return None, None, None
+    rows, reader = samples.rows, samples.reader
+    encoder = LikenessEncoder.fit(rows.X, rows.weight, reader.n_categories, reader.text_of)
+    weight = torch.from_numpy(encoder.column_weight)
+    likeness = Likeness(0.0, weight, len(encoder.text_of)).to(device)
+    return encoder, likeness, encoder.transform(samples.all_rows.X)
+
+
+def _make_initial_network(data, encoder, plan, make_head, make):
     """Network to train, with copies of the user's feature extractor if there is one."""
-    n_features, extractors, make = None, None, given.params["feature_extractor"]
+    n_features, extractors = None, None
     if make is not None:
         extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
-        X = parts.rows.X[:2].float().cpu()
+        X = data.rows.X[:2].float().cpu()
         n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
-    n_values = parts.task.n_values
-    return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
+    return make_network(data.task.n_values, encoder, plan, make_head, n_features, extractors)
 
 
 def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):
@@ -341,30 +233,50 @@ def make_network(n_targets, encoder, plan, make_head, n_features, feature_extrac
     return NeighborNetwork(feature_extractors, embedders, heads)
 
 
-def _make_bank(network, history, parts, plan, blend, strength):
-    """Make the bank."""
-    rows = parts.rows.select(slice(plan.n_samples))
-    blended = blend.training.to(rows.X.device)
-    bank = NeighborBank.build(network, rows, parts.task, blended, blend.weight)
-    if strength:
-        bank = replace(bank, likeness=parts.likeness(strength))
-    some = bank.rows.select(slice(_N_CHECKED_ROWS))
-    if not bank.predict(some, some.blended, plan.n_neighbors).isfinite().all():
+def _make_model(network, history, data, blend, plan, samples, encoders):
+    """Weigh the trained networks and the blended model, and make the model of them."""
+    encoder, likeness_encoder = encoders
+    blend, result, strength = weigh(network, history, data.task, blend, plan.settings)
+    if result is not None:
+        n_rows = len(data.split.validation.unique())
+        task = data.task.calibrate(result.y, complete(result, blend), result.weight, n_rows)
+        data = replace(data, task=task)
+    likeness = replace(data.likeness, strength=strength) if strength else None
+    if not strength:
+        data, likeness_encoder = replace(data, rows=replace(data.rows, columns=None)), None
+    rows, blended = data.rows.select(slice(plan.n_samples)), blend.training.to(data.rows.X.device)
+    bank = NeighborBank.build(network, rows, data.task, blended, blend.weight)
+    bank, validation = replace(bank, likeness=likeness), None
+    some, n_neighbors = bank.rows.select(slice(_N_CHECKED_ROWS)), plan.params["n_neighbors"]
+    if not bank.predict(some, some.blended, n_neighbors).isfinite().all():
         raise FloatingPointError(
             f"Predictions with the weights of epoch {history.best_epoch}, which are "
             "kept, are not finite. Lower learning_rate_init or check the scale of "
             "sample_weight."
         )
-    return bank
+    if plan.n_validation:
+        validation = _validate(bank, data, samples.validation, result, blend, n_neighbors)
+    labels = find_labels(samples.X)
+    return Model(
+        bank=bank.to(CPU),
+        validation=validation,
+        numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels),
+        matrix=samples.rows.X if samples.reader is not None else samples.rows.X[:0],
+        reader=samples.reader,
+        encoder=encoder,
+        likeness_encoder=likeness_encoder,
+        blended_model=blend.model,
+        x_shape=samples.matrix.shape[1:],
+    )
 
 
-def _validate(bank, parts, given, result, blend, plan):
+def _validate(bank, data, given, result, blend, n_neighbors):
     """Make the validation rows, of the bank's or of the set that was given."""
     if given is None:
         residuals = result.y - complete(result, blend)
-        rows = parts.split.validation.to(residuals.device)
-        return ValidationRows.of_members(residuals, rows, plan.n_neighbors)
-    rows = parts.rows.select(slice(len(bank), None)).to(CPU)
+        rows = data.split.validation.to(residuals.device)
+        return ValidationRows.of_members(residuals, rows, n_neighbors)
+    rows = data.rows.select(slice(len(bank), None)).to(CPU)
     # A sample that stands twice counts as one that weighs 2.
     unique, weight, _ = merge_rows(rows.X.numpy(), rows.y.numpy(), given.weight)
     blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y)

@@ -10,7 +10,7 @@ from ._archive import (
     unpack_model,
 )
 from ._nona import NONAClassifier, NONARegressor
-from ._plan import Plan
+from ._settings import Plan
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 from ._utils.device import resolve_device
 from ._utils.parameters import check_argument

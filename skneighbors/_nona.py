@@ -1,11 +1,45 @@
 """Nearness of neighbors attention as estimators."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
 from ._regressor import BaseNeighborRegressor
+from ._settings import Recipe
 from .nn import NONA
+
+# The setting of the papers: ``NONARegressor(**PAPER)``.
+PAPER: dict[str, Any] = dict(
+    n_neighbors=None,
+    similarity="l2",
+    softstep="s2",
+    softstep_parameters="pointwise",
+    trend=None,
+    blend=None,
+    hidden_layer_sizes=(200,),
+    n_estimators=1,
+    max_iter=200,
+    batch_size=32,
+    learning_rate_init=1e-3,
+    weight_decay=0.0,
+    early_stopping=True,
+    validation_fraction=0.15,
+    recipe=Recipe(
+        activation="tanh",
+        batch_norm=False,
+        numerical_embedding=None,
+        dropout=0.0,
+        temperature=1.0,
+        likeness=0.0,
+        context_size=None,
+        embedding_dim=25,
+        learning_rate_schedule="constant",
+        ema_decay=None,
+        n_iter_no_change=10,
+        refit=False,
+    ),
+)
 
 
 class _NONAWeights(BaseNeighborEstimator):
@@ -95,7 +129,7 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were.
+        shortened by a quarter or more. `n_iter_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -158,9 +192,9 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     Attributes
     ----------
     plan_ : object
-        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
-        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
-        again.
+        What the fit was planned to do, such as `plan_.max_iter`, `plan_.n_validation` and
+        `plan_.recipe`. `plan_.params` are all parameters, those of ``"auto"`` resolved: an
+        estimator of these fits the same model again, unless `max_time` shortened the fit.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardized
@@ -343,7 +377,7 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were.
+        shortened by a quarter or more. `n_iter_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -403,9 +437,9 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
     Attributes
     ----------
     plan_ : object
-        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
-        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
-        again.
+        What the fit was planned to do, such as `plan_.max_iter`, `plan_.n_validation` and
+        `plan_.recipe`. `plan_.params` are all parameters, those of ``"auto"`` resolved: an
+        estimator of these fits the same model again, unless `max_time` shortened the fit.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean log loss over rows and networks; no row is a

@@ -7,7 +7,7 @@ import numpy as np
 from torch import nn
 
 from ._model import ALGORITHMS
-from ._recipe import Recipe
+from ._settings import Recipe
 from ._utils.parameters import AUTO, CheckedFields, StrOptions, counts_from, parameter, reals
 from ._utils.typing import ArrayLike
 from .nn._similarity import SIMILARITIES

@@ -6,7 +6,7 @@ import torch
 _MAX_LOSS = 0.02
 
 
-def weigh(network, history, task, blend, plan):
+def weigh(network, history, task, blend, settings):
     """Choose the likeness, and with it the weight of the blended model.
 
     Parameters
@@ -17,7 +17,7 @@ def weigh(network, history, task, blend, plan):
     task : Task
     blend : BlendFit
         Without a weight.
-    plan : Plan
+    settings : Settings
 
     Returns
     -------
@@ -28,9 +28,9 @@ def weigh(network, history, task, blend, plan):
     """
     calibrated = history.calibrated
     if calibrated is None:
-        result = history.best_before_refit.validation
-        return blend.weigh(result, task), result, plan.likenesses[0]
-    results = [calibrated.at(place) for place in range(len(plan.likenesses))]
+        result = history.best.validation
+        return blend.weigh(result, task), result, settings.likenesses[0]
+    results = [calibrated.at(place) for place in range(len(settings.likenesses))]
     blends = [blend.weigh(result, task) for result in results]
     errors = torch.stack(
         [
@@ -42,7 +42,7 @@ def weigh(network, history, task, blend, plan):
     weight = torch.ones_like(errors[0]) if weight is None else weight.flatten()
     place = most_likeness(errors, weight)
     network.head.calibration.copy_(calibrated.calibrations[place])
-    return blends[place], results[place], plan.likenesses[place]
+    return blends[place], results[place], settings.likenesses[place]
 
 
 def complete(result, blend):

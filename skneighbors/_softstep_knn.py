@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ._base import BaseNeighborEstimator
 from ._classifier import BaseNeighborClassifier
-from ._plan import TABLE_SOFTSTEP_KNN
 from ._regressor import BaseNeighborRegressor
+from ._settings import TABLE_SOFTSTEP_KNN
 from ._utils.parameters import StrOptions, counts_from, parameter
 from .nn import SoftStepKNN
 from .nn._softstep import SOFTSTEP_FUNCTIONS
@@ -105,7 +105,7 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were.
+        shortened by a quarter or more. `n_iter_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -174,9 +174,9 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
     Attributes
     ----------
     plan_ : object
-        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
-        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
-        again.
+        What the fit was planned to do, such as `plan_.max_iter`, `plan_.n_validation` and
+        `plan_.recipe`. `plan_.params` are all parameters, those of ``"auto"`` resolved: an
+        estimator of these fits the same model again, unless `max_time` shortened the fit.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean squared error of the standardized
@@ -335,7 +335,7 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         without a limit. Else boosted trees get fewer iterations, lest they take more than half
         of the time, and the training ends with the last cycle of the learning rate that there
         is time for, passed through faster; part of an epoch, if need be. A fit warns of what was
-        shortened by a quarter or more. `plan_` says how many epochs there were.
+        shortened by a quarter or more. `n_iter_` says how many epochs there were.
 
     batch_size : int, default=256
         Largest number of rows drawn to be predicted in one step of the optimizer; one
@@ -401,9 +401,9 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
     Attributes
     ----------
     plan_ : object
-        What the fit was done with, such as `plan_.max_iter` and `plan_.recipe`. `plan_.params`
-        are all parameters, those of ``"auto"`` resolved: an estimator of these fits the same model
-        again.
+        What the fit was planned to do, such as `plan_.max_iter`, `plan_.n_validation` and
+        `plan_.recipe`. `plan_.params` are all parameters, those of ``"auto"`` resolved: an
+        estimator of these fits the same model again, unless `max_time` shortened the fit.
 
     loss_curve_ : list of float
         Training loss of every epoch: mean log loss over rows and networks; no row is a

@@ -11,7 +11,7 @@ from hypothesis import settings
 from sklearn.datasets import make_friedman1
 from threadpoolctl import ThreadpoolController
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor, _plan
+from skneighbors import NONARegressor, SoftStepKNNRegressor, _fit, _settings
 from skneighbors._blend import trees
 
 # Property tests are seeded like all others.
@@ -28,9 +28,10 @@ def estimator_class(request):
 def small_defaults():
     """Fewer boosted trees, narrower networks and shorter trainings by default."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_plan.TABLE[0][1], "boosting_iter", 10)
-        patch.setitem(_plan.TABLE[0][1], "hidden_layer_sizes", (64, 64))
-        for _, line in (*_plan.TABLE, *_plan.TABLE_SOFTSTEP_KNN):
+        patch.setitem(_settings.TABLE[0], "boosting_iter", 10)
+        patch.setitem(_settings.TABLE[0], "hidden_layer_sizes", (64, 64))
+        tables = _settings.TABLE, _settings.TABLE_SOFTSTEP_KNN
+        for line in (line for table in tables for line in table.values()):
             for name in line.keys() & {"min_epochs", "min_steps"}:
                 patch.setitem(line, name, max(1, line[name] // 3))
         yield
@@ -41,12 +42,12 @@ def auto(monkeypatch):
     """Setter of what "auto" becomes, from so many unique samples on."""
 
     def change(start=0, **values):
-        before = _plan.values_for
+        before = _fit.values_for
 
         def values_for(n_samples, tables):
             return before(n_samples, tables) | (values if n_samples >= start else {})
 
-        monkeypatch.setattr(_plan, "values_for", values_for)
+        monkeypatch.setattr(_fit, "values_for", values_for)
 
     return change
 

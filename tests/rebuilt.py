@@ -33,14 +33,13 @@ def rebuilt(model, X, y, weight, held_out):
     matrix, columns = fitted.reader.read(Table.of(X[samples])), None
     if fitted.likeness_encoder is not None:
         columns = fitted.likeness_encoder.transform(matrix)
-    rows = LabeledRows.from_numpy(
+    rows = LabeledRows(
         fitted.encoder.transform(matrix),
         fitted.task.transform(y.reshape(len(y), -1)[samples]),
         np.bincount(row_of[present], weights=weight[present]),
         None,
         columns,
-        CPU,
-    )
+    ).to(CPU)
     old, blended = fitted.bank, fitted.blend(matrix, CPU).numpy()
     left_out = blended.copy()
     for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):

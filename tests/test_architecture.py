@@ -27,8 +27,7 @@ FLOORS = [
     {"_selection"},
     {"_training", "_blend", "_model"},
     {"_task"},
-    {"_columns", "_network", "_plan"},
-    {"_recipe"},
+    {"_columns", "_network", "_settings"},
     {"_utils"},
     {"nn"},
 ]

@@ -139,7 +139,7 @@ def test_boosted_log_odds_are_scikit_learns(request, fallback):
 
 def fit_bags(data):
     random_state = np.random.RandomState(0)
-    folds = draw_folds(data.groups, N_FOLDS, random_state)
+    folds = draw_folds(data.group, N_FOLDS, random_state)
     settings = BlendSettings(10, random_state)
     [model], [out_of_fold] = boosting.BOOSTING["log_loss"].fit(data, folds, settings)
     return model, out_of_fold
@@ -216,7 +216,7 @@ def test_one_class_is_constant(classifier, n):
 def test_without_validation_rows_there_is_no_trend(classifier):
     X, y = make_classes(25)
     model = classifier(**SHORT).fit(X, y)
-    assert model.plan_.trend is None
+    assert "trend" not in model.plan_.params
     prior = [np.mean(y == label) for label in model.classes_]
     why = model.explain(X)
     assert_allclose(why.parts["frequencies"], np.tile(prior, (25, 1)))

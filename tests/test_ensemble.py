@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from planned import plan_for
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
-from skneighbors._plan import make_plan
 from skneighbors._task import Regression
 from skneighbors._training import TrainingData
 from skneighbors._training.batches import Batch
-from skneighbors._training.ensemble import ParallelTrainers
-from skneighbors._training.loop import Training
-from skneighbors._training.schedule import Pace
-from skneighbors._training.trainer import Trainer
+from skneighbors._training.pace import Pace
+from skneighbors._training.trainer import ParallelTrainers, Trainer
+from skneighbors._utils.clock import Clock
 from skneighbors.nn import NONA, MLPEmbedder
 
 
@@ -65,46 +65,25 @@ def test_weights_of_rows_are_means_over_members(X, y, X_test):
     assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
 
 
-def test_members_have_validation_rows_of_their_own(estimator_class, X, y, monkeypatch):
-    seen = []
-
-    def run(self):
-        seen.append(self._data.split)
-        raise InterruptedError
-
-    monkeypatch.setattr(Training, "run", run)
-    with pytest.raises(InterruptedError):
-        estimator_class(n_estimators=3, random_state=0).fit(X, y)
-    (split,) = seen
-    assert split.train.shape == (3, 255)
-    assert split.validation.shape == (3, 45)
-    for train, validation in zip(*split, strict=True):
-        assert sorted([*train.tolist(), *validation.tolist()]) == list(range(300))
-    assert len({tuple(rows.tolist()) for rows in split.validation}) == 3
-
-
-def with_near_rows(context_neighbors=4, **params):
+def with_near_rows(context_neighbors, **params):
     recipe = Recipe(context_size=32, context_neighbors=context_neighbors)
     return NONARegressor(recipe=recipe, batch_size=32, random_state=0, **params)
 
 
 @pytest.mark.slow
-def test_near_rows_as_context(X, y, X_test, y_test):
-    near = with_near_rows(max_iter=15).fit(X, y)
-    assert near.score(X_test, y_test) > 0.5
-    uniform = with_near_rows(None, max_iter=15).fit(X, y)
-    assert np.abs(near.predict(X_test) - uniform.predict(X_test)).max() > 1e-3
-    again = with_near_rows(max_iter=15).fit(X, y)
-    assert_array_equal(near.predict(X_test), again.predict(X_test))
-
-
-@pytest.mark.slow
-def test_near_rows_with_sample_weight(X, y, X_test, y_test):
-    weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
-    y = np.where(np.arange(len(y)) % 3, y, 100.0)
-    weight[::3] = 0
-    model = with_near_rows(max_iter=15).fit(X, y, sample_weight=weight)
-    assert model.score(X_test, y_test) > 0.5
+@pytest.mark.parametrize("weighted", [False, True])
+def test_near_rows_as_context(X, y, X_test, y_test, weighted):
+    weight = None
+    if weighted:
+        weight = np.random.RandomState(0).uniform(0.5, 2, size=len(y))
+        y = np.where(np.arange(len(y)) % 3, y, 100.0)
+        weight[::3] = 0
+    near, again, uniform = (
+        with_near_rows(n, max_iter=15).fit(X, y, weight).predict(X_test) for n in (4, 4, None)
+    )
+    assert r2_score(y_test, near) > 0.5
+    assert np.abs(near - uniform).max() > 1e-3
+    assert_array_equal(near, again)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -113,12 +92,12 @@ def test_errors_of_queries_count_by_their_weight(weighted):
     X, y = torch.randn(20, 2), torch.randn(20, 1)
     sample_weight = torch.rand(20) + 0.5 if weighted else None
     network = NeighborNetwork(None, [MLPEmbedder(2, (), 4)], [NONA(4)])
-    estimator = NONARegressor()
-    plan = make_plan(estimator.get_params(deep=False), estimator._tables(), 20)
+    plan = plan_for(NONARegressor(), 20)
     task = Regression(np.zeros(1), np.ones(1), 2)
     split = EnsembleSplit(torch.arange(20).unsqueeze(0), None)
     data = TrainingData(LabeledRows(X, y, sample_weight), split, task)
-    trainer = Trainer(network, data, plan, torch.Generator(), None)
+    pace = Pace(plan.schedule, Clock())
+    trainer = Trainer(network, data, torch.Generator(), plan.settings, pace)
     rows = torch.tensor([[3, 7, 3, 5, 9]])
     query_weight = torch.tensor([[0.5, 2.0, 0.0, 1.0]])
     context_weight = torch.rand(1, 4, 5)

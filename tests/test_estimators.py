@@ -291,7 +291,7 @@ def test_the_last_line_tells_of_the_last_epoch_of_a_fit_that_ends_early(X, no_tq
     noise = np.random.RandomState(0).normal(size=len(X))
     recipe = Recipe(n_iter_no_change=1, refit=False)
     model = NONARegressor(verbose=1, n_estimators=1, recipe=recipe, random_state=0).fit(X, noise)
-    assert model.n_iter_ < model.plan_.max_epochs
+    assert model.n_iter_ < model.plan_.schedule.max_epochs
     assert capfd.readouterr().err.splitlines()[-1].startswith(f"epoch {model.n_iter_} of at most ")
 
 

@@ -335,7 +335,7 @@ def test_what_holds_the_values_changes_nothing(example):
     other = example.hold(example.rows, example.draw(st.sampled_from(frames)), True, names)
     samples = TrainingSamples.check(make_model(), other, y, None, None, None, (None,) * 3)
     if library in frames:
-        assert_array_equal(samples.matrix[samples.rows], model._model.matrix)
+        assert_array_equal(samples.rows.X, model._model.matrix)
         assert samples.reader.n_categories.tolist() == model._model.reader.n_categories.tolist()
         if names != list(example.rows):
             with pytest.raises(ValueError, match="feature names should match"):

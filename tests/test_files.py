@@ -260,6 +260,10 @@ def attributes_of(tree):
     return tree["content"]["attributes"]["dict"]
 
 
+def settings_of(tree):
+    return attributes_of(tree)["plan_"]["fields"]["settings"]["fields"]
+
+
 def params_of(tree):
     return tree["content"]["params"]["dict"]
 
@@ -324,7 +328,7 @@ EDITS = {
         "linear model is of another kind",
     ),
     "widths": (
-        lambda tree: attributes_of(tree)["plan_"]["fields"].update(WIDE),
+        lambda tree: settings_of(tree)["params"]["dict"].update(WIDE),
         "embedder.layers.0.linear.weight has shape",
     ),
 }

@@ -215,8 +215,8 @@ def test_validation_rows_choose_the_epoch_and_are_no_neighbors(estimator_class, 
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.plan_.n_validation == 100
     assert model.plan_.n_samples == model.n_samples_fit_ == len(model._model.bank) == 200
-    assert not model.plan_.join_last_cycle
-    assert not model.plan_.refits
+    assert not any(phase.on_all for phase in model.plan_.schedule.phases)
+    assert not model.plan_.schedule.refits_after
     assert model.best_iter_ == model.validation_iters_[np.argmax(model.validation_scores_)]
     # The weights that are kept are those that were validated.
     score = max(model.validation_scores_)
@@ -244,13 +244,6 @@ def test_validation_weights(friedman_rows):
     assert_allclose(scores, copied.validation_scores_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("n_rows", [3, 50, 300])
-def test_validation_rows_turn_validation_on(estimator_class, friedman_rows, n_rows):
-    X, y, X_val, y_val = friedman_rows
-    model = estimator_class(**QUICK).fit(X[:n_rows], y[:n_rows], X_val=X_val, y_val=y_val)
-    assert len(model.validation_scores_) == 3
-
-
 def test_later_rows_validate_and_join(friedman_rows):
     X, y, X_val, y_val = friedman_rows
     table = pd.DataFrame(X).add_prefix("x").assign(kind=np.where(X[:, 0] > 0.5, "a", "b"))
@@ -264,11 +257,15 @@ def test_later_rows_validate_and_join(friedman_rows):
 
 
 @pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
-def test_validation_rows_choose_the_weight(estimator_class, friedman_rows, blend):
+def test_validation_rows_choose_the_weight_however_few_rows_there_are(
+    estimator_class, friedman_rows, blend
+):
     X, y, X_val, y_val = friedman_rows
     model = estimator_class(blend=blend, **QUICK)
-    model.fit(X, y, X_val=X_val, y_val=y_val)
-    assert 0 < model.blend_weight_ <= 1
+    for n_rows in (200, 3):
+        model.fit(X[:n_rows], y[:n_rows], X_val=X_val, y_val=y_val)
+        assert len(model.validation_scores_) == 3
+        assert n_rows == 3 or 0 < model.blend_weight_ <= 1
 
 
 def test_validation_rows_through_a_pipeline(friedman_rows):

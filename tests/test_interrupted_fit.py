@@ -108,14 +108,8 @@ def test_loss_that_is_never_finite_raises(estimator_class, X, y, monkeypatch):
         model.predict(X)
 
 
-def test_diverging_learning_rate_never_ends_in_nan(estimator_class, X, y):
-    model = estimator_class(learning_rate_init=1e30, max_iter=20, random_state=0)
-    with pytest.raises(FloatingPointError):
-        model.fit(X, y)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("learning_rate_init", [1e2, 1e3, 1e8])
+@pytest.mark.parametrize("learning_rate_init", [1e2, 1e3, 1e8, 1e30])
 def test_weights_that_predict_nan_are_not_kept(estimator_class, learning_rate_init):
     X = np.random.RandomState(0).normal(size=(60, 4))
     model = estimator_class(max_iter=30, learning_rate_init=learning_rate_init, random_state=0)
@@ -125,6 +119,7 @@ def test_weights_that_predict_nan_are_not_kept(estimator_class, learning_rate_in
         with pytest.raises(NotFittedError):
             model.predict(X)
     else:
+        assert learning_rate_init < 1e30
         assert np.isfinite(model.predict(X)).all()
 
 

@@ -195,7 +195,7 @@ def test_nor_have_the_threads_of_linear_algebra(monkeypatch):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_rows_are_predicted_by_what_has_not_seen_their_group(loss):
     data, folds = make_data(loss)
-    own = data.groups == 7
+    own = data.group == 7
     changed = data._replace(y=np.where(own[:, None], np.roll(data.y, 1, axis=1), data.y))
     (models, before), (_, after) = (fit(given, folds, loss) for given in (data, changed))
     assert before.shape == (len(models), N, 3)
@@ -242,7 +242,7 @@ def test_fewer_rows_of_rows_in_turn_hold_all_kinds(loss, monkeypatch):
     y = np.column_stack([X[:, 1] == 0, X[:, 1] == 1]) + 0.0
     data = BlendData(X, y, np.ones(n), np.arange(n) // 2, np.zeros(3, dtype=int))
     monkeypatch.setattr(linear, "_MAX_NUMBERS", n * 3 / 2)
-    models, _ = fit(data, data.groups % 5, loss)
+    models, _ = fit(data, data.group % 5, loss)
     assert np.abs(models[0 if loss == "squared_error" else -1].predict(X) - y).max() < 0.1
 
 

@@ -17,11 +17,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from planned import all_of, plan_for
 from sklearn.base import clone
 
 from skneighbors import NONARegressor
 from skneighbors._columns.per_row import check_groups, check_time, check_weights
-from skneighbors._plan import make_plan
 from skneighbors._training.loop import Training
 
 N = 12
@@ -343,9 +343,8 @@ def test_counts_may_be_any_integer_of_numpy(estimator_class, kind):
     for convert in (int, kind):
         model = estimator_class().set_params(**{name: convert(n) for name, n in COUNTS.items()})
         model._validate_params()
-        plan = make_plan(model._check_parameters(), model._tables(), 3000)
-        plans.append(vars(plan) | plan.params | plan.recipe.get_params())
-    for name in plans[0].keys() - {"params", "recipe"}:
+        plans.append(all_of(plan_for(type(model)(**model._check_parameters()), 3000)))
+    for name in plans[0]:
         assert repr(plans[1][name]) == repr(plans[0][name]), name
 
 

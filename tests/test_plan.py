@@ -2,11 +2,12 @@
 
 import math
 import pickle
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from planned import all_of, plan_for
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import GridSearchCV
@@ -14,28 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import EnsembleSplit
-from skneighbors._plan import TABLE, Plan, make_plan, values_for
+from skneighbors._settings import TABLE, TABLE_SOFTSTEP_KNN, values_for
 
 SMALL = dict(max_iter=2, n_estimators=1, hidden_layer_sizes=4, random_state=0)
-
-
-def plan_for(estimator, n_samples, **known):
-    return make_plan(estimator.get_params(deep=False), estimator._tables(), n_samples, **known)
-
-
-def all_of(plan):
-    """Every field of a plan and of its recipe, and every parameter, by name."""
-    recipe = plan.recipe.get_params()
-    derived = {own.name: getattr(plan, own.name) for own in fields(Plan)}
-    assert derived.pop("recipe") is plan.recipe
-    params = derived.pop("params")
-    assert params["recipe"] is plan.recipe
-    found = {name: value for name, value in params.items() if name != "recipe"}
-    for part in (recipe, derived):
-        assert all(found[name] == part[name] for name in found.keys() & part.keys())
-        found |= part
-    return found
 
 
 def check_nothing_is_auto(plan):
@@ -45,23 +27,18 @@ def check_nothing_is_auto(plan):
     assert auto == {"algorithm", "device"} | ({"blend"} if len(plan.parts) == 2 else set())
 
 
-def test_later_lines_of_the_table_override_earlier_ones():
-    tables = [(0, dict(a=1, b=1)), (10, dict(a=2))], [(0, dict(b=3)), (20, dict(a=4))]
-    assert values_for(9, tables) == dict(a=1, b=3)
-    assert values_for(10, tables) == dict(a=2, b=3)
-    assert values_for(20, tables) == dict(a=4, b=3)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def small_defaults():
     """Leave the defaults as users have them."""
 
 
 def test_the_table_is_in_order_and_its_first_line_names_all():
-    starts = [start for start, _ in TABLE]
-    assert starts == sorted(set(starts))
-    assert starts[0] == 0
-    assert all(set(line) <= set(TABLE[0][1]) for _, line in TABLE)
+    tables = {0: dict(a=1, b=1), 10: dict(a=2)}, {0: dict(b=3), 20: dict(a=4)}
+    for n_samples, a in {9: 1, 10: 2, 20: 4}.items():
+        assert values_for(n_samples, tables) == dict(a=a, b=3)
+    for table in (TABLE, TABLE_SOFTSTEP_KNN):
+        assert list(table) == sorted(table)
+        assert all(set(line) <= set(TABLE[0]) for line in table.values())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +49,9 @@ def test_nothing_is_auto_any_more(estimator_class, n_samples):
     check_nothing_is_auto(plan)
     assert plan.n_samples == n_samples
     with pytest.raises(FrozenInstanceError):
-        plan.max_iter = 5
+        plan.settings.parts = ()
+    assert repr(plan).startswith(f"Plan(n_samples={n_samples}, n_validation=")
+    assert len(repr(plan)) < 140
 
 
 CALIBRATIONS = tuple(2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8))
@@ -86,9 +65,7 @@ EXPECTED = {
     "parts": {29: (), 30: ("linear",), 99: ("linear",), 100: BOTH, 10**6: BOTH},
     "blend": {29: None, 30: "linear", 99: "linear", 100: "auto", 10**6: "auto"},
     "n_estimators": {0: 2, 99: 2, 100: 4, 499: 4, 500: 2, 10**6: 2},
-    "join_last_cycle": {29: False, 30: True, 10**6: True},
-    "check_overfitting": {29: False, 30: True, 10**6: True},
-    "refits": {29: False, 30: True, 10**6: True},
+    "refits_after": {29: (), 30: ("overfitting",), 10**6: ("overfitting",)},
     "refit": {0: True, 10**6: True},
     "temperature": {29: "learned", 30: "both", 10**6: "both"},
     "calibrations": {29: (), 30: CALIBRATIONS, 10**6: CALIBRATIONS},
@@ -126,13 +103,14 @@ def test_a_given_temperature_stays(estimator_class, temperature, n_samples):
     plan = plan_for(estimator_class(recipe=Recipe(temperature=temperature)), n_samples)
     assert plan.recipe.temperature == temperature
     chosen = temperature in ("calibrated", "both")
-    assert plan.calibrations == (CALIBRATIONS if chosen else ())
+    assert plan.settings.calibrations == (CALIBRATIONS if chosen else ())
     assert (plan.n_validation > 0) == (chosen or n_samples >= 30)
 
 
 @pytest.mark.parametrize(
     ("params", "n_samples", "n_validation"),
     [
+        ({"early_stopping": True}, 3, 1),
         ({"early_stopping": True}, 50, 8),
         ({"early_stopping": False}, 10**4, 0),
         ({"early_stopping": True, "validation_fraction": 0.99}, 10, 8),  # two are left
@@ -145,26 +123,24 @@ def test_how_many_samples_are_held_out(estimator_class, params, n_samples, n_val
 
 
 @pytest.mark.parametrize(
-    ("params", "fields", "stops"),
+    ("params", "fields", "checks", "refits"),
     [
-        ({}, {}, True),
-        ({"early_stopping": False}, {}, False),
-        ({"max_iter": 100}, {}, False),  # too short to judge by its cycles
-        ({}, {"n_iter_no_change": 5}, False),
-        ({}, {"learning_rate_schedule": "constant"}, False),
+        ({}, {}, True, True),
+        ({}, {"refit": False}, True, False),
+        ({"early_stopping": False}, {}, False, False),
+        ({"max_iter": 100}, {}, False, False),  # too short to judge by its cycles
+        ({}, {"n_iter_no_change": 5}, False, False),
+        ({}, {"learning_rate_schedule": "constant"}, False, False),
     ],
 )
-def test_when_cycles_are_reviewed(estimator_class, params, fields, stops):
+def test_when_there_are_checks_and_a_refit(estimator_class, params, fields, checks, refits):
     plan = plan_for(estimator_class(**params, recipe=Recipe(**fields)), 300)
-    assert plan.check_overfitting == plan.refits == plan.join_last_cycle == stops
+    assert has_checks(plan) == checks
+    assert bool(plan.schedule.refits_after) == plan.schedule.phases[-1].on_all == refits
 
 
-@pytest.mark.parametrize("refit", [False, True])
-def test_refit_is_another_matter_than_early_stopping(estimator_class, refit):
-    plan = plan_for(estimator_class(early_stopping=True, recipe=Recipe(refit=refit)), 10**4)
-    assert plan.check_overfitting
-    assert plan.recipe.refit == refit
-    assert plan.refits == plan.join_last_cycle == refit
+def has_checks(plan):
+    return plan.schedule.phases[-2].check
 
 
 def test_epochs_that_predict_rows_more_than_once_are_fewer():
@@ -194,7 +170,7 @@ def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
         # Six cycles of growing length become seven.
         plan = plan_for(estimator_class(batch_size=batch_size), 50)
         assert plan.max_iter == math.ceil(n_epochs * 127 / 63)
-        assert plan.n_cycles == 7
+        assert plan.schedule.n_cycles == 7
     assert plan_for(estimator_class(max_iter=7), 50).max_iter == 7
 
 
@@ -209,15 +185,6 @@ def test_samples_that_are_equal_count_once(estimator_class, X, y, X_test, auto):
     more = clone(model).fit(np.vstack([X, X[:1] + 1]), np.append(y, 0.0))
     assert more.plan_.hidden_layer_sizes == (8,)
     assert more.plan_.recipe.context_size == 16
-
-
-def test_what_is_given_counts(estimator_class, X, y, X_test):
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-    fields = model.plan_.recipe.get_params()
-    assert "auto" not in fields.values()
-    given = clone(model).set_params(recipe=Recipe(**fields)).fit(X, y)
-    assert all_of(given.plan_) == all_of(model.plan_)
-    assert_array_equal(given.predict(X_test), model.predict(X_test))
 
 
 CASES = {
@@ -246,7 +213,7 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
     quick = {"max_iter": 20} if params is PAPER else {"batch_size": 128}
     model = estimator_class(**params | quick, random_state=0)
     model.fit(X[:n_samples], y[:n_samples], **arguments)
-    assert model.plan_.check_overfitting == (case not in ("few rows", "the papers"))
+    assert has_checks(model.plan_) == (case not in ("few rows", "the papers"))
     check_nothing_is_auto(model.plan_)
     assert model.plan_.params.keys() == model.get_params(deep=False).keys()
     again = type(model)(**model.plan_.params)
@@ -257,22 +224,8 @@ def test_the_parameters_of_a_plan_fit_the_same_again(estimator_class, case, auto
     assert before == after
 
 
-def test_groups_of_many_rows_are_drawn_alike(estimator_class):
-    groups = np.arange(8000) // 10
-    model, plans, drawn = estimator_class(), [], []
-    for _ in range(2):
-        n_validation = plan_for(model, 8000).n_validation
-        split = EnsembleSplit.draw_groups(groups, n_validation, 2, np.random.RandomState(0))
-        plan = plan_for(model, 8000, drawn=tuple(rows.shape[1] for rows in split))
-        plans.append(all_of(plan))
-        drawn.append(split.validation)
-        model = estimator_class(**plan.params)
-    assert_array_equal(*drawn)
-    assert plans[0] == plans[1]
-
-
 @pytest.mark.parametrize("n_samples", [2, 29, 30, 99, 100, 499, 500, 2000, 6000, 20_000])
-@pytest.mark.parametrize("known", [{}, {"n_given": 30}, {"drawn": (1, 1)}])
+@pytest.mark.parametrize("known", [{}, {"source": "X_val", "n_given": 30}, {"drawn": (1, 1)}])
 @pytest.mark.parametrize(
     "params",
     [
@@ -301,20 +254,15 @@ def test_fields_are_parameters_of_the_estimator(estimator_class):
     assert model.recipe.dropout == "auto"
 
 
-def test_fields_can_be_set_where_there_is_no_recipe(estimator_class):
+def test_fields_are_set_where_there_is_no_recipe_and_on_a_copy(estimator_class):
     model = estimator_class().set_params(recipe__dropout=0.1, max_iter=3)
-    assert model.recipe.dropout == 0.1
-    assert model.max_iter == 3
+    assert (model.recipe.dropout, model.max_iter) == (0.1, 3)
     with pytest.raises(ValueError, match="Invalid parameter 'droput' for estimator Recipe"):
         model.set_params(recipe__droput=0.1)
     assert model.set_params(recipe=None, max_iter=3).recipe is None
     assert model.set_params(recipe=None, recipe__tol=0.1).recipe.tol == 0.1
-
-
-def test_setting_a_field_leaves_other_estimators_recipes_alone():
-    NONARegressor(**PAPER).set_params(recipe__ema_decay=0.5)
-    assert PAPER["recipe"].ema_decay is None
-    model = NONARegressor().set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
+    estimator_class(recipe=PAPER["recipe"]).set_params(recipe__ema_decay=0.5)
+    model.set_params(recipe=PAPER["recipe"], recipe__ema_decay=0.5)
     assert model.recipe.ema_decay == 0.5
     assert PAPER["recipe"].ema_decay is None
 
@@ -349,4 +297,4 @@ def test_the_papers_setting(X, y, X_test):
     # Without a trend it is a weighted mean of targets.
     assert y.min() <= y_hat.min() <= y_hat.max() <= y.max()
     assert model.n_iter_ == 200 or model.n_iter_ == model.best_iter_ + 10
-    assert not model.plan_.refits
+    assert not model.plan_.schedule.refits_after

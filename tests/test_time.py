@@ -48,7 +48,7 @@ def test_the_last_fifth_is_held_out_and_fitted_in_the_end(estimator_class, table
     latest = np.argsort(-X["date"].to_numpy().astype(int), kind="stable")[: N // 5]
     assert set(held_out_of(model)) == set(latest)
     assert model.plan_.n_validation == N // 5
-    assert model.plan_.refits
+    assert "complete" in model.plan_.schedule.refits_after
     assert_array_equal(model.kneighbors(X, 1, return_distance=False).ravel(), np.arange(N))
     # Networks, too, are fitted to all: without `refit` they are not.
     without = estimator_class(recipe=Recipe(refit=False), **QUICK).fit(X, y, time=X["date"])
@@ -174,7 +174,7 @@ def test_new_groups_later_on(estimator_class):
     held_out = held_out_of(model)
     assert set(week[held_out]) == {10, 11}
     assert 4 <= len(set(shop[held_out])) <= 10
-    assert model.plan_.refits
+    assert "complete" in model.plan_.schedule.refits_after
     # Intervals count groups, and training leaves whole ones out.
     bank = model._model.bank
     assert len(bank.rows.group.unique()) == 20

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import torch
 
-from .. import _blend, _columns, _model, _task
-from .._plan import Plan
-from .._recipe import Recipe
+from .. import _blend, _columns, _model, _settings, _task
 from .scalars import SCALARS, is_scalar, read_scalar, write_scalar
 
 # Classes whose instances may be made from a file; no other is.
@@ -36,9 +34,13 @@ KINDS = {
         _model.NeighborRows,
         _model.SampleNumbering,
         _model.ValidationRows,
+        _settings.Phase,
+        _settings.Plan,
+        _settings.Recipe,
+        _settings.Schedule,
+        _settings.Settings,
+        _settings.Validation,
         *_task.TASKS,
-        Plan,
-        Recipe,
     )
 }
 
@@ -204,7 +206,10 @@ def _read_kind(node, objects, left):
     kind = KINDS[node["type"]]
     parts = {key: _read(part, objects, left) for key, part in node["fields"].items()}
     other = set(parts) ^ {part.name for part in _kept(kind)}
-    if kind in (Recipe, Plan):  # what an earlier version could not set has its default
+    if kind in (
+        _settings.Recipe,
+        _settings.Settings,
+    ):  # what an earlier version could not set has its default
         other &= set(parts)
     if other:
         raise ValueError(f"{node['type']} has other fields: {sorted(other)}")

@@ -9,8 +9,8 @@
     mixture    the mean of the parts, by weights chosen out of fold, and the list of them
 """
 
-from .base import BlendSettings
+from .base import BlendData, BlendSettings
 from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting, CategoryEncoder
 from .linear import LINEAR, LinearFeatures, LinearModel, LogisticModel
-from .mixture import PARTS, Mixture, count_affordable, fit_blended, no_blend
+from .mixture import PARTS, Mixture, fit_blended
 from .trees import Trees

@@ -30,7 +30,7 @@ class BlendData(NamedTuple):
     y : ndarray of shape (n_samples, k)
         Values of the task.
     weight : ndarray of shape (n_samples,)
-    groups : int ndarray of shape (n_samples,)
+    group : int ndarray of shape (n_samples,)
         Rows of one group are in the same fold.
     n_categories : int ndarray of shape (n_features,)
         How many categories columns have; 0 for those of numbers.
@@ -39,7 +39,7 @@ class BlendData(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    groups: np.ndarray
+    group: np.ndarray
     n_categories: np.ndarray
 
     def select(self, rows):
@@ -59,7 +59,7 @@ class BlendSettings:
     n_threads : int, default=1
         Results don't depend on it.
     seconds : float, default=inf
-        That a linear model may take.
+        That are left of a limit.
     """
 
     n_iter: int

@@ -13,8 +13,8 @@ from .._utils.threads import map_in_threads
 from .base import N_FOLDS, PartFit, draw_folds, find_categories, is_other, predict_in_batches
 from .trees import Trees, grow
 
-# Iterations by which the time of one is measured.
-_N_TRIED = 20
+# Of the time that is left, for all bags; and iterations by which the time of one is measured.
+_FRACTION, _N_TRIED = 1 / 2, 20
 # Learning rate times iterations, by loss; and the highest rate, where iterations are few.
 _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 # A split chooses among half of the columns, but no fewer than these.
@@ -227,25 +227,6 @@ class BaggedBoosting:
         bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
         return PartFit([cls(bags)], cls._combine(out_of_fold[:, None])[None])
 
-    @classmethod
-    def count_affordable(cls, data, n_iter, seconds, n_threads=1):
-        """Count the iterations, at least one, that a fit has time for in so many seconds.
-
-        See :meth:`fit`. A bag of few iterations is fitted, to measure its time.
-
-        Returns
-        -------
-        n_iter : int
-            No more than given.
-        """
-        targets = cls._targets(data.y)
-        start = time.monotonic()
-        Bag.fit(data._replace(y=targets[0]), 0, _N_TRIED, cls.loss).predict(data.X)
-        n_in_turn = math.ceil(N_FOLDS * len(targets) / n_threads)
-        each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
-        affordable = seconds / each / cls._fraction_of_iterations(len(targets))
-        return int(max(1, min(n_iter, affordable)))
-
     def predict(self, X):
         """Predict, to (n_samples, n_targets).
 
@@ -287,3 +268,30 @@ class BaggedLogisticBoosting(BaggedBoosting):
 
 # Classes of boosted trees, by the loss that a task names.
 BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)}
+
+
+def count_affordable(data, loss, settings):
+    """Count the iterations, at least one, that bags have time for: they may take half of it.
+
+    A bag of few iterations is fitted, to measure its time.
+
+    Parameters
+    ----------
+    data : BlendData
+    loss : str
+    settings : BlendSettings
+
+    Returns
+    -------
+    n_iter : int
+        No more than those of the settings.
+    """
+    if settings.seconds == math.inf:
+        return settings.n_iter
+    kind, start = BOOSTING[loss], time.monotonic()
+    targets = kind._targets(data.y)
+    Bag.fit(data._replace(y=targets[0]), 0, _N_TRIED, loss).predict(data.X)
+    n_in_turn = math.ceil(N_FOLDS * len(targets) / settings.n_threads)
+    each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
+    affordable = _FRACTION * settings.seconds / each / kind._fraction_of_iterations(len(targets))
+    return int(max(1, min(settings.n_iter, affordable)))

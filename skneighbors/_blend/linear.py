@@ -17,9 +17,10 @@ from .base import N_AT_ONCE, PartFit, find_categories, is_other, predict_in_batc
 _CLIPPED = 0.002, 0.998
 # Categories of so many samples have a column, but no more than the most frequent.
 _MIN_SAMPLES, _MAX_ONE_HOT = 5, 500
-# Numbers that a model is fitted to, and multiplications that a fit takes: of wide tables, fewer
-# rows. Of a limit of time, so many multiplications a second are counted on.
-_MAX_NUMBERS, _MAX_PRODUCTS, _PRODUCTS_A_SECOND = 10_000_000, 1e10, 1e10
+# Numbers that a model is fitted to, and multiplications of a fit: of wide tables, fewer rows.
+_MAX_NUMBERS, _MAX_PRODUCTS = 10_000_000, 1e10
+# Of the time that is left, for all fits; and multiplications a second that are counted on.
+_FRACTION, _PRODUCTS_A_SECOND = 1 / 20, 1e10
 # An eigendecomposition takes about so many cubes of its size.
 _EIGEN = 10
 # Strengths to choose from, of ridge regressions and, inverse, of logistic ones.
@@ -221,7 +222,7 @@ class LinearModel:
         """
         jobs = [(is_other(folds, fold), folds == fold) for fold in range(folds.max() + 1)]
         jobs.append((folds >= 0, folds < 0))  # the last is fitted to all, and predicts none
-        seconds = settings.seconds / len(jobs)
+        seconds = _FRACTION * settings.seconds / len(jobs)
 
         def fit(job):
             rows, is_own = job

@@ -1,13 +1,13 @@
 """The blended model: the mean of its parts, by weights that are chosen out of fold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from .base import N_FOLDS, BlendData, draw_folds
-from .boosting import BOOSTING
+from .base import N_FOLDS, draw_folds
+from .boosting import BOOSTING, count_affordable
 from .linear import LINEAR
 
 # What can be blended, by name: classes of parts, by the loss that a task names.
@@ -118,12 +118,15 @@ class BlendFit(NamedTuple):
         Of each member's validation rows, by what was not fitted to them.
     weight : float
         The model's in predictions, in [0, 1].
+    n_iter : int or None
+        Iterations of boosted trees for which there was time; None without trees.
     """
 
     model: Mixture | None
     training: torch.Tensor
     validation: torch.Tensor | None = None
     weight: float = 0.0
+    n_iter: int | None = None
 
     def weigh(self, validation, task):
         """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
@@ -133,29 +136,22 @@ class BlendFit(NamedTuple):
         y, y_hat, blended = (part.double().cpu() for part in parts)
         rows = 1.0 if validation.weight is None else validation.weight.double().cpu()
         weight = choose_weight(task, y, rows, y_hat, blended)
-        return self._replace(weight=weight) if weight else no_blend(self.training)
+        return self._replace(weight=weight) if weight else _no_blend(self.training)
 
 
-def no_blend(y):
+def _no_blend(y):
     """No blended model, for targets of this shape (n_rows, n_targets)."""
     return BlendFit(None, torch.zeros_like(y))
 
 
-def count_affordable(n_iter, samples, task, seconds, n_threads):
-    """Count the iterations of boosted trees, at most `n_iter`, for so many seconds."""
-    if samples.time is not None:  # they are fitted twice
-        seconds /= 2
-    data = _blend_data(samples, task)
-    return BOOSTING[task.loss_name].count_affordable(data, n_iter, seconds, n_threads)
-
-
-def fit_blended(plan, samples, task, split, settings):
+def fit_blended(plan, data, task, split, settings):
     """Fit the parts of the blended model to all samples, and choose their weights out of fold.
 
     Parameters
     ----------
     plan : Plan
-    samples : TrainingSamples
+    data : BlendData
+        Of the training samples and, behind them, of a given validation set.
     task : Task
     split : EnsembleSplit
     settings : BlendSettings
@@ -164,12 +160,21 @@ def fit_blended(plan, samples, task, split, settings):
     -------
     fit : BlendFit
     """
-    data = _blend_data(samples, task)
+    if not plan.parts:
+        return _no_blend(torch.from_numpy(data.y[: plan.n_samples]))
+    data, given = data.select(slice(plan.n_samples)), data.select(slice(plan.n_samples, None))
+    in_time, n_iter = plan.validation.source == "time", None
+    if in_time:  # parts are fitted twice
+        settings = replace(settings, seconds=settings.seconds / 2)
+    if "boosting" in plan.parts:
+        n_iter = count_affordable(data, task.loss_name, settings)
+        settings = replace(settings, n_iter=n_iter)
     fits = _fit_parts(plan, data, task, settings)
     out_of_fold = {name: fit.out_of_fold for name, fit in fits.items()}
-    if samples.validation is not None:
-        candidates = _predict_given(samples, task, fits)
-    elif samples.time is not None:  # folds have seen rows as late
+    if len(given.y):
+        predicted = {name: fit.predict(given.X) for name, fit in fits.items()}
+        candidates = Candidates(given.y, given.weight, predicted)
+    elif in_time:  # folds have seen rows as late
         candidates = _predict_last(plan, data, task, split, settings)
     else:
         candidates = Candidates(data.y, data.weight, out_of_fold)
@@ -181,30 +186,16 @@ def fit_blended(plan, samples, task, split, settings):
 
     training, rows = mix(out_of_fold), split.validation
     if candidates.predicted is out_of_fold:
-        return BlendFit(model, training, training[rows])
-    # Of a given set all members have the same rows.
-    validation = mix(candidates.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
-    return BlendFit(model, training, validation)
-
-
-def _blend_data(samples, task):
-    groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
-    y = task.transform(samples.y[samples.rows])
-    X = samples.expand(samples.matrix[samples.rows])
-    return BlendData(X, y, samples.weight, groups, samples.reader.n_expanded_categories)
+        validation = training[rows]
+    else:  # of a given set all members have the same rows
+        validation = mix(candidates.predicted).reshape(-1, rows.shape[1], data.y.shape[1])
+    return BlendFit(model, training, validation, n_iter=n_iter)
 
 
 def _fit_parts(plan, data, task, settings):
     """Fit all parts in the same folds, to a dict of :class:`PartFit`."""
-    folds = draw_folds(data.groups, N_FOLDS, settings.random_state)
+    folds = draw_folds(data.group, N_FOLDS, settings.random_state)
     return {name: PARTS[name][task.loss_name].fit(data, folds, settings) for name in plan.parts}
-
-
-def _predict_given(samples, task, fits):
-    """Predict a given validation set."""
-    given, X = samples.validation, samples.expand(samples.validation.matrix)
-    predicted = {name: fit.predict(X) for name, fit in fits.items()}
-    return Candidates(task.transform(given.y), given.weight, predicted)
 
 
 def _predict_last(plan, data, task, split, settings):

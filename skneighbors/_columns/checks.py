@@ -2,7 +2,6 @@
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 from .per_row import check_weights
 from .reader import TableReader
 from .table import Table, as_frame, single_column, unwrap
+from .tensors import LabeledRows
 from .values import TEXT, is_missing, show
 
 _ENCODE = (
@@ -23,14 +23,6 @@ _CLASSES = (
     "such as $"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
-
-
-class ValidationSamples(NamedTuple):
-    """Samples given for validation: X as read (n, ...), y (n, k), weights (n,)."""
-
-    matrix: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
 
 
 def check_training_data(estimator, X, y, sample_weight):
@@ -119,8 +111,8 @@ def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, samp
 
     Returns
     -------
-    validation : ValidationSamples or None
-        Without samples of weight 0.
+    validation : LabeledRows or None
+        Without samples of weight 0; of no group, -1.
 
     Raises
     ------
@@ -144,7 +136,7 @@ def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, samp
             f"y_val must have as many targets as y, {n_targets}; got {y_val.shape[1]}."
         )
     kept = np.flatnonzero(weight > 0)
-    return ValidationSamples(read[kept], y_val[kept], weight[kept])
+    return LabeledRows(read[kept], y_val[kept], weight[kept], np.full(len(kept), -1))
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from .checks import ValidationSamples, check_training_data, check_validation_data
+from .checks import check_training_data, check_validation_data
 from .doubts import find_doubts
 from .merging import merge_rows
 from .per_row import check_groups, check_time
 from .reader import TableReader
 from .summary import summarize_columns
 from .table import Table, unwrap
+from .tensors import LabeledRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,30 +26,28 @@ class TrainingSamples:
     reader : TableReader or None
         What has read it; None if a feature extractor will.
     matrix : ndarray of shape (n_samples, ...)
-    y : ndarray of shape (n_samples, n_targets)
+    sample_weight : ndarray of shape (n_samples,)
     y_form : object
         How predictions are given back; see `Targets`.
-    sample_weight : ndarray of shape (n_samples,)
-    groups : int ndarray of shape (n_samples,) or None
-    time : ndarray of shape (n_samples,) or None
-        Ranks of when samples were observed; NaN for those of which it is unknown.
-    rows, weight, row_of : ndarray
-        See :func:`merge_rows`.
-    validation : ValidationSamples or None
+    rows : LabeledRows
+        The unique rows; see :func:`merge_rows`.
+    row_of : int ndarray of shape (n_samples,)
+        The row that each sample is part of, -1 for none.
+    time : ndarray of shape (n_rows,) or None
+        Rank of when each row was observed last; NaN where it is unknown.
+    validation : LabeledRows or None
+        A validation set that was given.
     """
 
     X: object
     reader: TableReader | None
     matrix: np.ndarray
-    y: np.ndarray
-    y_form: object
     sample_weight: np.ndarray
-    groups: np.ndarray | None
-    time: np.ndarray | None
-    rows: np.ndarray
-    weight: np.ndarray
+    y_form: object
+    rows: LabeledRows
     row_of: np.ndarray
-    validation: ValidationSamples | None
+    time: np.ndarray | None
+    validation: LabeledRows | None
 
     @classmethod
     def check(cls, estimator, X, y, sample_weight, groups, time, validation):
@@ -73,13 +72,23 @@ class TrainingSamples:
                 )
             time = check_time(time, sample_weight)
         validation = check_validation_data(estimator, reader, matrix, targets, *validation)
-        rows, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
-        if len(rows) == 1 and weight[0] <= 1:
+        first, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
+        if len(first) == 1 and weight[0] <= 1:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
-        merged = rows, weight, row_of
-        return cls(X, reader, matrix, y, form, sample_weight, groups, time, *merged, validation)
+        rows = LabeledRows(
+            matrix[first], y[first], weight, None if groups is None else groups[first]
+        )
+        if time is not None:
+            counted, given, time = row_of >= 0, time, np.full(len(first), np.nan)
+            np.fmax.at(time, row_of[counted], given[counted])
+        return cls(X, reader, matrix, sample_weight, form, rows, row_of, time, validation)
+
+    @property
+    def all_rows(self):
+        """Rows, and behind them those of a given validation set."""
+        return self.rows if self.validation is None else self.rows.concat(self.validation)
 
     @cached_property
     def columns(self):
@@ -93,27 +102,9 @@ class TrainingSamples:
         table = Table.of(self.X)
         return table if len(rows) == len(self.sample_weight) else table.take(rows)
 
-    def expand(self, matrix):
-        """Add parts of dates to a matrix as read."""
-        return matrix if self.reader is None else self.reader.expand(matrix)
-
     def find_doubts(self, categorical_features):
         """Describe columns of text that were hardly meant as categories; None if all were."""
         if self.reader is None:
             return None
         counted = self.matrix[self.sample_weight > 0]
         return find_doubts(self._counted, self.reader, counted, categorical_features)
-
-    @property
-    def row_groups(self):
-        """Group of each row, or None."""
-        return None if self.groups is None else self.groups[self.rows]
-
-    @property
-    def row_time(self):
-        """Rank of when each row was observed last, or None."""
-        if self.time is None:
-            return None
-        counted, time = self.row_of >= 0, np.full(len(self.rows), np.nan)
-        np.fmax.at(time, self.row_of[counted], self.time[counted])
-        return time

@@ -139,18 +139,6 @@ class EnsembleSplit(NamedTuple):
         """Split on a device."""
         return EnsembleSplit(*(rows if rows is None else rows.to(device) for rows in self))
 
-    def train_on_all(self, n_samples):
-        """Split without validation rows."""
-        rows = torch.arange(n_samples, device=self.train.device)
-        return EnsembleSplit(rows.repeat(len(self.train), 1), None)
-
-    def members(self):
-        """Split of each member alone."""
-        return [
-            EnsembleSplit(*(rows if rows is None else rows[i : i + 1] for rows in self))
-            for i in range(len(self.train))
-        ]
-
 
 def _spread(order, strata):
     """Take samples in an order in which each stratum is spread evenly; those of one are last."""

@@ -1,7 +1,8 @@
-"""Rows as tensors: what shares its first dimension, and the one crossing from NumPy into torch."""
+"""Rows: arrays that share their first dimension, and the one crossing from NumPy into torch."""
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 
 
@@ -11,9 +12,9 @@ def none_if_ones(weight):
 
 
 class Rows:
-    """Base of frozen dataclasses of tensors that share their first dimension.
+    """Base of frozen dataclasses of arrays, or tensors, that share their first dimension.
 
-    A field may be None; what is no tensor stays as it is. The first field is never None.
+    A field may be None; what is neither stays as it is. The first field is never None.
 
     Examples
     --------
@@ -32,48 +33,50 @@ class Rows:
     def __len__(self):
         return len(getattr(self, fields(self)[0].name))
 
-    def tensors(self):
-        """Tensors by the names of their fields."""
+    def arrays(self):
+        """Arrays or tensors by the names of their fields."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+        return {n: own for n, own in values.items() if isinstance(own, np.ndarray | torch.Tensor)}
 
     def select(self, rows):
         """Rows of a mask, a slice or indices, of any shape."""
-        return replace(self, **{name: part[rows] for name, part in self.tensors().items()})
+        return replace(self, **{name: part[rows] for name, part in self.arrays().items()})
 
     def concat(self, other):
-        """Append others with the same tensors."""
-        pairs = [(name, part, getattr(other, name)) for name, part in self.tensors().items()]
-        return replace(self, **{name: torch.cat([part, more]) for name, part, more in pairs})
+        """Append others with the same arrays."""
+        pairs = {name: [part, getattr(other, name)] for name, part in self.arrays().items()}
+        is_torch = isinstance(next(iter(pairs.values()))[0], torch.Tensor)
+        join = torch.cat if is_torch else np.concatenate
+        return replace(self, **{name: join(pair) for name, pair in pairs.items()})
 
     def to(self, device):
-        """Rows on a device."""
-        return replace(self, **{name: part.to(device) for name, part in self.tensors().items()})
+        """Rows on a device, as tensors."""
+        parts = {name: torch.as_tensor(part, device=device) for name, part in self.arrays().items()}
+        return replace(self, **parts)
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows(Rows):
-    """Encoded features (n, ...), scaled targets (n, k), and optional tensors.
+    """Rows on their way from the table to the bank: features (n, ...), targets (n, k) and more.
 
-    These are weights (n,), groups (n,) and columns (n, p), as a :class:`LikenessEncoder` encodes
-    them; None where they are not needed.
+    First they are arrays, X as a :class:`TableReader` reads it and y as given; in the end tensors,
+    X encoded and y scaled. The others are weights (n,), None for ones among tensors, groups (n,)
+    and columns (n, p), as a :class:`LikenessEncoder` encodes them; None where there are none.
     """
 
-    X: torch.Tensor
-    y: torch.Tensor
-    weight: torch.Tensor | None = None
-    group: torch.Tensor | None = None
-    columns: torch.Tensor | None = None
+    X: object
+    y: object
+    weight: object = None
+    group: object = None
+    columns: object = None
 
-    @classmethod
-    def from_numpy(cls, X, y, weight, group, columns, device):
-        """Rows on a device."""
-        parts = X, y, none_if_ones(weight), group, columns
-        return cls(*(None if part is None else torch.from_numpy(part) for part in parts)).to(device)
+    def to(self, device):
+        """Rows on a device, as tensors."""
+        return Rows.to(replace(self, weight=none_if_ones(self.weight)), device)
 
     def float(self):
         """Rows in float32."""
-        parts = {name: part.float() for name, part in self.tensors().items() if name != "group"}
+        parts = {name: part.float() for name, part in self.arrays().items() if name != "group"}
         return replace(self, **parts)
 
     def take_labels(self, rows):

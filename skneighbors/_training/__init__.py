@@ -2,17 +2,16 @@
 
 ::
 
-    TrainingData, Runtime (runtime)   what is trained on, and with what
-    Training (loop)                   epochs, and a refit on all rows
-        ParallelTrainers (ensemble)   networks side by side, in threads
-          Trainer (trainer)           batches -> forward -> loss -> optim, then validation
-        Pace (schedule)               the learning rate, and cycles that there is time for
-        Checkpoint, Patience, OverfittingCheck (stopping)   which weights to keep, when to end
+    Training (loop)               phases and epochs, when to end, and a refit on all rows
+      ParallelTrainers (trainer)  networks side by side, in threads
+        Trainer                   batches -> forward -> loss -> optim, then validation
+      Pace (pace)                 the learning rate, and phases that there is time for
       calibrate (calibration)     temperatures, chosen on validation rows
+    TrainingData, Runtime         what is trained on, and with what
 
-All decide by the plan; none knows the fitted model, or an estimator.
+All decide by the settings and the schedule; none knows the fitted model, or an estimator.
 """
 
 from .loop import Training
-from .runtime import Runtime, TrainingData
+from .trainer import Runtime, TrainingData
 from .validation import mean_over_rows

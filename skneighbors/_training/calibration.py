@@ -4,8 +4,13 @@ from typing import NamedTuple
 
 import torch
 
-from .stopping import exceeds
-from .validation import ValidationResult, embed_parts, mean_over_rows, predict_validation
+from .validation import (
+    ValidationResult,
+    embed_parts,
+    exceeds,
+    mean_over_rows,
+    predict_validation,
+)
 
 
 class Calibrated(NamedTuple):
@@ -35,7 +40,7 @@ class Calibrated(NamedTuple):
 
 
 @torch.no_grad()
-def calibrate(network, data, plan):
+def calibrate(network, data, settings):
     """Find, for each likeness, the first calibrations that predict as well as the best.
 
     As well means: with an error of a member's validation rows that does not exceed the lowest
@@ -46,9 +51,9 @@ def calibrate(network, data, plan):
     calibrated : Calibrated
     """
     head, found = network.head, []
-    tried = plan.calibrations if data.split.validation.shape[1] > 1 else ()
-    parts = embed_parts(network, data)
-    of_each = predict_validation(network, data, parts, plan.n_neighbors, tried, plan.likenesses)
+    tried = settings.calibrations if data.split.validation.shape[1] > 1 else ()
+    parts, n_neighbors = embed_parts(network, data), settings.params["n_neighbors"]
+    of_each = predict_validation(network, data, parts, n_neighbors, tried, settings.likenesses)
     for validation in of_each:
         chosen = head.calibration.clone()
         if tried:

@@ -203,8 +203,8 @@ def test_all_of_a_bank_moves(bank_and_queries):
     bank.predict(queries, nothing(queries), 5)  # keeps what it has derived
     assert bank.to(torch.device("cpu")) is bank
     moved = bank.to(torch.device("meta"))
-    assert moved.rows.tensors().keys() == bank.rows.tensors().keys()
-    tensors = *moved.rows.tensors().values(), *moved.network.parameters()
+    assert moved.rows.arrays().keys() == bank.rows.arrays().keys()
+    tensors = *moved.rows.arrays().values(), *moved.network.parameters()
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert bank.rows.z.device.type == "cpu"
 

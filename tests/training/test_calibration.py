@@ -1,5 +1,6 @@
 """Temperatures: which are learned, which validation rows choose, and what comes of it."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -7,18 +8,17 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors import PAPER, NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import EnsembleSplit, LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
 from skneighbors._training import TrainingData, trainer
 from skneighbors._training.calibration import calibrate
 from skneighbors._training.loop import Training
-from skneighbors._training.stopping import OverfittingCheck
 from skneighbors._training.validation import validate
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
-from .test_loop import plan_for
+from .test_loop import settings_for
 
 TRIED = [2 ** (power / 2) for power in (0, -1, 1, -2, 2, -4, 3, 4, -6, 5, 6, -8)]
 K = 30  # neighbors
@@ -62,8 +62,8 @@ def calibration_of(model):
 
 def calibrations_of(network, data):
     """What each temperature is to be divided by, (m,), where likeness has no say."""
-    plan = plan_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
-    return calibrate(network, data, plan).calibrations.squeeze(0)
+    settings = settings_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
+    return calibrate(network, data, settings).calibrations.squeeze(0)
 
 
 def errors_of_each(network, data):
@@ -101,12 +101,6 @@ def test_the_first_calibration_that_predicts_as_well_as_the_best(noise, weighted
     assert noise or max(expected) > 1
 
 
-@both
-def test_weights_stay_as_trained_if_that_will_do(estimator, rows):
-    model = estimator(max_iter=1, hidden_layer_sizes=(4,)).fit(*rows)
-    assert_allclose(model.plan_.calibrations, TRIED)
-
-
 @pytest.fixture
 def far_from_one(auto):
     """Let validation choose between what is surely too little and more than 1."""
@@ -130,7 +124,7 @@ def chosen(far_from_one, auto, monkeypatch):
 
 def last_choice(chosen, model):
     """The last of the choices, (m,), with the likeness that came of it."""
-    return chosen[-1][model.plan_.likenesses.index(model.likeness_)]
+    return chosen[-1][model.plan_.settings.likenesses.index(model.likeness_)]
 
 
 @pytest.fixture
@@ -140,15 +134,6 @@ def safe(auto):
 
 
 SMALL = dict(hidden_layer_sizes=(32,), n_estimators=1, blend=None, random_state=0)
-
-
-@pytest.mark.slow
-@both
-def test_the_choice_outlives_a_last_cycle_on_all_rows(estimator, chosen, safe):
-    model = estimator(**SMALL).fit(*make_rows(400))
-    assert model.best_iter_ == 30 > model.validation_iters_[-1]
-    assert_array_equal(calibration_of(model), last_choice(chosen, model))
-    assert calibration_of(model) > 1
 
 
 @both
@@ -168,18 +153,23 @@ def test_the_choice_before_the_last_cycle_is_that_of_the_average(
     assert calibrated == averages
 
 
+@pytest.mark.parametrize("interrupted", [False, True])
 @both
-def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, safe, monkeypatch):
+def test_the_choice_outlives_a_last_cycle_on_all_rows(
+    estimator, interrupted, chosen, safe, monkeypatch
+):
     train = trainer.Trainer.epoch
 
-    def interrupted(self):
+    def interrupt(self):
         if self.data.split.validation is None:
             raise KeyboardInterrupt
         return train(self)
 
-    monkeypatch.setattr(trainer.Trainer, "epoch", interrupted)
-    with pytest.warns(UserWarning, match="Training interrupted"):
+    if interrupted:
+        monkeypatch.setattr(trainer.Trainer, "epoch", interrupt)
+    with pytest.warns(UserWarning, match="interrupted") if interrupted else nullcontext():
         model = estimator(**SMALL).fit(*make_rows(400))
+    assert interrupted or model.best_iter_ == 30 > model.validation_iters_[-1]
     assert len(chosen) == 1
     assert_array_equal(calibration_of(model), last_choice(chosen, model))
     assert calibration_of(model) > 1
@@ -188,8 +178,7 @@ def test_the_choice_outlives_an_interrupt_of_the_last_cycle(estimator, chosen, s
 @pytest.mark.slow
 @both
 def test_the_choice_outlives_a_training_on_all_rows(estimator, chosen, monkeypatch, noted):
-    monkeypatch.setattr(OverfittingCheck, "is_due", lambda self, before, now: now == 14)
-    monkeypatch.setattr(OverfittingCheck, "finds_overfitting", lambda self, *_: True)
+    monkeypatch.setattr(Training, "_overfits", lambda self, _: len(self.history.losses) > 9)
     repeated = noted(Training, "_refit", lambda result, *args: result)
     model = estimator(**SMALL).fit(*make_rows(400))
     assert repeated == [True]
@@ -216,8 +205,8 @@ def test_members_trained_apart_keep_what_they_chose(estimator, chosen, monkeypat
     values = iter((2.0, 3.0, 4.0) * 99)
     in_turn = trainer.calibrate
 
-    def calibrate_in_turn(network, data, plan):
-        return in_turn(network, data, replace(plan, calibrations=(0.1, next(values))))
+    def calibrate_in_turn(network, data, settings):
+        return in_turn(network, data, replace(settings, calibrations=(0.1, next(values))))
 
     monkeypatch.setattr(trainer, "calibrate", calibrate_in_turn)
     model = estimator(max_iter=6, n_estimators=3, random_state=0).fit(*make_rows(1200))
@@ -244,36 +233,18 @@ def test_it_pays_where_only_the_nearest_know(n, max_iter):
 
 @both
 def test_a_given_temperature_is_used(estimator, rows):
-    settings = dict(n_estimators=2, blend=None, max_iter=5, random_state=0)
-    model = estimator(recipe=Recipe(temperature=1 / 3), **settings).fit(*rows)
-    assert_allclose(model.temperature_, [1 / 3, 1 / 3], rtol=1e-6)
-    mild = estimator(recipe=Recipe(temperature=2), **settings).fit(*rows)
-    assert_allclose(mild.temperature_, [2.0, 2.0], rtol=1e-6)
-    steep, mild = (m.explain(rows[0]).weights[:, :5].sum(1).mean() for m in (model, mild))
-    assert steep > 1.1 * mild
-
-
-def test_a_given_temperature_of_softstep_is_that_of_prediction_alone(rows):
-    """It is trained as with 1; each query's nearest weigh the more."""
-    settings = dict(n_estimators=2, blend=None, max_iter=5, random_state=0)
-    settings |= dict(early_stopping=False)
+    """That of SoftStep in prediction alone; the lower, the more each query's nearest weigh."""
+    settings = dict(n_estimators=2, blend=None, max_iter=5, random_state=0, early_stopping=False)
     steep, mild = (
-        SoftStepKNNRegressor(recipe=Recipe(temperature=given), **settings).fit(*rows)
-        for given in (1 / 3, 2)
+        estimator(recipe=Recipe(temperature=given), **settings).fit(*rows) for given in (1 / 3, 2)
     )
-    assert steep.loss_curve_ == mild.loss_curve_
+    assert_allclose(steep.temperature_, [1 / 3, 1 / 3], rtol=1e-6)
+    assert_allclose(mild.temperature_, [2.0, 2.0], rtol=1e-6)
+    is_softstep = estimator is SoftStepKNNRegressor
+    assert (steep.loss_curve_ == mild.loss_curve_) == is_softstep
     steep, mild = (model.explain(rows[0]).weights[:, :5].sum(1) for model in (steep, mild))
-    assert (steep > mild - 1e-9).all()
     assert steep.mean() > 1.1 * mild.mean()
-
-
-def test_a_given_temperature_of_nona_is_that_of_training_too(rows):
-    settings = dict(early_stopping=False, max_iter=1, n_estimators=1, random_state=0)
-    losses = [
-        NONARegressor(recipe=Recipe(temperature=given), **settings).fit(*rows).loss_curve_
-        for given in (1.0, 0.5)
-    ]
-    assert losses[0] != losses[1]
+    assert not is_softstep or (steep > mild - 1e-9).all()
 
 
 @pytest.mark.parametrize(
@@ -316,19 +287,6 @@ def test_what_is_learned_and_what_is_calibrated(
     assert_array_equal(again.predict(make_rows(50)[0]), model.predict(make_rows(50)[0]))
 
 
-@both
-def test_the_papers_temperature_is_1(estimator, rows):
-    model = estimator(**PAPER | dict(max_iter=2), random_state=0).fit(*rows)
-    assert model.network_.head.log_temperature is None
-    assert_array_equal(model.temperature_, 1.0)
-
-
-@both
-def test_one_validation_row_is_not_enough(estimator, far_from_one):
-    model = estimator(early_stopping=True, max_iter=2, random_state=0).fit(*make_rows(6))
-    assert_array_equal(calibration_of(model), 1.0)
-
-
 def test_a_head_may_ignore_its_calibration():
     class Mean(NONA):
         def _weights(self, z, s, neighbor_mask, total):
@@ -347,8 +305,10 @@ def test_heads_without_parameters_take_any_precision(dtype):
 
 
 @both
-@pytest.mark.parametrize(("n", "early_stopping"), [(29, "auto"), (200, False)])
-def test_without_validation_rows_weights_are_as_trained(n, early_stopping, estimator, rows):
+@pytest.mark.parametrize(("n", "early_stopping"), [(6, True), (29, "auto"), (200, False)])
+def test_without_validation_rows_or_with_one_weights_are_as_trained(
+    n, early_stopping, estimator, rows, far_from_one
+):
     X, y = rows
     model = estimator(max_iter=5, early_stopping=early_stopping).fit(X[:n], y[:n])
     assert_array_equal(calibration_of(model), 1.0)

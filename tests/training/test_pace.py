@@ -1,18 +1,19 @@
-"""A schedule fitted to the time that is left, driven by a clock that counts epochs."""
+"""Phases, rates, when to validate, and an end in time, by a clock that counts epochs."""
 
+import itertools
 import math
-from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
-from skneighbors import Recipe
-from skneighbors._training import schedule
-from skneighbors._training.schedule import Pace, cycle_ends, learning_rate_factor
+from skneighbors._settings import Phase, Schedule, plan_phases
+from skneighbors._training import pace as module
+from skneighbors._training.pace import Pace, learning_rate_factor
 
-CYCLES = Recipe(learning_rate_schedule="cycles", n_iter_no_change=None)
 AFTER = 1.0  # epochs that are kept for what follows
 
 
@@ -29,18 +30,19 @@ class Seconds:
         return self.now
 
 
-def plan_of(max_iter, n_cycles=6):
-    return SimpleNamespace(
-        recipe=CYCLES, max_iter=max_iter, n_cycles=n_cycles, learning_rate_init=1.0
-    )
+def schedule_of(n_epochs, n_cycles=6, kind="cycles", n_run=None):
+    phases = plan_phases(n_epochs, n_cycles, checks=True)
+    if n_run is not None:
+        phases = *(phase for phase in phases if phase.end < n_run), Phase(n_run)
+    return Schedule(phases, n_epochs, n_cycles, kind, 1.0)
 
 
-def run(plan, clock, n_batches=4, slower=None, n_epochs=None):
+def run(schedule, clock, n_batches=4, slower=None):
     """Rates of all steps until the pace says that it is over."""
-    with mock.patch.object(schedule, "time", clock):
-        pace = Pace(plan, clock, n_epochs)
-        rates, epoch = [], 0
-        while not pace.is_over:
+    with mock.patch.object(module, "time", clock):
+        pace = Pace(schedule, clock)
+        rates = []
+        for epoch in (epoch - 1 for _ in pace.phases() for epoch in pace.epochs()):
             for step in range(n_batches):
                 rates.append(pace.learning_rate(epoch + (step + 0.5) / n_batches))
                 clock.now += clock.seconds / n_batches
@@ -48,63 +50,63 @@ def run(plan, clock, n_batches=4, slower=None, n_epochs=None):
                     clock.seconds *= 3
                 if pace.ends(epoch + (step + 1) / n_batches):
                     break
-            epoch += 1
             pace.advance()
     return rates, pace
 
 
-plans = st.builds(plan_of, st.integers(1, 400), st.sampled_from([4, 6]))
+schedules = st.builds(schedule_of, st.integers(1, 400), st.sampled_from([4, 6]))
 some_batches = st.sampled_from([1, 2, 7, 40])
 shares = st.floats(0.01, 3)
 
 
 @settings(deadline=None, max_examples=20)
-@given(plans, some_batches)
-def test_without_a_limit_a_schedule_is_the_plans(plan, n_batches):
-    rates, pace = run(plan, Seconds(math.inf), n_batches)
-    assert pace.positions == list(range(plan.max_iter + 1))
+@given(schedules, some_batches)
+def test_without_a_limit_a_schedule_is_as_planned(schedule, n_batches):
+    rates, pace = run(schedule, Seconds(math.inf), n_batches)
+    assert pace.positions == list(range(schedule.n_epochs + 1))
     assert pace.is_last
     middles = [
         epoch + (step + 0.5) / n_batches
-        for epoch in range(plan.max_iter)
+        for epoch in range(schedule.n_epochs)
         for step in range(n_batches)
     ]
     assert rates == [
-        learning_rate_factor("cycles", middle / plan.max_iter, plan.n_cycles) for middle in middles
+        learning_rate_factor("cycles", middle / schedule.n_epochs, schedule.n_cycles)
+        for middle in middles
     ]
 
 
 @settings(deadline=None)
-@given(plans, some_batches, shares)
-def test_a_schedule_ends_in_time(plan, n_batches, share):
-    clock = Seconds(share * plan.max_iter + AFTER)
-    _, pace = run(plan, clock, n_batches)
+@given(schedules, some_batches, shares)
+def test_a_schedule_ends_in_time(schedule, n_batches, share):
+    clock = Seconds(share * schedule.n_epochs + AFTER)
+    _, pace = run(schedule, clock, n_batches)
     step = 1 / n_batches
     assert clock.now <= clock.limit + step + 1e-9
     if share > 0.2:  # else what follows may have less time, after part of a cycle
-        assert clock.now <= max(share * plan.max_iter, AFTER) + step + 1e-9
+        assert clock.now <= max(share * schedule.n_epochs, AFTER) + step + 1e-9
     assert pace.positions == sorted(pace.positions)
-    assert pace.positions[-1] <= plan.max_iter + 0.5
-    assert pace.n_epochs == plan.max_iter
+    assert pace.positions[-1] <= schedule.n_epochs + 0.5
+    assert pace.n_epochs == schedule.n_epochs
 
 
 @settings(deadline=None)
-@given(plans, some_batches, st.floats(1.0, 3))
-def test_enough_time_changes_no_step(plan, n_batches, share):
-    clock = Seconds(share * plan.max_iter + AFTER + 1e-6)
-    free, _ = run(plan, Seconds(math.inf), n_batches)
-    assert run(plan, clock, n_batches)[0] == free
+@given(schedules, some_batches, st.floats(1.0, 3))
+def test_enough_time_changes_no_step(schedule, n_batches, share):
+    clock = Seconds(share * schedule.n_epochs + AFTER + 1e-6)
+    free, _ = run(schedule, Seconds(math.inf), n_batches)
+    assert run(schedule, clock, n_batches)[0] == free
 
 
 @settings(deadline=None)
-@given(plans, st.sampled_from([4, 7, 40]), st.floats(0.01, 0.99))
-def test_all_but_the_last_cycle_is_as_planned_and_that_one_ends(plan, n_batches, share):
-    limited, pace = run(plan, Seconds(share * plan.max_iter + AFTER), n_batches)
-    free, _ = run(plan, Seconds(math.inf), n_batches)
+@given(schedules, st.sampled_from([4, 7, 40]), st.floats(0.01, 0.99))
+def test_all_but_the_last_cycle_is_as_planned_and_that_one_ends(schedule, n_batches, share):
+    limited, pace = run(schedule, Seconds(share * schedule.n_epochs + AFTER), n_batches)
+    free, _ = run(schedule, Seconds(math.inf), n_batches)
     differ = [i for i, (a, b) in enumerate(zip(limited, free, strict=False)) if a != b]
     start = (differ[0] if differ else len(limited)) / n_batches
     # Cycles end to the nearest epoch.
-    ends, position = cycle_ends(plan), pace.positions[-1]
+    ends, position = [own.end for own in schedule.phases], pace.positions[-1]
     assert min(abs(position - end) for end in ends) <= 0.5
     assert position <= [*(end for end in ends if end > start + 0.5), *ends[-1:] * 2][1] + 0.5
 
@@ -112,7 +114,7 @@ def test_all_but_the_last_cycle_is_as_planned_and_that_one_ends(plan, n_batches,
 @settings(deadline=None)
 @given(st.integers(200, 400), st.sampled_from([4, 6]), st.sampled_from([8, 40]), shares)
 def test_a_rate_has_fallen_when_the_time_is_over(max_iter, n_cycles, n_batches, share):
-    rates, _ = run(plan_of(max_iter, n_cycles), Seconds(share * max_iter + AFTER), n_batches)
+    rates, _ = run(schedule_of(max_iter, n_cycles), Seconds(share * max_iter + AFTER), n_batches)
     assert rates[-1] < 0.15
 
 
@@ -121,15 +123,15 @@ def test_a_rate_has_fallen_when_the_time_is_over(max_iter, n_cycles, n_batches, 
 def test_a_rate_falls_in_time_on_a_machine_that_becomes_slow(share, before):
     n_batches = 10
     clock = Seconds(share * 100 + AFTER)
-    rates, _ = run(plan_of(100), clock, n_batches, slower=int(before * share * 1000))
+    rates, _ = run(schedule_of(100), clock, n_batches, slower=int(before * share * 1000))
     assert clock.left() >= -2 * clock.seconds / n_batches
     assert rates[-1] < 0.1
 
 
 def test_slow_steps_at_first_end_nothing():
     clock = Seconds(100.0)
-    with mock.patch.object(schedule, "time", clock):
-        pace = Pace(plan_of(63), clock)
+    with mock.patch.object(module, "time", clock):
+        pace = Pace(schedule_of(63), clock)
         for step, seconds in enumerate([4.0, 4.0, *[0.1] * 38]):
             clock.now += seconds
             assert not pace.ends((step + 1) / 40)
@@ -142,20 +144,90 @@ def test_slow_steps_at_first_end_nothing():
 def test_an_epoch_longer_than_the_time_ends_at_half_of_it():
     for limit in (0.1, 0.5, 1.0):
         clock = Seconds(limit)
-        rates, _ = run(plan_of(63), clock, n_batches=400)
+        rates, _ = run(schedule_of(63), clock, n_batches=400)
         assert clock.now == pytest.approx(limit / 2, abs=0.01)
         assert rates[-1] < 0.1 < 0.9 < max(rates)
 
 
 def test_a_cycle_that_there_is_hardly_time_for_is_not_begun():
-    for epochs, expected in [(31, 31), (31.05 + 32 * schedule._LEAST, 63), (30, 31)]:
-        _, pace = run(plan_of(63), Seconds(epochs + AFTER + 0.001))
+    for epochs, expected in [(31, 31), (31.05 + 32 * module._LEAST, 63), (30, 31)]:
+        _, pace = run(schedule_of(63), Seconds(epochs + AFTER + 0.001))
         assert pace.positions[-1] == pytest.approx(expected, abs=0.3)
 
 
 def test_an_end_within_a_cycle_is_hurried_to_as_well():
     clock = Seconds(10 + AFTER)
-    rates, pace = run(plan_of(63), clock, n_epochs=15)
+    rates, pace = run(schedule_of(63, n_run=15), clock)
     assert clock.now == pytest.approx(10, abs=0.3)
     assert pace.positions[-1] == 15
     assert rates[-1] < 0.1
+
+
+def test_six_cycles_of_growing_length():
+    progress = np.linspace(0, 1, 16 * 1000 + 1)
+    factor = np.array([learning_rate_factor("cycles", u, 6) for u in progress])
+    assert_allclose(factor, 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + 63 * progress))), atol=1e-12)
+    for cycle in range(6):
+        low, high, end = ((2 ** (cycle + part) - 1) / 63 for part in (0, 0.5, 1))
+        assert learning_rate_factor("cycles", low, 6) == pytest.approx(0)
+        assert learning_rate_factor("cycles", high, 6) == pytest.approx(1)
+        assert learning_rate_factor("cycles", end, 6) == pytest.approx(0)
+    assert learning_rate_factor("constant", 0.3, 6) == 1
+
+
+def validated_epochs(n_epochs, kind):
+    pace = Pace(schedule_of(n_epochs, kind=kind), Seconds(math.inf))
+    validated = []
+    for epoch in (epoch for _ in pace.phases() for epoch in pace.epochs()):
+        pace.advance()
+        validated += [epoch] * pace.validates()
+    return validated
+
+
+def checked_epochs(n_epochs):
+    return {max(1, round(own.end)) for own in schedule_of(n_epochs).phases if own.check}
+
+
+@pytest.mark.parametrize("kind", ["constant", "cycles"])
+@pytest.mark.parametrize("n_epochs", [1, 25, 32, 48, 64, 128, 750, 1500])
+def test_validates_a_bounded_number_of_times(n_epochs, kind):
+    everything = list(range(1, n_epochs + 1))
+    validated = validated_epochs(n_epochs, kind)
+    assert {1, n_epochs, *checked_epochs(n_epochs)} <= set(validated)
+    assert min(n_epochs, 32 if kind == "constant" else 16) <= len(validated) <= 130
+    if n_epochs < 32 or (n_epochs == 32 and kind == "constant"):
+        assert validated == everything
+    elif kind == "cycles":
+        assert len(validated) <= n_epochs / 1.3
+        others = set(validated) - checked_epochs(n_epochs) - {1}
+        rates = [learning_rate_factor(kind, epoch / n_epochs, 6) for epoch in others]
+        assert max(rates) <= 0.5
+        assert 0.4 < len(validated) / len(validated_epochs(n_epochs, "constant")) < 0.6
+    # Dense where it is done at all: all the time at a constant rate, else while it is low.
+    eligible = {
+        epoch for epoch in everything if learning_rate_factor(kind, epoch / n_epochs, 6) <= 0.5
+    }
+    eligible = set(everything) if kind == "constant" else eligible
+    for previous, epoch in itertools.pairwise(validated):
+        if eligible.issuperset(range(previous, epoch + 1)):
+            assert epoch - previous <= max(1, min(epoch / 16, math.ceil(n_epochs / 32)))
+
+
+@pytest.mark.parametrize("n_epochs", [1, 2, 15, 100, 1500])
+def test_phases_end_to_the_nearest_epoch_where_the_learning_rate_is_lowest(n_epochs):
+    phases = plan_phases(n_epochs, 6, checks=True, joins=True, one_more=True)
+    every = n_epochs * np.array([1, 3, 7, 15, 31, 63]) / 63
+    ends = np.array([phase.end for phase in phases])
+    assert_allclose(ends, [every[np.abs(every - own).argmin()] for own in ends])
+    rates = [learning_rate_factor("cycles", end / n_epochs, 6) for end in ends]
+    assert_allclose(rates, 0, atol=1e-12)
+    # But for the first and the last, each cycle ends with a check.
+    assert checked_epochs(n_epochs) == {round(end) for end in every[1:-1]} - {0}
+    assert {round(end) for end in ends} == {round(end) for end in every} - {0}
+    assert phases[-1].on_all
+    assert phases[-1].is_optional
+    assert not any(own.on_all or own.is_optional for own in phases[:-1])
+    again = schedule_of(n_epochs).again(n_epochs / 2, 3, 6)
+    assert again.n_epochs == max(1, round(n_epochs / 2))
+    assert again.phases[-1].end == max(1, round(n_epochs / 4))
+    assert not any(own.check for own in again.phases)
