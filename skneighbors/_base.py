@@ -12,9 +12,9 @@ import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import FitInput, fit_model
+from ._io import save_estimator
 from ._model import (
     TOO_NARROW,
     Model,
@@ -60,15 +60,12 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     _task_class: type[Task]
     _head_params = ("similarity", "softstep", "softstep_parameters")
 
-    def _make_head(self, plan, n_targets):
-        return self._head_class(
-            plan.recipe.embedding_dim,
-            n_targets,
-            trend=plan.trend,
-            **self._temperature_params(plan.recipe.temperature),
-            eps=plan.recipe.eps,
-            **{name: plan.params[name] for name in self._head_params},
-        )
+    def _describe_head(self, plan, n_targets):
+        """Class of a head, and its arguments."""
+        recipe = plan.recipe
+        arguments = dict(embedding_dim=recipe.embedding_dim, n_targets=n_targets, eps=recipe.eps)
+        arguments |= self._temperature_params(recipe.temperature) | {"trend": plan.trend}
+        return self._head_class, arguments | {name: plan.params[name] for name in self._head_params}
 
     def _temperature_params(self, temperature):
         """Parameters of a head that say its temperature."""
@@ -210,7 +207,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
                 warn(doubts, ColumnWarning)
-            given = params, self._tables(), self._task_class, self._make_head, samples
+            given = params, self._tables(), self._task_class, self._describe_head, samples
             fit = fit_model(FitInput(*given, n_threads, clock))
         fit.warn()
         self.__dict__ = vars(fitted) | fit.attributes()
@@ -245,7 +242,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """Return the model, X as its reader reads it, and how to search."""
         check_is_fitted(self)
         model, search, X = self._model, self._check_search(), unwrap(X)
-        return model, Queries(X, check_features(self, X, model.reader, model.x_shape)), search
+        matrix = check_features(self, X, model.reader, model.matrix.shape[1:])
+        return model, Queries(X, matrix), search
 
     def _call(self, method, X, *arguments):
         """Call a method of the model."""
@@ -782,18 +780,6 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """
         check_is_fitted(self)
         save_estimator(self, path)
-
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        if "_model" in state:
-            state["_model"] = vars(pack_model(self._model))
-        return state
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if "_model" in state:
-            plain = Plain(**state["_model"])
-            self._model = unpack_model(plain, self.plan_, self._make_head)
 
     def __dask_tokenize__(self):
         """Tell fits apart: of a dataclass Dask would see the fields alone."""

@@ -22,7 +22,7 @@ from ._columns import (
     merge_rows,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
-from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
+from ._network import Architecture, check_feature_extractor, make_feature_extractor
 from ._plan import Plan, make_plan
 from ._recipe import Recipe
 from ._selection import complete, weigh
@@ -31,7 +31,6 @@ from ._utils.clock import Clock
 from ._utils.device import CPU, resolve_device
 from ._utils.progress import show_progress
 from ._utils.warn import warn
-from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _BLEND_FRACTION = 1 / 2  # of the time that is left, for the blended model
@@ -86,8 +85,8 @@ class FitInput:
     tables : sequence of tables
         What ``"auto"`` becomes.
     task_class : subclass of Task
-    make_head : callable
-        Makes a head from a plan and the number of values of a row.
+    describe_head : callable
+        Class and arguments of a head, by a plan and the number of values of a row.
     samples : TrainingSamples
     n_threads : int
     clock : Clock
@@ -96,7 +95,7 @@ class FitInput:
     params: dict
     tables: tuple
     task_class: type
-    make_head: Callable
+    describe_head: Callable
     samples: TrainingSamples
     n_threads: int
     clock: Clock
@@ -204,7 +203,6 @@ def _finish(samples, parts, network, plan, history):
         encoder=parts.encoder,
         likeness_encoder=parts.likeness_encoder,
         blended_model=blend.model,
-        x_shape=samples.matrix.shape[1:],
     )
     return Fit(model, plan, history, samples.columns)
 
@@ -289,53 +287,23 @@ def _encode_likeness(samples, plan):
 
 def _make_initial_network(parts, plan, given):
     """Network to train, with copies of the user's feature extractor if there is one."""
-    n_features, extractors, make = None, None, given.params["feature_extractor"]
-    if make is not None:
-        extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
-        X = parts.rows.X[:2].float().cpu()
-        n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
-    n_values = parts.task.n_values
-    return make_network(n_values, parts.encoder, plan, given.make_head, n_features, extractors)
-
-
-def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):
-    """Make networks with initial weights, all members side by side.
-
-    Parameters
-    ----------
-    n_targets : int
-    encoder : FeatureEncoder or None
-    plan : Plan
-    make_head : callable
-    n_features : int
-        What the embedders take, where there is no encoder.
-    feature_extractors : list of nn.Module, default=None
-
-    Returns
-    -------
-    network : NeighborNetwork
-    """
-    recipe, numerical_embedding, n_plain, n_categories = plan.recipe, None, 0, ()
-    if encoder is not None:
-        n_features, n_plain = len(encoder.numbers), encoder.n_plain
-        n_categories = encoder.n_categories[encoder.coded].tolist()
-        numerical_embedding = recipe.numerical_embedding
-    embedders = [
-        MLPEmbedder(
-            n_features,
-            plan.hidden_layer_sizes,
-            recipe.embedding_dim,
-            activation=recipe.activation,
-            numerical_embedding=numerical_embedding,
-            batch_norm=recipe.batch_norm,
-            dropout=recipe.dropout,
-            n_plain=n_plain,
-            n_categories=n_categories,
-        )
-        for _ in range(plan.n_estimators)
-    ]
-    heads = [make_head(plan, n_targets) for _ in range(plan.n_estimators)]
-    return NeighborNetwork(feature_extractors, embedders, heads)
+    recipe, make = plan.recipe, given.params["feature_extractor"]
+    embedder = dict(
+        hidden_layer_sizes=plan.hidden_layer_sizes,
+        embedding_dim=recipe.embedding_dim,
+        activation=recipe.activation,
+        batch_norm=recipe.batch_norm,
+        dropout=recipe.dropout,
+    )
+    head = given.describe_head(plan, parts.task.n_values)
+    if make is None:
+        embedder["numerical_embedding"] = recipe.numerical_embedding
+        return Architecture(plan.n_estimators, embedder, *head).reading(parts.encoder).make()
+    extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
+    X = parts.rows.X[:2].float().cpu()
+    n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
+    embedder |= {"n_features": n_features, "n_plain": 0, "n_categories": []}
+    return Architecture(plan.n_estimators, embedder, *head).make(extractors)
 
 
 def _make_bank(network, history, parts, plan, blend, strength):

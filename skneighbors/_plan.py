@@ -4,12 +4,13 @@ import math
 from dataclasses import dataclass, fields
 
 from ._recipe import CALIBRATED, Recipe
+from ._utils.arrays import Stored
 from ._utils.blocks import count_batches
 from .nn._similarity import SIMILARITIES
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Stored):
     """Plan of a fit. A field is a parameter of the estimator, or follows from the parameters.
 
     Attributes

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ._utils.arrays import Stored
 from ._utils.parameters import CheckedFields, StrOptions, counts_from, parameter, reals
 from .nn._embedder import ACTIVATIONS
 
@@ -19,7 +20,7 @@ def _setting(*allowed, words=()):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Recipe(CheckedFields):
+class Recipe(Stored, CheckedFields):
     """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
 
     For the parameter `recipe` of the estimators.

@@ -12,9 +12,5 @@
     fitting        a blended model fitted, and predictions of rows that it was not fitted to
 """
 
-from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting
 from .fitting import count_affordable, fit_blended, no_blend
-from .linear import LINEAR, LinearFeatures, LinearModel, LogisticModel
 from .mixture import Mixture
-from .target_means import CategoryEncoder
-from .trees import Trees

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from .._utils.arrays import Stored
 from .._utils.random import MAX_SEED
 from .._utils.threads import map_in_threads
 from .data import N_FOLDS, is_other, predict_in_batches
@@ -25,7 +26,7 @@ _MANY_CLASSES = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Bag:
+class Bag(Stored):
     """Boosted trees for one target, fitted to some of the rows.
 
     Attributes
@@ -37,6 +38,12 @@ class Bag:
 
     encoder: CategoryEncoder
     trees: Trees
+
+    def field_sizes(self):
+        """Count the columns of categories, and all encoded ones."""
+        n_categories = self.encoder.n_categories
+        n_categorical = np.count_nonzero(n_categories)
+        return {"categorical": n_categorical, "encoded": len(n_categories) + 2 * n_categorical}
 
     @classmethod
     def fit(cls, data, seed, n_iter, loss):
@@ -62,7 +69,7 @@ class Bag:
 
 
 @dataclass(frozen=True, eq=False)
-class BaggedBoosting:
+class BaggedBoosting(Stored):
     """The mean of boosted trees that each were fitted to other rows.
 
     Attributes
@@ -71,8 +78,13 @@ class BaggedBoosting:
         Those of each target.
     """
 
-    bags: list
+    bags: list[list[Bag]]
     loss = "squared_error"
+
+    def check_fields(self, sizes):
+        """Check that each target has bags."""
+        if len(self.bags) != self.count_targets(sizes["k"]) or not all(self.bags):
+            raise ValueError("the boosted trees have other targets")
 
     @staticmethod
     def count_targets(k):

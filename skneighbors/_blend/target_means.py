@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 from .data import draw_folds
 
 # How many categories of a column histogram boosting can distinguish.
@@ -15,7 +15,7 @@ _N_FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryEncoder:
+class CategoryEncoder(Stored):
     """Encoder of each column of categories as three: codes, means of a target, and counts.
 
     Means are shrunk towards that of all rows, and those of training rows are out of fold.
@@ -32,10 +32,14 @@ class CategoryEncoder:
         all or none have one: the reader numbers these by their targets, which a choice would leak.
     """
 
-    n_categories: np.ndarray = array_field("int64", "p", low=0)
-    codes: np.ndarray = array_field("float64", "c", low=0, allows="nan")
-    means: np.ndarray = array_field("float64", "c")
-    counts: np.ndarray = array_field("float64", "c")
+    n_categories: np.ndarray = array_field("int64", "q", equals="expanded")
+    codes: np.ndarray = array_field("float64", "places", low=0, below="codes", allows="nan")
+    means: np.ndarray = array_field("float64", "places")
+    counts: np.ndarray = array_field("float64", "places")
+
+    def field_sizes(self):
+        """Count the categories' places, and the codes there may be."""
+        return {"places": count_places(self.n_categories), "codes": _MAX_CODES}
 
     @classmethod
     def fit_transform(cls, X, y, weight, groups, n_categories, random_state):
@@ -95,6 +99,11 @@ class CategoryEncoder:
     def _arrange(self, X, place, means):
         parts = self.codes[place], X[:, self.n_categories == 0], means, self.counts[place]
         return np.concatenate(parts, axis=1)
+
+
+def count_places(n_categories):
+    """Count the places of the categories of all columns, and one of each for missing ones."""
+    return int((n_categories + (n_categories > 0)).sum())
 
 
 def find_categories(X, n_categories):

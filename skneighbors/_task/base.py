@@ -4,8 +4,10 @@ from abc import ABC, abstractmethod
 
 import torch
 
+from .._utils.arrays import Stored
 
-class Task(ABC):
+
+class Task(Stored, ABC):
     """What is predicted, fitted to the targets of the training samples.
 
     Subclasses are frozen dataclasses, so that files can hold them. `values` are the numbers
@@ -63,10 +65,6 @@ class Task(ABC):
     def can_be_blended(self):
         """Whether a blended model has anything to learn."""
         return True
-
-    def check_fields(self):
-        """Raise ValueError if what is no array, read from a file, does not fit the arrays."""
-        return
 
     @property
     @abstractmethod

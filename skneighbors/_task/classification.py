@@ -53,9 +53,9 @@ class Classification(Task):
         """Whether there are two classes."""
         return len(self.prior) > 1
 
-    def check_fields(self):
+    def check_fields(self, sizes):
         """Raise ValueError if `prior_weight` is no weight."""
-        if type(self.prior_weight) is not float or not 0 <= self.prior_weight <= 1:
+        if not 0 <= self.prior_weight <= 1:
             raise ValueError("bank.task.prior_weight is out of range")
 
     def calibrate(self, y, y_hat, weight, n_rows):
