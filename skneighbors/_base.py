@@ -28,6 +28,7 @@ from ._parameters import CommonParameters
 from ._plan import TABLE
 from ._recipe import LEARNED, Recipe, check_params
 from ._task import Task
+from ._utils.arrays import Stored
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.parameters import StrOptions, check_argument, counts_from, reals
@@ -744,11 +745,10 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def save(self, path: PathLike) -> None:
         """Write the fitted estimator to a file that is safe to load.
 
-        One file of tensors in the format of safetensors, which `skneighbors.load` reads; it holds
-        numbers and text, nothing that could be run. It is written beside `path` and put in its
-        place once it is whole, and the same model always makes the same bytes. A symbolic link
-        stays, and its target is written. A file that is replaced keeps its mode; a new one gets
-        the mode of any file that the process makes.
+        One file, which skops writes and `skneighbors.load` reads; it holds numbers and text,
+        nothing that could be run. It is written beside `path` and put in its place once it is
+        whole. A symbolic link stays, and its target is written. A file that is replaced keeps its
+        mode; a new one gets the mode of any file that the process makes.
 
         Parameters
         ----------
@@ -763,7 +763,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         ValueError
             If it has what such a file cannot hold, which the message names: a
             `feature_extractor`, a RandomState as `random_state`, names, labels or categories of
-            unusual types. Nothing is written then.
+            unusual types, such as intervals. Nothing is written then.
 
         Examples
         --------
@@ -774,16 +774,15 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(Path(folder) / "model.safetensors")
-        ...     load(Path(folder) / "model.safetensors").n_iter_
+        ...     model.save(Path(folder) / "model.skops")
+        ...     load(Path(folder) / "model.skops").n_iter_
         5
         """
         check_is_fitted(self)
         save_estimator(self, path)
 
-    def __dask_tokenize__(self):
-        """Tell fits apart: of a dataclass Dask would see the fields alone."""
-        return type(self).__qualname__, self.__getstate__()
+    # It tells fits apart: of a dataclass Dask would see the fields alone.
+    __dask_tokenize__ = Stored.__dask_tokenize__
 
     @property
     def _n_features_out(self):

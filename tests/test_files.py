@@ -306,6 +306,7 @@ def test_an_interrupt_leaves_the_old_file_alone(good, tmp_path, monkeypatch):
 class Color(enum.Enum):
     RED = 1
     GREEN = 2
+    BLUE = 3
 
 
 class Size(str, enum.Enum):
@@ -465,10 +466,10 @@ def test_parameters_that_are_refused_by_name(name, tmp_path):
     refuses_to_save(model, rf"cannot hold params\.{name}: .*Use pickle or joblib, or", tmp_path)
 
 
-COLORS = [*Color] * (N // 2)
+COLORS = [[*Color][i % 3] for i in range(N)]
 PLACES = {
     "model.reader.codes": lambda X: X.assign(u=pd.Categorical(COLORS)),
-    "model.reader.names": lambda X: X.set_axis(make_index([*Color, "w"]), axis=1),
+    "model.reader.names": lambda X: X.set_axis(make_index(Color), axis=1),
     "model.numbering.labels": lambda X: X.set_axis(make_index(COLORS)),
 }
 
@@ -667,6 +668,11 @@ EDITS = {
     "attribute": ("attributes", set_cells(predict=3), "'predict' is no"),
     "parameter as attribute": ("attributes", set_cells(device="x"), "'device' is no"),
     "property": ("attributes", set_cells(network_=3), "'network_' is no"),
+    "rows of no row": (
+        "model.validation",
+        make_array("rows", lambda a: a * 0 - 1),
+        r"validation\.rows holds values below 0",
+    ),
     "object array": (ROWS, make_array("z", lambda a: a.astype(object)), "z|NoneType|items"),
 }
 ARRAYS = {
@@ -708,14 +714,6 @@ def test_files_that_were_edited(good, tmp_path, edit):
     change(find(tree, where) if where else tree)
     skops.io.dump(tree, tmp_path / "edited")
     with pytest.raises(ModelFileError, match=message):
-        load(tmp_path / "edited")
-
-
-def test_validation_rows_that_are_of_no_row(good, tmp_path):
-    tree = skops.io.load(good)
-    make_array("rows", lambda a: a * 0 - 1)(find(tree, "model.validation"))
-    skops.io.dump(tree, tmp_path / "edited")
-    with pytest.raises(ModelFileError, match=r"validation\.rows holds values below 0"):
         load(tmp_path / "edited")
 
 

@@ -49,7 +49,9 @@ class Stored:
         self.__init__(**restore(state))
 
     def __dask_tokenize__(self):
-        return type(self).__qualname__, self.__getstate__()
+        from dask.base import normalize_token  # Dask alone calls this
+
+        return type(self).__qualname__, normalize_token(self.__getstate__())
 
     def field_sizes(self):
         """Sizes and arrays by the words of array fields, of this and of what it holds."""
