@@ -8,6 +8,7 @@ import os
 import stat
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from uuid import UUID
@@ -97,13 +98,16 @@ def _write(value, path):
     """Make a value plain: lists, tuples, arrays, and dicts of a tag and a content."""
     kind = type(value)
     if isinstance(value, Stored):
-        if _known().get(kind.__name__) is not kind:
-            raise ValueError(f"A file holds no {kind.__name__}: another class has that name.")
-        return {kind.__name__: _write_parts(value.__getstate__(), path)}
+        return {_name(kind): _write_parts(value.__getstate__(), path)}
     if kind is dict:
         return {"dict": _write_parts(value, path)}
     if kind is list and all(map(_is_cell, value)):
         return {"list": _write_cells(value, path)}
+    if kind is list and all(type(part) is list for part in value):
+        flat, lengths = [part for own in value for part in own], np.array([*map(len, value)])
+        return {"lists": [_write(flat, path), lengths]}
+    if kind is list and len(alike := set(map(_describe, value))) == 1 and None not in alike:
+        return _write_alike(value, path)
     if kind is list or isinstance(value, tuple):
         parts = (_write(part, f"{path}.{i}") for i, part in enumerate(value))
         return list(parts) if kind is list else tuple(parts)
@@ -116,6 +120,30 @@ def _write(value, path):
         if not array.dtype.hasobject and array.dtype.kind != "V":
             return array
     return {"cell": _write_cells([value], path)}
+
+
+def _name(kind):
+    """Name a class by which it is found again."""
+    if _known().get(kind.__name__) is not kind:
+        raise ValueError(f"A file holds no {kind.__name__}: another class has that name.")
+    return kind.__name__
+
+
+def _describe(value):
+    """Describe what of a list may be written at once, else None."""
+    if type(value) is np.ndarray and value.dtype.kind not in "OV":
+        return value.dtype, value.ndim
+    return type(value) if isinstance(value, Stored) else None
+
+
+def _write_alike(values, path):
+    """Write arrays of one dtype as one, and dataclasses of one class by lists of their fields."""
+    if isinstance(values[0], Stored):
+        states = [value.__getstate__() for value in values]
+        columns = {name: [state[name] for state in states] for name in states[0]}
+        return {"each": {_name(type(values[0])): _write_parts(columns, path)}}
+    shapes = np.array([array.shape for array in values])
+    return {"arrays": [np.concatenate([array.ravel() for array in values]), shapes]}
 
 
 def _write_parts(parts, path):
@@ -181,17 +209,34 @@ def _read(node):
         return _read_parts(content)
     if tag == "nn":
         return {name: getattr(nn, name) for name in nn.__all__}[content]
+    if tag == "lists":
+        parts = iter(_read(content[0]))
+        return [list(islice(parts, n)) for n in content[1].tolist()]
+    if tag == "arrays":
+        ends = np.prod(content[1], axis=1).cumsum()
+        arrays = np.split(content[0], ends[:-1])
+        return [array.reshape(shape) for array, shape in zip(arrays, content[1], strict=True)]
+    if tag == "each":
+        ((tag, content),) = content.items()
+        columns = _read_parts(content)
+        rows = zip(*columns.values(), strict=True)
+        return [_make(tag, dict(zip(columns, row, strict=True))) for row in rows]
     if tag not in ("array", "cell", "list"):
-        kinds = _known()
-        if tag not in kinds:
-            raise ValueError(f"the class {tag!r} is unknown")
-        value = object.__new__(kinds[tag])
-        value.__setstate__(_read_parts(content))
-        return value
+        return _make(tag, _read_parts(content))
     cells = _read_cells(content)
     if tag == "array":
         return np.fromiter(cells, dtype=object, count=len(cells))
     return cells if tag == "list" else cells[0]
+
+
+def _make(name, state):
+    """Make an instance of a class that is listed."""
+    kinds = _known()
+    if name not in kinds:
+        raise ValueError(f"the class {name!r} is unknown")
+    value = object.__new__(kinds[name])
+    value.__setstate__(state)
+    return value
 
 
 def _read_parts(content):

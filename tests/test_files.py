@@ -575,8 +575,10 @@ def test_another_format_is_named_with_what_to_do(good, version, tmp_path):
 
 
 def content_of(node):
-    ((_, content),) = node.items()
-    return content
+    ((tag, content),) = node.items()
+    if tag == "lists":
+        return content_of(content[0])
+    return content_of(content) if tag == "each" else content
 
 
 def find(tree, path):
@@ -603,7 +605,9 @@ def set_cells(**changes):
 
 def make_array(name, function):
     def change(parts):
-        parts[name] = np.ascontiguousarray(function(parts[name]))
+        alike = parts[name]["arrays"] if isinstance(parts[name], dict) else None
+        old, place = (parts, name) if alike is None else (alike, 0)
+        old[place] = np.ascontiguousarray(function(old[place]))
 
     return change
 
@@ -620,7 +624,7 @@ def rename(old, new):
 
 
 PARTS = "model.blended_model.parts"
-TREES, CODES = (f"{PARTS}.boosting.bags.0.0.{part}" for part in ("trees", "encoder"))
+TREES, CODES = (f"{PARTS}.boosting.bags.{part}" for part in ("trees", "encoder"))
 LINE, FEATURES = f"{PARTS}.linear", f"{PARTS}.linear.features"
 ROWS, NETWORK = "model.bank.rows", "model.bank.network"
 EMBEDDER = f"{NETWORK}.architecture.embedder"
@@ -640,7 +644,7 @@ EDITS = {
         ),
         "model|LabeledRows|targets|trends",
     ),
-    "tag": ("params", lambda parts: parts.update(device={"run": b""}), "'run' is unknown"),
+    "tag": ("params", lambda parts: parts.update(device={"run": {"": b"[]"}}), "'run' is unknown"),
     "field": ("model", rename("blended_model", None), "blended_model"),
     "more": ("model", lambda parts: parts.update(more=np.eye(2)), "more"),
     "parameter": ("params", set_cells(batch_size=-1), "batch_size"),
