@@ -5,9 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
-from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees, growing
+from skneighbors._blend import growing
+from skneighbors._blend.boosting import BaggedBoosting
 from skneighbors._blend.data import N_FOLDS, BlendData, draw_folds
 from skneighbors._blend.growing import TreeNodes
+from skneighbors._blend.target_means import CategoryEncoder
+from skneighbors._blend.trees import Trees
 from skneighbors._utils.sklearn_private import read_boosting
 
 N_CATEGORIES = np.array([0, 5, 0, 300])

@@ -11,8 +11,9 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from skneighbors import NONAClassifier, NONARegressor
-from skneighbors._blend import LINEAR, LinearFeatures, linear
+from skneighbors._blend import linear
 from skneighbors._blend.data import BlendData
+from skneighbors._blend.linear import LINEAR, LinearFeatures
 
 N = 240
 N_CATEGORIES = np.array([0, 6, 0, 0, 90, 0])

@@ -11,7 +11,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._blend import BaggedBoosting
+from skneighbors._blend.boosting import BaggedBoosting
 from skneighbors._blend.data import BlendData
 from skneighbors._training import stopping
 from skneighbors._training.ensemble import ParallelTrainers

@@ -21,7 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 import skneighbors
 from skneighbors import ColumnWarning, NONARegressor, Recipe
-from skneighbors._blend import BaggedBoosting, fitting
+from skneighbors._blend import fitting
+from skneighbors._blend.boosting import BaggedBoosting
 from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.per_row import check_time
 
