@@ -17,7 +17,7 @@ AGAIN ?= --again
 
 # The lower bounds of setup.cfg, and the oldest Python: on the path, pyenv's, or what there is.
 OLDEST_PYTHON ?= $(firstword $(foreach own,python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10.*/bin/python),$(shell $(own) --version >/dev/null 2>&1 && echo $(own))) $(PYTHON))
-OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 threadpoolctl==3.1.0 safetensors==0.4.3 torch==2.4.0
+OLDEST = numpy==2.0.0 scipy==1.13.0 scikit-learn==1.6.0 joblib==1.3.0 narwhals==2.0.1 threadpoolctl==3.1.0 skops==0.12.0 torch==2.4.0
 
 VENV = .venv
 PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)

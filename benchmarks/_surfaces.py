@@ -58,8 +58,11 @@ class _LinearHead(NONA):
 class LinearHeadRegressor(NONARegressor):
     """The network and training of `NONARegressor`, with a linear last layer as head."""
 
-    def _make_head(self, plan, n_targets):
-        return _LinearHead(plan.recipe.embedding_dim, n_targets, softstep=None, trend="linear")
+    def _describe_head(self, plan, n_targets):
+        dim = plan.recipe.embedding_dim
+        return _LinearHead, dict(
+            embedding_dim=dim, n_targets=n_targets, softstep=None, trend="linear"
+        )
 
 
 def surface_models(**settings):

@@ -1,8 +1,8 @@
 """Deep neighbor-based regression and classification with scikit-learn's manners."""
 
 from . import nn
-from ._archive import ModelFileError
 from ._columns import ColumnWarning
+from ._io import ModelFileError
 from ._load import load
 from ._nona import PAPER, NONAClassifier, NONARegressor
 from ._settings import Recipe

@@ -12,9 +12,9 @@ import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ._archive import Plain, pack_model, save_estimator, unpack_model
 from ._columns import ColumnWarning, TrainingSamples, check_features, check_weights, unwrap
 from ._fit import fit_model
+from ._io import save_estimator
 from ._model import (
     TOO_NARROW,
     Model,
@@ -27,6 +27,7 @@ from ._model import (
 from ._parameters import CommonParameters
 from ._settings import LEARNED, TABLE, Recipe, check_params
 from ._task import Task
+from ._utils.arrays import Stored
 from ._utils.clock import Clock
 from ._utils.device import resolve_device
 from ._utils.parameters import check_argument, counts_from, reals
@@ -59,15 +60,14 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     _task_class: type[Task]
     _head_params = ("similarity", "softstep", "softstep_parameters")
 
-    def _make_head(self, plan, n_targets):
-        return self._head_class(
-            plan.recipe.embedding_dim,
-            n_targets,
-            trend=plan.params.get("trend"),  # probabilities have none
-            **self._temperature_params(plan.recipe.temperature),
-            eps=plan.recipe.eps,
-            **{name: plan.params[name] for name in self._head_params},
-        )
+    def _describe_head(self, plan, n_targets):
+        """Class of a head, and its arguments."""
+        recipe = plan.recipe
+        arguments = dict(embedding_dim=recipe.embedding_dim, n_targets=n_targets, eps=recipe.eps)
+        arguments |= self._temperature_params(recipe.temperature) | {
+            "trend": plan.params.get("trend")
+        }
+        return self._head_class, arguments | {name: plan.params[name] for name in self._head_params}
 
     def _temperature_params(self, temperature):
         """Parameters of a head that say its temperature."""
@@ -209,7 +209,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             doubts = samples.find_doubts(self.categorical_features)
             if doubts is not None:
                 warn(doubts, ColumnWarning)
-            given = params, self._tables(), self._task_class, self._make_head, samples
+            given = params, self._tables(), self._task_class, self._describe_head, samples
             attributes = fit_model(*given, n_threads, clock)
         self.__dict__ = vars(fitted) | attributes
         return self
@@ -231,7 +231,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """Return the model, X as its reader reads it, and how to search."""
         check_is_fitted(self)
         model, search, X = self._model, self._check_search(), unwrap(X)
-        return model, Queries(X, check_features(self, X, model.reader, model.x_shape)), search
+        matrix = check_features(self, X, model.reader, model.matrix.shape[1:])
+        return model, Queries(X, matrix), search
 
     def _call(self, method, X, *arguments):
         """Call a method of the model."""
@@ -733,11 +734,10 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def save(self, path: PathLike) -> None:
         """Write the fitted estimator to a file that is safe to load.
 
-        One file of tensors in the format of safetensors, which `skneighbors.load` reads; it holds
-        numbers and text, nothing that could be run. It is written beside `path` and put in its
-        place once it is whole, and the same model always makes the same bytes. A symbolic link
-        stays, and its target is written. A file that is replaced keeps its mode; a new one gets
-        the mode of any file that the process makes.
+        One file, which skops writes and `skneighbors.load` reads; it holds numbers and text,
+        nothing that could be run. It is written beside `path` and put in its place once it is
+        whole. A symbolic link stays, and its target is written. A file that is replaced keeps its
+        mode; a new one gets the mode of any file that the process makes.
 
         Parameters
         ----------
@@ -752,7 +752,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         ValueError
             If it has what such a file cannot hold, which the message names: a
             `feature_extractor`, a RandomState as `random_state`, names, labels or categories of
-            unusual types. Nothing is written then.
+            unusual types, such as intervals. Nothing is written then.
 
         Examples
         --------
@@ -763,28 +763,15 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         >>> X, y = make_friedman1(n_samples=100, random_state=0)
         >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(Path(folder) / "model.safetensors")
-        ...     load(Path(folder) / "model.safetensors").n_iter_
+        ...     model.save(Path(folder) / "model.skops")
+        ...     load(Path(folder) / "model.skops").n_iter_
         5
         """
         check_is_fitted(self)
         save_estimator(self, path)
 
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        if "_model" in state:
-            state["_model"] = vars(pack_model(self._model))
-        return state
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if "_model" in state:
-            plain = Plain(**state["_model"])
-            self._model = unpack_model(plain, self.plan_, self._make_head)
-
-    def __dask_tokenize__(self):
-        """Tell fits apart: of a dataclass Dask would see the fields alone."""
-        return type(self).__qualname__, self.__getstate__()
+    # It tells fits apart: of a dataclass Dask would see the fields alone.
+    __dask_tokenize__ = Stored.__dask_tokenize__
 
     @property
     def _n_features_out(self):

@@ -17,21 +17,20 @@ from ._columns import (
     merge_rows,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
-from ._network import NeighborNetwork, check_feature_extractor, make_feature_extractor
+from ._network import Architecture, check_feature_extractor, make_feature_extractor
 from ._selection import complete, weigh
 from ._settings import Validation, count_validation, make_plan, resolve, values_for
 from ._training import Runtime, Training, TrainingData
 from ._utils.device import CPU, resolve_device
 from ._utils.progress import show_progress
 from ._utils.warn import warn
-from .nn import MLPEmbedder
 
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 
 
-def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
+def fit_model(params, tables, task_class, describe_head, samples, n_threads, clock):
     """Fit, and warn of what went otherwise than planned.
 
     Parameters
@@ -41,8 +40,8 @@ def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
     tables : sequence of tables
         What ``"auto"`` becomes.
     task_class : subclass of Task
-    make_head : callable
-        Makes a head from a plan and the number of values of a row.
+    describe_head : callable
+        Class and arguments of a head, by a plan and the number of values of a row.
     samples : TrainingSamples
     n_threads : int
     clock : Clock
@@ -70,7 +69,7 @@ def fit_model(params, tables, task_class, make_head, samples, n_threads, clock):
     draws_globally = plan.recipe.dropout > 0 or extractor is not None
     runtime = Runtime.draw(random_state, device, draws_globally, n_threads, clock)
     with runtime.borrowed(), CPU:
-        network = _make_initial_network(data, encoder, plan, make_head, extractor).to(device)
+        network = _make_initial_network(data, encoder, plan, describe_head, extractor).to(device)
     with (
         torch.autocast(device.type, enabled=False),
         show_progress(params["verbose"], plan.schedule.max_epochs, task.score_name) as report,
@@ -183,54 +182,25 @@ def _encode_likeness(samples, settings, device):
     return encoder, likeness, encoder.transform(samples.all_rows.X)
 
 
-def _make_initial_network(data, encoder, plan, make_head, make):
+def _make_initial_network(data, encoder, plan, describe_head, make):
     """Network to train, with copies of the user's feature extractor if there is one."""
-    n_features, extractors = None, None
-    if make is not None:
-        extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
-        X = data.rows.X[:2].float().cpu()
-        n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
-    return make_network(data.task.n_values, encoder, plan, make_head, n_features, extractors)
-
-
-def make_network(n_targets, encoder, plan, make_head, n_features, feature_extractors=None):
-    """Make networks with initial weights, all members side by side.
-
-    Parameters
-    ----------
-    n_targets : int
-    encoder : FeatureEncoder or None
-    plan : Plan
-    make_head : callable
-    n_features : int
-        What the embedders take, where there is no encoder.
-    feature_extractors : list of nn.Module, default=None
-
-    Returns
-    -------
-    network : NeighborNetwork
-    """
-    recipe, numerical_embedding, n_plain, n_categories = plan.recipe, None, 0, ()
-    if encoder is not None:
-        n_features, n_plain = len(encoder.numbers), encoder.n_plain
-        n_categories = encoder.n_categories[encoder.coded].tolist()
-        numerical_embedding = recipe.numerical_embedding
-    embedders = [
-        MLPEmbedder(
-            n_features,
-            plan.hidden_layer_sizes,
-            recipe.embedding_dim,
-            activation=recipe.activation,
-            numerical_embedding=numerical_embedding,
-            batch_norm=recipe.batch_norm,
-            dropout=recipe.dropout,
-            n_plain=n_plain,
-            n_categories=n_categories,
-        )
-        for _ in range(plan.n_estimators)
-    ]
-    heads = [make_head(plan, n_targets) for _ in range(plan.n_estimators)]
-    return NeighborNetwork(feature_extractors, embedders, heads)
+    recipe = plan.recipe
+    embedder = dict(
+        hidden_layer_sizes=plan.hidden_layer_sizes,
+        embedding_dim=recipe.embedding_dim,
+        activation=recipe.activation,
+        batch_norm=recipe.batch_norm,
+        dropout=recipe.dropout,
+    )
+    head = describe_head(plan, data.task.n_values)
+    if make is None:
+        embedder["numerical_embedding"] = recipe.numerical_embedding
+        return Architecture(plan.n_estimators, embedder, *head).reading(encoder).make()
+    extractors = [make_feature_extractor(make) for _ in range(plan.n_estimators)]
+    X = data.rows.X[:2].float().cpu()
+    n_features, *_ = [check_feature_extractor(extractor, X) for extractor in extractors]
+    embedder |= {"n_features": n_features, "n_plain": 0, "n_categories": []}
+    return Architecture(plan.n_estimators, embedder, *head).make(extractors)
 
 
 def _make_model(network, history, data, blend, plan, samples, encoders):
@@ -266,7 +236,6 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         encoder=encoder,
         likeness_encoder=likeness_encoder,
         blended_model=blend.model,
-        x_shape=samples.matrix.shape[1:],
     )
 
 

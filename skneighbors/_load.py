@@ -1,25 +1,18 @@
 """Fitted estimators from files."""
 
-from ._archive import (
-    ModelFileError,
-    Plain,
-    check_attribute,
-    from_plain,
-    naming,
-    read_file,
-    unpack_model,
-)
+from ._io import ESTIMATORS, ModelFileError, check_attribute, naming, read, read_file
+from ._model import Model
 from ._nona import NONAClassifier, NONARegressor
-from ._settings import Plan
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
+from ._utils.arrays import Stored, check_stored
 from ._utils.device import resolve_device
 from ._utils.parameters import check_argument
 from ._utils.sklearn_private import give_settings
 from ._utils.typing import PathLike
 
 _KINDS = NONAClassifier, NONARegressor, SoftStepKNNClassifier, SoftStepKNNRegressor
-_ESTIMATORS = {kind.__name__: kind for kind in _KINDS}
-_PARTS = {"estimator", "params", "attributes", "settings", "model"}
+ESTIMATORS.update({kind.__name__: kind for kind in _KINDS})
+_PARTS = {"format", "estimator", "params", "attributes", "settings", "model"}
 
 
 def load(
@@ -49,8 +42,6 @@ def load(
         If `device` names none that is there.
     OSError
         If it can't be read.
-    ImportError
-        If it holds values of pandas, such as intervals, and pandas is not installed.
 
     Examples
     --------
@@ -62,38 +53,33 @@ def load(
     >>> X, y = make_friedman1(n_samples=100, random_state=0)
     >>> model = NONARegressor(max_iter=5, random_state=0).fit(X[:80], y[:80])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(Path(folder) / "model.safetensors")
-    ...     again = load(Path(folder) / "model.safetensors")
+    ...     model.save(Path(folder) / "model.skops")
+    ...     again = load(Path(folder) / "model.skops")
     >>> np.array_equal(again.predict(X[80:]), model.predict(X[80:]))
     True
     """
     if device is not None:
         check_argument("load", "device", device, [str])
         resolve_device(device)
-    tree, arrays = read_file(path)
+    tree = read_file(path)
     with naming(f"{path} holds no model that this version can read"):
         if set(tree) != _PARTS:
             raise ModelFileError(f"{path} holds other parts than a model: {sorted(tree)}")
-        kind = _ESTIMATORS[tree["estimator"]]
-        others = {name: own for name, own in arrays.items() if name.startswith("estimator.")}
-        packed = {name: own for name, own in arrays.items() if name not in others}
-        parts = {"tuple": [tree[name] for name in ("params", "attributes", "settings")]}
-        params, attributes, settings = from_plain(Plain(parts, others))
+        kind = ESTIMATORS[tree["estimator"]]
+        params, attributes = read(tree["params"]), read(tree["attributes"])
         if device is not None:
             params["device"] = device
         estimator = kind(**params)
         estimator._validate_params()
-        plan = attributes["plan_"]
-        if type(plan) is not Plan:
-            raise ValueError("plan_ is no plan")
-        give_settings(estimator, **settings)
-        for name in attributes:
+        give_settings(estimator, **read(tree["settings"]))
+        for name, value in attributes.items():
             check_attribute(kind, name)
+            if isinstance(value, Stored):
+                check_stored(value, {}, f"{name}.")
         vars(estimator).update(attributes)
-        model = unpack_model(
-            Plain(tree["model"], packed), plan, estimator._make_head, is_foreign=True
-        )
-        if not isinstance(model.task, kind._task_class):
+        model = read(tree["model"])
+        if type(model) is not Model or not isinstance(model.task, kind._task_class):
             raise ValueError(f"a {kind.__name__} predicts something else")
+        check_stored(model, {})
     vars(estimator).update(model.task.attributes(), _model=model)
     return estimator

@@ -1,16 +1,94 @@
 """The networks of an estimator, in training and fitted: rows to embeddings and predictions."""
 
 import copy
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
+from ._utils.arrays import Stored
 from ._utils.blocks import count_queries, cut
+from ._utils.device import CPU
+from ._utils.process import torch_threads
+from ._utils.random import BorrowedGenerators
 from ._utils.threads import map_batches
+from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES
 from .nn._stack import stack_modules, take_member
 
 _EMBED_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Architecture(Stored):
+    """What networks are made by.
+
+    Attributes
+    ----------
+    n_members : int
+    embedder : dict
+        Arguments of :class:`skneighbors.nn.MLPEmbedder`.
+    head : subclass of NeighborHead
+    head_arguments : dict
+    """
+
+    n_members: int
+    embedder: dict
+    head: type
+    head_arguments: dict
+
+    def reading(self, encoder):
+        """Architecture for what a :class:`FeatureEncoder` returns."""
+        widths = {"n_features": len(encoder.numbers), "n_plain": encoder.n_plain}
+        widths["n_categories"] = encoder.n_categories[encoder.coded].tolist()
+        return replace(self, embedder=self.embedder | widths)
+
+    def make(self, feature_extractors=None):
+        """Make networks with initial weights, all members side by side."""
+        embedders = [MLPEmbedder(**self.embedder) for _ in range(self.n_members)]
+        heads = [self.head(**self.head_arguments) for _ in range(self.n_members)]
+        network = NeighborNetwork(feature_extractors, embedders, heads)
+        network.architecture = self
+        return network
+
+
+@dataclass(frozen=True, eq=False)
+class PackedNetwork(Stored):
+    """A fitted :class:`NeighborNetwork` without torch.
+
+    Attributes
+    ----------
+    architecture : Architecture
+    arrays : dict of str to ndarray
+        Parameters and buffers.
+    feature_extractors : nn.ModuleList or None
+    """
+
+    architecture: Architecture
+    arrays: dict
+    feature_extractors: nn.ModuleList | None
+
+    def restored(self):
+        """Make the network."""
+        self._check_widths()
+        torch_threads.note()  # as copies of tensors are shared among threads
+        with BorrowedGenerators(0, CPU)(), CPU:  # what is drawn is overwritten
+            network = self.architecture.make().double()
+        arrays = self.arrays.items()
+        network.load_state_dict({name: torch.tensor(array, device=CPU) for name, array in arrays})
+        network.feature_extractors = self.feature_extractors
+        return network.eval().requires_grad_(False)
+
+    def _check_widths(self):
+        """Raise ValueError if layers are wider than the arrays: no memory is taken for them."""
+        embedder = self.architecture.embedder
+        n_inputs = embedder["n_features"] + embedder["n_plain"]
+        n_weights = sum(embedder["n_categories"])
+        for width in (*embedder["hidden_layer_sizes"], embedder["embedding_dim"]):
+            n_inputs, n_weights = width, n_weights + abs(n_inputs * width)
+        n_given = sum(array.size for array in self.arrays.values())
+        if self.architecture.n_members * n_weights > n_given:
+            raise ValueError("network is wider than its arrays")
 
 
 class NeighborNetwork(nn.Module):
@@ -28,11 +106,17 @@ class NeighborNetwork(nn.Module):
 
     def __init__(self, feature_extractors, embedders, heads):
         super().__init__()
-        self.feature_extractors = None
+        self.architecture = self.feature_extractors = None
         if feature_extractors is not None:
             self.feature_extractors = nn.ModuleList(feature_extractors)
         self.embedder = stack_modules(embedders)
         self.head = stack_modules(heads)
+
+    def packed(self):
+        """Take the networks apart, to what has `restored`."""
+        state, extractors = self.state_dict(), self.feature_extractors
+        ours = {n: t.cpu().numpy() for n, t in state.items() if not n.startswith("feature_extr")}
+        return PackedNetwork(self.architecture, ours, extractors)
 
     def split(self):
         """Members as networks of one, without feature extractors; copies."""

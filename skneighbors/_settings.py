@@ -13,6 +13,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ._utils.arrays import Stored
 from ._utils.blocks import count_batches
 from ._utils.parameters import CheckedFields, StrOptions, counts_from, parameter, reals
 from .nn._embedder import ACTIVATIONS
@@ -31,7 +32,7 @@ def _setting(*allowed, words=()):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Recipe(CheckedFields):
+class Recipe(Stored, CheckedFields):
     """Expert settings of a fit; ``"auto"`` is what the table says for so many samples.
 
     For the parameter `recipe` of the estimators.
@@ -190,7 +191,7 @@ def _plain(value):
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class Settings(Stored):
     """Parameters and recipe of a fit, resolved.
 
     Attributes
@@ -238,7 +239,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class Validation(Stored):
     """Which rows validate.
 
     Attributes
@@ -261,7 +262,7 @@ class Validation:
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class Phase(Stored):
     """A stretch of the training: a cycle of the learning rate, or what ends in the same epoch.
 
     Attributes
@@ -283,7 +284,7 @@ class Phase:
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Stored):
     """The phases of a training, and its learning rate.
 
     Attributes
@@ -326,7 +327,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Stored):
     """What a fit was planned to do; its most important parts as attributes of its own."""
 
     settings: Settings

@@ -22,7 +22,7 @@ FLOORS = [
     {"_classifier", "_regressor"},
     {"_base"},
     {"_parameters"},
-    {"_archive"},
+    {"_io"},
     {"_fit"},
     {"_selection"},
     {"_training", "_blend", "_model"},
@@ -33,9 +33,9 @@ FLOORS = [
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-WINGS = ["_archive", "_blend", "_columns", "_model", "_task", "_training", "_utils"]
+WINGS = ["_blend", "_columns", "_model", "_task", "_training", "_utils"]
 WINGS += ["inspection", "nn"]
-MAX_LINES = 8550  # of code, in all modules together
+MAX_LINES = 8350  # of code, in all modules together
 MAX_MODULE_LINES = 350
 MAX_FUNCTION_LINES = 60
 MAX_ARGUMENTS = 7

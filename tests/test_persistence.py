@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -138,6 +139,22 @@ def test_dask_tells_fits_of_the_same_parameters_apart(X, y):
     tokens = [tokenize(model) for model in models]
     assert tokens[0] == tokens[1] != tokens[2]
     assert tokenize(NONARegressor(max_iter=2)) != tokenize(NONARegressor(max_iter=3))
+
+
+def test_pickles_hold_numpy(estimator_class, X, y):
+    """And nothing of torch, whose pickles hold views whole and differ each time."""
+    modules = set()
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module, name):
+            modules.add(module.split(".")[0])
+            return super().find_class(module, name)
+
+    model = estimator_class(max_iter=1, random_state=0).fit(X, y)
+    again = Unpickler(io.BytesIO(pickle.dumps(model))).load()
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert "torch" not in modules
+    assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
 
 
 def test_nothing_but_what_prediction_needs_is_kept(X, y):

@@ -102,7 +102,7 @@ def answers(estimator, rows, path):
 @pytest.mark.filterwarnings("ignore:There are no validation rows")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_defaults_of_torch_change_no_bit(estimator_class, rows, variant, tmp_path):
-    path = tmp_path / "model.safetensors"
+    path = tmp_path / "model.skops"
 
     def found():
         return answers(estimator_class(**SMALL, **VARIANTS[variant]), rows, path)

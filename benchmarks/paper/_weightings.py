@@ -91,8 +91,9 @@ def weighted_regressor(**params):
     """NONARegressor class whose head is a `WeightedHead` of these parameters."""
 
     class WeightedRegressor(NONARegressor):
-        def _make_head(self, plan, n_targets):
-            return WeightedHead(plan.recipe.embedding_dim, n_targets, **params)
+        def _describe_head(self, plan, n_targets):
+            sizes = {"embedding_dim": plan.recipe.embedding_dim, "n_targets": n_targets}
+            return WeightedHead, sizes | params
 
     return WeightedRegressor
 
@@ -100,9 +101,10 @@ def weighted_regressor(**params):
 class LinearRanksRegressor(SoftStepKNNRegressor):
     """SoftStep k-NN whose masks select a fraction of the neighbors, however many there are."""
 
-    def _make_head(self, plan, n_targets):
-        dim, eps = plan.recipe.embedding_dim, plan.recipe.eps
-        return SoftStepKNN(dim, n_targets, trend=plan.trend, rank_scale="linear", eps=eps)
+    def _describe_head(self, plan, n_targets):
+        _, arguments = super()._describe_head(plan, n_targets)
+        kept = {name: arguments[name] for name in ("embedding_dim", "n_targets", "trend", "eps")}
+        return SoftStepKNN, kept | {"rank_scale": "linear"}
 
 
 def _knn(softstep, estimator=SoftStepKNNRegressor, **params):

@@ -115,6 +115,11 @@ def predict_in_batches(predict, X):
     return np.concatenate(map_batches(lambda rows: predict(X[rows]), batches))
 
 
+def count_places(n_categories):
+    """Count the places of the categories of all columns, and one of each for missing ones."""
+    return int((n_categories + (n_categories > 0)).sum())
+
+
 def find_categories(X, n_categories):
     """Places of categories among those of all columns, to (n_samples, n_categories)."""
     n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]

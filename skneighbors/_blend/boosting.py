@@ -7,10 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 from .._utils.random import MAX_SEED
 from .._utils.threads import map_in_threads
-from .base import N_FOLDS, PartFit, draw_folds, find_categories, is_other, predict_in_batches
+from .base import (
+    N_FOLDS,
+    PartFit,
+    count_places,
+    draw_folds,
+    find_categories,
+    is_other,
+    predict_in_batches,
+)
 from .trees import Trees, grow
 
 # Of the time that is left, for all bags; and iterations by which the time of one is measured.
@@ -30,7 +38,7 @@ _N_MEAN_FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryEncoder:
+class CategoryEncoder(Stored):
     """Encoder of each column of categories as three: codes, means of a target, and counts.
 
     Means are shrunk towards that of all rows, and those of training rows are out of fold.
@@ -47,10 +55,14 @@ class CategoryEncoder:
         all or none have one: the reader numbers these by their targets, which a choice would leak.
     """
 
-    n_categories: np.ndarray = array_field("int64", "p", low=0)
-    codes: np.ndarray = array_field("float64", "c", low=0, allows="nan")
-    means: np.ndarray = array_field("float64", "c")
-    counts: np.ndarray = array_field("float64", "c")
+    n_categories: np.ndarray = array_field("int64", "q", equals="expanded")
+    codes: np.ndarray = array_field("float64", "places", low=0, below="codes", allows="nan")
+    means: np.ndarray = array_field("float64", "places")
+    counts: np.ndarray = array_field("float64", "places")
+
+    def field_sizes(self):
+        """Count the categories' places, and the codes there may be."""
+        return {"places": count_places(self.n_categories), "codes": _MAX_CODES}
 
     @classmethod
     def fit_transform(cls, X, y, weight, groups, n_categories, random_state):
@@ -122,7 +134,7 @@ def _number_largest(totals):
 
 
 @dataclass(frozen=True, eq=False)
-class Bag:
+class Bag(Stored):
     """Boosted trees for one target, fitted to some of the rows.
 
     Attributes
@@ -134,6 +146,12 @@ class Bag:
 
     encoder: CategoryEncoder
     trees: Trees
+
+    def field_sizes(self):
+        """Count the columns of categories, and all encoded ones."""
+        n_categories = self.encoder.n_categories
+        n_categorical = np.count_nonzero(n_categories)
+        return {"categorical": n_categorical, "encoded": len(n_categories) + 2 * n_categorical}
 
     @classmethod
     def fit(cls, data, seed, n_iter, loss):
@@ -159,7 +177,7 @@ class Bag:
 
 
 @dataclass(frozen=True, eq=False)
-class BaggedBoosting:
+class BaggedBoosting(Stored):
     """The mean of boosted trees that each were fitted to other rows.
 
     Attributes
@@ -168,8 +186,13 @@ class BaggedBoosting:
         Those of each target.
     """
 
-    bags: list
+    bags: list[list[Bag]]
     loss = "squared_error"
+
+    def check_fields(self, sizes):
+        """Check that each target has bags."""
+        if len(self.bags) != self.count_targets(sizes["k"]) or not all(self.bags):
+            raise ValueError("the boosted trees have other targets")
 
     @staticmethod
     def count_targets(k):

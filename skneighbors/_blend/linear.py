@@ -7,11 +7,11 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
 from .._utils.threads import map_in_threads
-from .base import N_AT_ONCE, PartFit, find_categories, is_other, predict_in_batches
+from .base import N_AT_ONCE, PartFit, count_places, find_categories, is_other, predict_in_batches
 
 # Quantiles to which numbers are clipped.
 _CLIPPED = 0.002, 0.998
@@ -32,7 +32,7 @@ _NEVER = -1e3
 
 
 @dataclass(frozen=True, eq=False)
-class LinearFeatures:
+class LinearFeatures(Stored):
     """Encodes columns for linear models: numbers, flags of missing ones, categories one-hot.
 
     Numbers are clipped to their 0.002 and 0.998 quantiles and standardized; a missing one is as
@@ -54,13 +54,17 @@ class LinearFeatures:
         Places among the categories of all columns, missing ones last in each.
     """
 
-    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    n_categories: np.ndarray = array_field("int64", "q", equals="expanded")
     low: np.ndarray = array_field("float64", "n")
     high: np.ndarray = array_field("float64", "n")
     mean: np.ndarray = array_field("float64", "n")
     scale: np.ndarray = array_field("float64", "n", low=0)
     flagged: np.ndarray = array_field("int64", "f", low=0, below="n")
-    categories: np.ndarray = array_field("int64", "o", low=0, below="c")
+    categories: np.ndarray = array_field("int64", "o", low=0, below="places", ascends=True)
+
+    def field_sizes(self):
+        """Count the numbers, and the categories' places."""
+        return {"n": int((self.n_categories == 0).sum()), "places": count_places(self.n_categories)}
 
     @classmethod
     def fit(cls, X, weight, n_categories):
@@ -159,7 +163,7 @@ def _fit_logistic(X, y, weight, C, start):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LinearModel(Stored):
     """Ridge regressions of all targets.
 
     Attributes
@@ -172,6 +176,11 @@ class LinearModel:
     features: LinearFeatures
     coef: np.ndarray = array_field("float64", "k e")
     intercept: np.ndarray = array_field("float64", "k")
+
+    def field_sizes(self):
+        """Count the encoded columns."""
+        features = self.features
+        return {"e": sum(map(len, (features.low, features.flagged, features.categories)))}
 
     @staticmethod
     def _combine(predicted):

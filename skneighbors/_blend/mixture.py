@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from .._utils.arrays import Stored
 from .base import N_FOLDS, draw_folds
 from .boosting import BOOSTING, count_affordable
 from .linear import LINEAR
@@ -14,10 +15,11 @@ from .linear import LINEAR
 PARTS = {"boosting": BOOSTING, "linear": LINEAR}
 # Weights that are tried.
 _STEPS = np.linspace(0, 1, 51).tolist()
+_ROUNDING = 1e-12  # of a sum of weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixture:
+class Mixture(Stored):
     """The mean of fitted models by their weights.
 
     Attributes
@@ -28,8 +30,15 @@ class Mixture:
         The fitted models, by the same names.
     """
 
-    weights: dict
-    parts: dict
+    weights: dict[str, float]
+    parts: dict[str, Stored]
+
+    def check_fields(self, sizes):
+        """Check that each part has a weight, and these make a mean."""
+        weights = self.weights.values()
+        is_mean = min(weights) > 0 and abs(sum(weights) - 1) < _ROUNDING
+        if not is_mean or self.weights.keys() != self.parts.keys():
+            raise ValueError("the weights of the blended model are out of range")
 
     def __repr__(self):
         return " + ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())

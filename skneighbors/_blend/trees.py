@@ -13,7 +13,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 from .._utils.process import one_openmp_thread
 from .._utils.sklearn_private import fit_unlogged, read_boosting
 
@@ -30,7 +30,7 @@ _MISSING = 255  # stands for a missing category; codes of others are below 254
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(Stored):
     """Boosted trees for one target; category codes are the first columns.
 
     All splits of all trees are evaluated at once. A row that goes left cannot reach the leaves
@@ -58,12 +58,26 @@ class Trees:
 
     baseline: float
     value: np.ndarray = array_field("float64", "t l")
-    feature: np.ndarray = array_field("int32", "n t", low=0, below="f")
+    feature: np.ndarray = array_field("int32", "n t", low=0, below="encoded")
     threshold: np.ndarray = array_field("float64", "n t", allows="inf")
     missing_left: np.ndarray = array_field("bool", "n t")
     right_leaves: np.ndarray = array_field("uint32", "n t")
-    category_split: np.ndarray = array_field("int64", "s", low=0, below="a")
-    categories: np.ndarray = array_field("uint32", "s w")
+    category_split: np.ndarray = array_field("int64", "s", low=0, below="splits")
+    categories: np.ndarray = array_field("uint32", "s words")
+
+    def field_sizes(self):
+        """Count the splits, and the words that hold a set of categories."""
+        return {"splits": self.feature.size, "words": 8}
+
+    def check_fields(self, sizes):
+        """Check that all splits lead to leaves, and those by category compare categories."""
+        n_leaves = self.value.shape[1]
+        fits = 0 < n_leaves <= _MAX_LEAVES and self.feature.size and np.isfinite(self.baseline)
+        # Each split hides leaves of its tree, but the last of them.
+        fits = fits and not (self.right_leaves >> np.uint32(n_leaves - 1)).any()
+        by_category = self.feature.ravel()[self.category_split]
+        if not fits or (by_category >= sizes["categorical"]).any():
+            raise ValueError("trees lead nowhere")
 
     @classmethod
     def of(cls, baseline, trees):

@@ -31,7 +31,6 @@ from .doubts import ColumnWarning
 from .encoding import FeatureEncoder
 from .likeness import Likeness, LikenessEncoder, count_candidates
 from .merging import check_total_weight, merge_rows
-from .ngrams import TextEncoder
 from .per_row import check_row_numbers, check_weights
 from .reader import TableReader
 from .samples import TrainingSamples
@@ -39,5 +38,4 @@ from .splits import EnsembleSplit, number_groups
 from .summary import ColumnSummary
 from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
-from .text import Reading
 from .values import is_missing, show

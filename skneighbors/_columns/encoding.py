@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
@@ -15,7 +15,7 @@ _MAX_ONE_HOT = 8
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureEncoder:
+class FeatureEncoder(Stored):
     """Encodes what a :class:`TableReader` reads, with the parts of dates.
 
     Numbers are scaled robustly to median 0 and quartile distance 1 and clipped smoothly:
@@ -35,12 +35,12 @@ class FeatureEncoder:
         Of the `numbers`.
     """
 
-    numbers: np.ndarray = array_field("int64", "a", low=0, below="q")
-    missing: np.ndarray = array_field("int64", "b", low=0, below="q")
-    one_hot: np.ndarray = array_field("int64", "c", low=0, below="q")
-    components: np.ndarray = array_field("int64", "t", low=0, below="q")
-    coded: np.ndarray = array_field("int64", "e", low=0, below="q")
-    n_categories: np.ndarray = array_field("int64", "q", low=0)
+    numbers: np.ndarray = array_field("int64", "a", low=0, below="q", ascends=True)
+    missing: np.ndarray = array_field("int64", "b", low=0, below="q", ascends=True)
+    one_hot: np.ndarray = array_field("int64", "c", low=0, below="q", ascends=True)
+    components: np.ndarray = array_field("int64", "texts", low=0, below="q", ascends=True)
+    coded: np.ndarray = array_field("int64", "e", low=0, below="q", ascends=True)
+    n_categories: np.ndarray = array_field("int64", "q", equals="expanded")
     center: np.ndarray = array_field("float64", "a")
     scale: np.ndarray = array_field("float64", "a", allows="inf")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 
 # Coordinate of missing values: at least 1 from all others, and 0 from each other.
 _MISSING = -2.0
@@ -18,7 +18,7 @@ _N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR = 200, 5
 
 
 @dataclass(frozen=True, eq=False)
-class LikenessEncoder:
+class LikenessEncoder(Stored):
     """Encoder of columns as coordinates: ranks of numbers, codes of categories, texts.
 
     Rows differ in a column by the absolute difference of their coordinates, at most 1: numbers
@@ -44,12 +44,17 @@ class LikenessEncoder:
         else 1 over the number of the others; half of that for texts, and twice for components.
     """
 
-    n_categories: np.ndarray = array_field("int64", "p", low=0)
+    n_categories: np.ndarray = array_field("int64", "p", equals="columns")
     values: np.ndarray = array_field("float64", "v")
     fractions: np.ndarray = array_field("float64", "v", low=0)
     starts: np.ndarray = array_field("int64", "p", low=0)
-    text_of: np.ndarray = array_field("int64", "t", low=0, below="p")
+    text_of: np.ndarray = array_field("int64", "texts", equals="text_of")
     column_weight: np.ndarray = array_field("float64", "u", low=0)
+
+    def check_fields(self, sizes):
+        """Check that each column's values begin behind those of the one before."""
+        if (np.diff([0, *self.starts, len(self.values)]) < 0).any():
+            raise ValueError("likeness_encoder.starts are not ascending")
 
     @classmethod
     def fit(cls, X, sample_weight, n_categories, text_of=()):
@@ -92,7 +97,7 @@ class LikenessEncoder:
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class Likeness(Stored):
     """Likeness, as a second part of the distance.
 
     The distance of a query and a row becomes ``r + strength * r_80 * g / g_80``, where r is the
@@ -111,6 +116,11 @@ class Likeness:
     strength: float
     column_weight: torch.Tensor = array_field("float64", "u", low=0)
     n_components: int = 0
+
+    def check_fields(self, sizes):
+        """Check the strength, and the number of components."""
+        if not 0 < self.strength < np.inf or self.n_components != sizes["texts"]:
+            raise ValueError("likeness is out of range")
 
     def to(self, device):
         """Move the tensor to a device."""

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import svds
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from .._utils.arrays import array_field, check_arrays
+from .._utils.arrays import Stored, array_field
 
 # Only so many characters of a text are read.
 _LONGEST = 2_000
@@ -57,7 +57,7 @@ def fit_text_encoder(texts, n_present, n_rows):
 
 
 @dataclass(frozen=True, eq=False)
-class TextEncoder:
+class TextEncoder(Stored):
     """Encodes texts by the n-grams of 3 and 4 characters within their words.
 
     Frequencies of n-grams, weighted by their inverse document frequencies (TF-IDF), are projected
@@ -72,9 +72,9 @@ class TextEncoder:
     components : ndarray of shape (n_ngrams, n_components)
     """
 
-    ngrams: list
+    ngrams: list[str]
     idf: np.ndarray = array_field("float64", "g", low=0)
-    components: np.ndarray = array_field("float64", "g k")
+    components: np.ndarray = array_field("float64", "g width")
 
     @property
     def n_components(self):
@@ -99,12 +99,14 @@ class TextEncoder:
             return None
         return cls(vectorizer.get_feature_names_out()[kept].tolist(), tfidf.idf_, components)
 
-    def check(self):
-        """Raise ValueError if the n-grams are none, or as many as nothing else."""
-        is_list = type(self.ngrams) is list and all(type(gram) is str for gram in self.ngrams)
-        if not is_list or len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
+    def field_sizes(self):
+        """Count the n-grams."""
+        return {"g": len(self.ngrams)}
+
+    def check_fields(self, sizes):
+        """Check that n-grams differ."""
+        if len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
             raise ValueError("reader.texts holds no n-grams")
-        check_arrays(self, {"g": len(self.ngrams)}, "reader.texts.")
 
     def transform(self, texts):
         """Encode texts, to an ndarray of shape (n_texts, n_components), 0 without known n-grams."""

@@ -10,14 +10,15 @@ from operator import itemgetter
 
 import numpy as np
 
+from .._utils.arrays import Stored
 from .._utils.warn import warn
 from .calendar import PARTS, find_parts, take_parts
 from .codes import UNKNOWN, encode_categories, number_categories, rank_categories
 from .column import CATEGORIES, NOTHING, TEXTS
 from .doubts import ColumnWarning
 from .merging import merge_rows
-from .ngrams import fit_text_encoder, holds_text
-from .text import find_reading
+from .ngrams import TextEncoder, fit_text_encoder, holds_text
+from .text import Reading, find_reading
 from .values import (
     BOOLS,
     DURATIONS,
@@ -40,7 +41,7 @@ _MICROSECONDS_A_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class TableReader:
+class TableReader(Stored):
     """Reads tables as the one it was made for.
 
     Attributes
@@ -62,13 +63,13 @@ class TableReader:
         What encodes columns of text, and of categories that are text as well.
     """
 
-    kinds: list
-    codes: list
-    readings: list
-    order: list
+    kinds: list[str]
+    codes: list[dict | None]
+    readings: list[Reading | None]
+    order: list[int]
     names: list | None = None
-    parts: list = field(default_factory=list)
-    texts: list = field(default_factory=list)
+    parts: list[tuple[int, str]] = field(default_factory=list)
+    texts: list[TextEncoder | None] = field(default_factory=list)
 
     @classmethod
     def of(cls, table, categorical_features, sample_weight):
@@ -149,11 +150,18 @@ class TableReader:
         columns = np.delete(self.n_categories, self._find_all(TEXTS))
         return np.pad(columns, (0, len(self.parts) + self.n_components))
 
-    def check_parts(self):
-        """Raise ValueError if there is a part of what holds no dates, or one that is unknown."""
-        dates = self._find_all(TIMES)
-        if not all(i in dates and part in PARTS for i, part in self.parts):
-            raise ValueError("reader.parts are no parts of dates")
+    def check_fields(self, sizes):
+        """Check that all lists are about the same columns, and codes number categories."""
+        n_columns, dates = len(self.kinds), self._find_all(TIMES)
+        names = self.kinds if self.names is None else self.names
+        fits = {*map(len, (self.codes, self.readings, self.texts, names))} == {n_columns}
+        fits &= len(set(self.order)) == len(self.order) and set(self.order) <= {*range(n_columns)}
+        fits &= all(i in dates and part in PARTS for i, part in self.parts)
+        for codes, text in zip(self.codes, self.texts, strict=True):
+            fits &= list((codes or {}).values()) == list(range(len(codes or {})))
+            fits &= text is None or codes is not None
+        if not fits:
+            raise ValueError("reader does not fit")
 
     def expand(self, X):
         """Make of what this has read what a fit gets: columns, parts of dates, then components.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from .._utils.arrays import Stored
 from .._utils.printing import Printed
 from .column import CATEGORIES, NOTHING
 from .values import is_missing, show
@@ -17,7 +18,7 @@ _TITLE = "Columns of X, as fit has read them"
 
 
 @dataclass(frozen=True, repr=False)
-class ColumnSummary(Printed):
+class ColumnSummary(Stored, Printed):
     """How ``fit`` has read the columns of X; the fitted attribute `columns_`.
 
     Printed, it is a table of one line a column.

@@ -5,13 +5,15 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 
+from .._utils.arrays import Stored
+
 
 def none_if_ones(weight):
     """Weights, or None for unit weights, which is faster."""
     return None if weight is None or (weight == 1).all() else weight
 
 
-class Rows:
+class Rows(Stored):
     """Base of frozen dataclasses of arrays, or tensors, that share their first dimension.
 
     A field may be None; what is neither stays as it is. The first field is never None.

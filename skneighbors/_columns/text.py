@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from .._utils.arrays import Stored
 from .values import DURATIONS, EPOCH, NUMBERS, TIMES, is_missing
 
 # Fraction of the cells that have to be written in one way.
@@ -87,7 +88,7 @@ _DURATIONS = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Stored):
     """How a column of text is read.
 
     Attributes
@@ -108,11 +109,10 @@ class Reading:
     unit: str = ""
     is_assumed: bool = False
 
-    def check(self):
-        """Raise ValueError if there is no such reading."""
-        ways = {NUMBERS: _NUMBERS, TIMES: _DATES, DURATIONS: _DURATIONS}.get(self.kind, {})
-        kinds = [type(part) for part in (self.how, self.unit, self.is_assumed)]
-        if kinds != [str, str, bool] or self.how not in ways:
+    def check_fields(self, sizes):
+        """Check that there is such a reading."""
+        ways = {NUMBERS: _NUMBERS, TIMES: _DATES, DURATIONS: _DURATIONS}
+        if self.how not in ways.get(self.kind, {}):
             raise ValueError("a reading is unknown")
 
     def parse(self, text):

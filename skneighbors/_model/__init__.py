@@ -27,6 +27,6 @@ from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnDifferences, Explanation
 from .model import Model, Queries, Search
 from .numbering import SampleNumbering
-from .rows import EmbeddedRows, NeighborRows
+from .rows import EmbeddedRows
 from .suspects import Suspects
 from .validation import TOO_NARROW, ValidationRows, warn_of_infinite, warn_unless_validated

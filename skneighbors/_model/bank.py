@@ -9,6 +9,7 @@ import torch
 from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
 from .._task import Task
+from .._utils.arrays import Stored
 from .._utils.blocks import bounded_length, count_queries, cut, gather_rows
 from .._utils.process import keep_freed_memory
 from .._utils.threads import map_batches
@@ -67,7 +68,7 @@ class Neighbors:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborBank:
+class NeighborBank(Stored):
     """Training samples as the neighbors of queries. Immutable; see :meth:`build`.
 
     With the trend `t` of a member the neighbors predict ``t(query) + sum of weights x (target -
@@ -93,6 +94,13 @@ class NeighborBank:
     blend_weight: float
     likeness: Likeness | None = None
     cache: Cache = field(default_factory=Cache, init=False)
+
+    def check_fields(self, sizes):
+        """Check that there are weights of rows, and one of the blended model."""
+        if not self.rows.weights().sum() > 0:
+            raise ValueError("bank holds no weights")
+        if not 0 <= self.blend_weight <= 1:
+            raise ValueError("the weight of the blended model is out of range")
 
     @classmethod
     @torch.no_grad()

@@ -18,7 +18,7 @@ from .._columns import (
     merge_rows,
 )
 from .._network import FittedNetwork
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 from .._utils.checks import check_int
 from .._utils.device import CPU
 from . import decomposition, suspects
@@ -37,6 +37,9 @@ from .residuals import (
 from .rows import EmbeddedRows
 from .validation import ValidationRows
 
+# Rows of a file whose predictions must be finite.
+_N_PREDICTED = 256
+
 
 class Search(NamedTuple):
     """How many rows predict, how they are found, and on which device."""
@@ -54,7 +57,7 @@ class Queries(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Stored):
     """All that a fitted estimator predicts from; frozen, so that each call reads one state.
 
     Attributes
@@ -72,8 +75,6 @@ class Model:
         None without likeness.
     blended_model : Mixture or None
         The model that is averaged with the networks.
-    x_shape : tuple
-        Of a row as read.
     cache : Cache
         Of residuals and nearness; empty in what is made by `replace`.
     """
@@ -86,8 +87,34 @@ class Model:
     encoder: FeatureEncoder | None
     likeness_encoder: LikenessEncoder | None
     blended_model: object
-    x_shape: tuple
     cache: Cache = field(default_factory=Cache, init=False)
+
+    def field_sizes(self):
+        """Say what the words of array fields mean; see :func:`check_stored`."""
+        reader, rows, network = self.reader, self.bank.rows, self.bank.network.architecture
+        expanded, n_read = reader.n_expanded_categories, len(reader.column_of)
+        sizes = {"p": len(reader.order), "u": n_read, "q": len(expanded), "expanded": expanded}
+        sizes |= {"m": network.n_members, "d": network.embedder["embedding_dim"]}
+        sizes |= {"N": len(rows), "k": self.task.n_values, "columns": reader.n_categories}
+        return sizes | {"texts": len(reader.text_of), "text_of": reader.text_of}
+
+    def check_fields(self, sizes):
+        """Check that parts which are there together fit, and that predictions are finite."""
+        bank, validation, encoder = self.bank, self.validation, self.likeness_encoder
+        if bank.network.architecture != bank.network.architecture.reading(self.encoder):
+            raise ValueError("network does not fit the encoder")
+        if bank.blend_weight and self.blended_model is None:
+            raise ValueError("the weight of the blended model is out of range")
+        parts = [encoder, bank.likeness, bank.rows.columns]
+        if validation is not None and validation.is_given:
+            parts.append(validation.columns)
+        if len({part is None for part in parts}) > 1:
+            raise ValueError("likeness or likeness_encoder is missing")
+        matrix, columns = self.matrix[:_N_PREDICTED], bank.rows.columns
+        columns = None if columns is None else columns[: len(matrix)]
+        queries = EmbeddedRows(bank.embed(self.prepare(matrix)), columns)
+        if not bank.predict(queries, self.blend(matrix, CPU), 1).isfinite().all():
+            raise ValueError("its predictions are not finite")
 
     @property
     def task(self):

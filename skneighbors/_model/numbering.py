@@ -6,11 +6,11 @@ import numpy as np
 from scipy import sparse
 
 from .._columns import check_row_numbers
-from .._utils.arrays import array_field
+from .._utils.arrays import Stored, array_field
 
 
 @dataclass(frozen=True, eq=False)
-class SampleNumbering:
+class SampleNumbering(Stored):
     """Numbers of samples: first of those given to ``fit``, then of those appended, in order.
 
     Forgetting changes no number. Immutable: each method returns a new numbering.
@@ -29,6 +29,14 @@ class SampleNumbering:
     row_of: np.ndarray = array_field("int64", "S", low=-1, below="N")
     weight_of: np.ndarray = array_field("float64", "S", allows="nan")
     labels: np.ndarray | None = None
+
+    def check_fields(self, sizes):
+        """Check that each row has a sample, and each sample a label."""
+        used = np.unique(self.row_of[self.row_of >= 0])
+        if len(used) != sizes["N"] or not len(used):
+            raise ValueError("numbering.row_of does not name every row")
+        if self.labels is not None and len(self.labels) != len(self):
+            raise ValueError("numbering.labels has another length")
 
     def __len__(self):
         return len(self.row_of)

@@ -67,6 +67,16 @@ class ValidationRows(Rows):
     blended: torch.Tensor | None = array_field("float64", "h k", default=None)
     weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
 
+    def check_fields(self, sizes):
+        """Check that a given set is whole, and other rows are the bank's."""
+        parts = self.z, self.blended, self.weight
+        if len({part is None for part in parts}) > 1:
+            raise ValueError("validation lacks some of its parts")
+        if not self.is_given and (self.rows < 0).any():
+            raise ValueError("validation.rows holds values below 0")
+        if not self.is_given and self.n_neighbors == 0:
+            raise ValueError("validation.n_neighbors is 0")
+
     @classmethod
     def of_members(cls, residuals, rows, n_neighbors):
         """Average over members.

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from .._utils.arrays import Stored
+
 
 @dataclass(frozen=True, eq=False)
 class Targets:
@@ -24,7 +26,7 @@ class Targets:
     form: object
 
 
-class Task:
+class Task(Stored):
     """What is predicted, fitted to the targets of the training samples.
 
     Subclasses are frozen dataclasses, so that files can hold them. `values` are the numbers
@@ -102,10 +104,6 @@ class Task:
     def can_be_blended(self):
         """Whether a blended model has anything to learn."""
         return True
-
-    def check_fields(self):
-        """Raise ValueError if what is no array, read from a file, does not fit the arrays."""
-        return
 
     @staticmethod
     def fallback(y, weight):

@@ -112,9 +112,9 @@ class Classification(Task):
         """Whether there are two classes."""
         return len(self.prior) > 1
 
-    def check_fields(self):
+    def check_fields(self, sizes):
         """Raise ValueError if `prior_weight` is no weight, or there are other labels."""
-        if type(self.prior_weight) is not float or not 0 <= self.prior_weight <= 1:
+        if not 0 <= self.prior_weight <= 1:
             raise ValueError("bank.task.prior_weight is out of range")
         if type(self.labels) is not np.ndarray or self.labels.shape != self.prior.shape:
             raise ValueError("bank.task.labels has another length")

@@ -13,7 +13,7 @@ from skneighbors import NONARegressor  # noqa: E402
 
 if __name__ == "__main__":
     model, X = fit(NONARegressor, "table"), make_table()[0]
-    model.save(HERE / "model.safetensors")
+    model.save(HERE / "model.skops")
     expected = {
         "predict": model.predict(X.iloc[:10]).tolist(),
         "labels": model.explain(X.iloc[:1]).labels[0].tolist(),
