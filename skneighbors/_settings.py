@@ -327,7 +327,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What a fit was planned to do; its most important parts as attributes of its own."""
+    """What a fit was planned to do, in three parts; what is asked for most is an attribute, too."""
 
     settings: Settings
     validation: Validation
