@@ -213,8 +213,8 @@ class Settings(Stored):
     parallel : bool
         Whether, on a CPU, each network is trained in a separate thread.
     early_check_below_r2, overfitting_in_standard_errors : float
-        A check ends the training if the validation error exceeds its best by so many standard
-        errors; before the last phase but one, by half of them, and only if R2 is below this.
+        A check where the last phase begins ends the training if the validation error exceeds its
+        best by so many standard errors; one before, by half of them, and only if R2 is below this.
     last_cycle_from_r2 : float
         The R2 of validation rows, two phases before the end, below which an optional last one
         is left out: noisy targets are learned by then.
@@ -328,7 +328,7 @@ class Schedule(Stored):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Stored):
-    """What a fit was planned to do; its most important parts as attributes of its own."""
+    """What a fit was planned to do, in three parts; what is asked for most is an attribute, too."""
 
     settings: Settings
     validation: Validation

@@ -305,19 +305,6 @@ def test_a_search_splits_validation_rows_as_many_as_those_of_x(friedman_rows, n_
     assert_array_equal(search.predict(X), expected.predict(X))
 
 
-def test_as_many_validation_rows_as_training_samples(friedman_rows):
-    X, y, X_val, y_val = (part[:100] for part in friedman_rows)
-    model = NONARegressor(**QUICK).fit(X, y, X_val=X_val, y_val=y_val)
-    expected = NONARegressor(**QUICK).fit(
-        X,
-        y,
-        X_val=np.r_[X_val, X_val[:1]],
-        y_val=np.r_[y_val, 0],
-        sample_weight_val=[1] * 100 + [0],
-    )
-    assert_allclose(model.predict(X), expected.predict(X))
-
-
 def test_with_a_feature_extractor(estimator_class, friedman_rows):
     X, y, X_val, y_val = friedman_rows
     model = estimator_class(feature_extractor=lambda: torch.nn.Linear(10, 5), **QUICK)

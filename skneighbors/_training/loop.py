@@ -161,8 +161,8 @@ class Training:
     def _overfits(self, result):
         """Whether the validation error exceeds its best beyond chance, where a phase begins.
 
-        Before the last one but one, only noisy targets are checked: clean ones may yet be learned
-        better. Which phase is the last is decided before.
+        Before the last one, only noisy targets are checked: clean ones may yet be learned better.
+        Which phase is the last is decided before.
         """
         settings, pace = self._settings, self._pace
         if result.score < settings.last_cycle_from_r2:
