@@ -119,7 +119,7 @@ class _Parts:
         if encoder is None:
             return None
         weight = torch.from_numpy(encoder.column_weight)
-        return Likeness(strength, weight, len(encoder.text_of)).to(self.rows.X.device)
+        return Likeness(strength, weight, encoder.n_components).to(self.rows.X.device)
 
 
 def fit_model(given):
@@ -258,7 +258,7 @@ def _scale(samples, task_class):
     X, y, weight, groups = samples.matrix[rows], samples.y[rows], samples.weight, samples.row_groups
     if samples.reader is not None:
         reader = samples.reader
-        sizes = reader.n_expanded_categories, reader.n_components
+        sizes = reader.n_categories, reader.n_components
         encoder = FeatureEncoder.fit(reader.expand(X), weight, *sizes)
     task = task_class.fit(y, weight, samples.y_ndim)
     if validation is not None:
@@ -280,11 +280,10 @@ def _encode_likeness(samples, plan):
     if plan.likenesses == (0.0,):
         return None, None
     X, validation = samples.matrix[samples.rows], samples.validation
-    reader = samples.reader
-    encoder = LikenessEncoder.fit(X, samples.weight, reader.n_categories, reader.text_of)
+    encoder = LikenessEncoder.fit(samples.reader, X, samples.weight)
     if validation is not None:
         X = np.concatenate([X, validation.matrix])
-    return encoder, encoder.transform(X)
+    return encoder, encoder.transform(samples.reader.compare(X))
 
 
 def _make_initial_network(parts, plan, given):

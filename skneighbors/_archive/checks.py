@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from .._blend import BOOSTING, LINEAR, Bag, CategoryEncoder, LinearFeatures, Mixture, Trees
-from .._columns import Likeness, LikenessEncoder, Reading, TextEncoder
+from .._columns import Likeness, LikenessEncoder
 from .._model import EmbeddedRows, NeighborBank, NeighborRows, ValidationRows
 from .._utils.arrays import check_arrays
 from .._utils.device import CPU
@@ -29,10 +29,10 @@ def check_model(model, plan):
     _require(isinstance(bank, NeighborBank), "bank is no NeighborBank")
     _require(isinstance(bank.rows, NeighborRows), "bank.rows are no NeighborRows")
     _check_validation(model.validation)
-    _check_reader(reader)
-    n_columns, n_read = len(reader.order), len(reader.column_of)
-    sizes = {"p": n_columns, "u": n_read, "q": len(reader.n_expanded_categories)}
-    sizes |= {"t": n_read - n_columns, "m": plan.n_estimators, "d": plan.recipe.embedding_dim}
+    reader.check()
+    n_read = len(reader.column_of)
+    sizes = {"u": n_read, "q": len(reader.n_categories)}
+    sizes |= {"m": plan.n_estimators, "d": plan.recipe.embedding_dim}
     _require(model.x_shape == (n_read,), "x_shape differs from the number of columns")
     check_arrays(model, sizes)
     if model.validation is not None and not model.validation.is_given:
@@ -63,37 +63,12 @@ def _check_validation(validation):
     _require(len({part is None for part in parts}) == 1, "validation lacks some of its parts")
 
 
-def _check_reader(reader):
-    n_columns = len(reader.kinds)
-    known = all(type(j) is int and 0 <= j < n_columns for j in reader.order)
-    known = known and len(set(reader.order)) == len(reader.order)
-    _require(known, "reader.order names columns that are not there")
-    lists = [
-        reader.readings,
-        reader.codes,
-        reader.texts,
-        reader.kinds if reader.names is None else reader.names,
-    ]
-    _require({*map(len, lists)} == {n_columns}, "reader has other numbers of columns")
-    for reading in reader.readings:
-        _require(type(reading) in (Reading, type(None)), "reader.readings does not fit")
-        if reading is not None:
-            reading.check()
-    for codes, text in zip(reader.codes, reader.texts, strict=True):
-        is_numbered = codes is None or list(codes.values()) == list(range(len(codes)))
-        _require(is_numbered, "reader.codes does not number its categories")
-        if text is not None:
-            _require(type(text) is TextEncoder and codes is not None, "reader.texts does not fit")
-            text.check()
-    reader.check_parts()
-
-
 def _check_encoder(encoder, reader):
     for name in ("numbers", "missing", "one_hot", "components", "coded"):
         is_ascending = (np.diff(getattr(encoder, name)) > 0).all()
         _require(is_ascending, f"encoder.{name} names a column twice")
-    fits = reader.n_expanded_categories.tolist() == encoder.n_categories.tolist()
-    _require(fits, "reader.codes does not fit encoder.n_categories")
+    fits = reader.n_categories.tolist() == encoder.n_categories.tolist()
+    _require(fits, "reader.kinds do not fit encoder.n_categories")
 
 
 def _check_likeness(model):
@@ -109,14 +84,11 @@ def _check_likeness(model):
     _require(not any(part is None for part in parts), "columns of rows are missing")
     is_strength = type(likeness.strength) is float and 0 < likeness.strength < np.inf
     _require(is_strength, "likeness.strength is out of range")
-    fits = (encoder.n_categories == reader.n_categories).all()
-    _require(fits, "likeness_encoder does not fit encoder.n_categories")
-    fits = (encoder.text_of == reader.text_of).all()
-    _require(fits, "likeness_encoder.text_of does not fit reader.texts")
-    fits = likeness.n_components == len(encoder.text_of)
+    fits = likeness.n_components == encoder.n_components == reader.n_components
     _require(fits, "likeness.n_components does not fit")
     bounds = np.array([0, *encoder.starts, len(encoder.values)])
     _require((np.diff(bounds) >= 0).all(), "likeness_encoder.starts are not ascending")
+    _require((np.diff(encoder.ranked) > 0).all(), "likeness_encoder.ranked names a column twice")
 
 
 def _check_blended(model, sizes):

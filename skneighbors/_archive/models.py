@@ -115,8 +115,9 @@ def _describe(path, reader):
             return f"the parameter {name!r}", "fit without it"
         case ["estimator", "attributes", name, *_]:
             return f"the attribute {name!r}", "delete it"
-        case ["model", "reader", "codes", j, *_]:
-            name = j if reader.names is None else show(reader.names[int(j)])
+        case ["model", "reader", "kinds", i, *_]:
+            j = reader.order[int(i)]
+            name = j if reader.names is None else show(reader.names[j])
             return f"a category of column {name} of X", "make that column text before you fit"
         case ["model", "reader", "names", *_]:
             return "the name of a column of X", "give it another before you fit"

@@ -111,7 +111,7 @@ def _blend_data(samples, task):
     groups = np.arange(len(samples.rows)) if samples.groups is None else samples.row_groups
     y = task.transform(samples.y[samples.rows])
     X = samples.expand(samples.matrix[samples.rows])
-    return BlendData(X, y, samples.weight, groups, samples.reader.n_expanded_categories)
+    return BlendData(X, y, samples.weight, groups, samples.reader.n_categories)
 
 
 def _judge_given(samples, task, fits):

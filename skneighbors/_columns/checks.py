@@ -8,10 +8,11 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from .column import TEXT, is_missing, show
 from .per_row import check_weights
 from .reader import TableReader
+from .summary import ColumnSummary, summarize_columns
 from .table import Table, as_frame, single_column, unwrap
-from .values import TEXT, is_missing, show
 
 _ENCODE = (
     "Encode it as numbers, for instance with sklearn.preprocessing.OneHotEncoder or "
@@ -23,6 +24,18 @@ _CLASSES = (
     "such as $"
 )
 _SHOWN = 200  # characters from each end of an error of scikit-learn
+
+
+class ReadTable(NamedTuple):
+    """X as read: the matrix (n_samples, ...), and what has read it; None if that is yet to be.
+
+    `columns` says how columns were read, and `doubts` which may be meant otherwise.
+    """
+
+    matrix: np.ndarray
+    reader: TableReader | None = None
+    columns: ColumnSummary | None = None
+    doubts: str | None = None
 
 
 class ValidationSamples(NamedTuple):
@@ -46,17 +59,16 @@ def check_training_data(estimator, X, y, sample_weight):
 
     Returns
     -------
-    reader : TableReader or None
-        None if a feature extractor reads X.
-    X, y, sample_weight : float64 ndarrays
-        `y` has the dimensions it came with. Missing values in X are NaN.
+    read : ReadTable
+    y, sample_weight : float64 ndarrays
+        `y` has the dimensions it came with.
 
     Raises
     ------
     ValueError, TypeError
         If any is not usable.
     """
-    reader, matrix = _read(estimator, X, sample_weight)
+    table, reader, matrix = _read(estimator, X, sample_weight)
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -64,14 +76,17 @@ def check_training_data(estimator, X, y, sample_weight):
     check_consistent_length(matrix, y)
     sample_weight = check_weights(sample_weight, len(matrix))
     y, sample_weight = estimator._settle_targets(y, sample_weight)
+    read = ReadTable(matrix)
     if reader is not None:
-        reader, matrix = reader.settle(matrix, y.reshape(len(y), -1), sample_weight)
-    return reader, matrix, y, sample_weight
+        reader, matrix = reader.learn(matrix, y.reshape(len(y), -1), sample_weight)
+        found = summarize_columns(table, reader, matrix, sample_weight > 0)
+        read = ReadTable(matrix, reader, *found)
+    return read, y, sample_weight
 
 
 def _read(estimator, X, sample_weight):
-    """Read X, to the reader and the matrix, and give the estimator its features' names."""
-    reader, matrix = None, X
+    """Read X, to a table, reader and matrix, and give the estimator its features' names."""
+    reader, table, matrix = None, None, X
     if estimator.feature_extractor is not None:
         refuse_what_is_no_number(X, "X")
     elif (table := Table.of(X)) is None:
@@ -80,8 +95,10 @@ def _read(estimator, X, sample_weight):
     elif not table.declared:
         matrix = np.empty((len(table.data), 0))  # which scikit-learn refuses
     else:
-        sample_weight = check_weights(sample_weight, len(table.data))
-        reader = TableReader.of(table, estimator.categorical_features, sample_weight)
+        weight = check_weights(sample_weight, len(table.data))
+        given = estimator.categorical_features
+        table = replace(table, categorical_features=given, weight=weight)
+        reader = TableReader.of(table)
         matrix = reader.read(table)
     matrix = check_array(
         matrix,
@@ -92,7 +109,7 @@ def _read(estimator, X, sample_weight):
         input_name="X",
     )
     validate_data(estimator, X, skip_check_array=True)  # takes its features' names and number
-    return reader, matrix
+    return table, reader, matrix
 
 
 def check_features(estimator, X, reader, shape):

@@ -1,25 +1,16 @@
 """What comes per row beside X and y: weights, groups, times, numbers of rows."""
 
 import datetime
-from collections import Counter
 from numbers import Integral, Number
 
 import numpy as np
 
 from .._utils.warn import warn
-from .column import CATEGORIES, Column
-from .doubts import ColumnWarning, describe_reading
+from .categories import find_quantity
+from .column import BOOLS, CATEGORIES, DURATIONS, NUMBERS, TIMES, Column, is_missing, show
 from .merging import check_total_weight
+from .summary import ColumnWarning
 from .table import single_column, unwrap
-from .text import find_reading
-from .values import (
-    BOOLS,
-    DURATIONS,
-    NUMBERS,
-    TIMES,
-    is_missing,
-    show,
-)
 
 
 def read_per_row(values, name, n_samples=None):
@@ -154,7 +145,7 @@ def check_groups(groups, n_samples):
         raise ValueError("groups contains NaN, None or NA; every sample must have a group.")
     if column.kind in (TIMES, DURATIONS):
         return column.ranks().astype(np.int64)
-    categories = column.categories()
+    categories = column.categories
     try:
         codes = {category: code for code, category in enumerate(sorted(set(categories)))}
     except TypeError as error:  # of a dtype of categories
@@ -163,28 +154,26 @@ def check_groups(groups, n_samples):
     return np.array([codes[category] for category in categories])
 
 
-def _read_text(column, counts):
+def _read_text(column, counted):
     """Column of the numbers or days that text stands for, of rows that count; else the column."""
-    pairs = zip(column.values, counts, strict=True)
-    cells = [cell if is_counted else None for cell, is_counted in pairs]
-    known = Counter(cell for cell in cells if not is_missing(cell))
-    reading = find_reading(known)
+    texts = column.count_texts(counted)
+    reading = find_quantity(texts)
     if reading is None:
         return column
     if reading.is_assumed:
-        what = describe_reading(known, reading)
+        what = reading.describe_example(texts)
         warn(f"{column.name} is read as {what}. Give dates or numbers if not.", ColumnWarning)
-    numbers, unread = reading.parse_all(cells)
+    numbers = np.where(counted, reading.parse_all(column.values), np.nan)
+    unread = reading.find_unread(column, np.flatnonzero(np.isnan(numbers) & counted))
     if unread:
-        example = show(next(iter(unread)))
-        raise ValueError(f"{column.name} holds {example} beside {reading.describe()}.")
-    longest = max((number for number in numbers if number == number), default=1.0)
-    if reading.kind == DURATIONS and reading.how != "units" and longest < 1:
+        raise ValueError(f"{column.name} holds {show(unread[0])} beside {reading.describe()}.")
+    is_clock = reading.name == DURATIONS and reading.how != "units"
+    if is_clock and not (numbers >= 1).any():
         raise ValueError(
             f"{column.name} holds times of day: times need their dates. Give elapsed times as "
             "numbers, or by pandas.to_timedelta."
         )
-    return Column(np.array(numbers), column.name, NUMBERS)
+    return Column(numbers, column.name, NUMBERS)
 
 
 def check_time(time, sample_weight):

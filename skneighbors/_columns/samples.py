@@ -1,17 +1,15 @@
 """What `fit` is given, checked, and its unique rows."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from .checks import ValidationSamples, check_training_data, check_validation_data
-from .doubts import find_doubts
 from .merging import merge_rows
 from .per_row import check_groups, check_time
 from .reader import TableReader
-from .summary import summarize_columns
-from .table import Table, unwrap
+from .summary import ColumnSummary
+from .table import unwrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +33,10 @@ class TrainingSamples:
     rows, weight, row_of : ndarray
         See :func:`merge_rows`.
     validation : ValidationSamples or None
+    columns : ColumnSummary or None
+        How the columns were read; None if a feature extractor takes X as it is.
+    doubts : str or None
+        Which columns of text may be meant otherwise.
     """
 
     X: object
@@ -49,6 +51,8 @@ class TrainingSamples:
     weight: np.ndarray
     row_of: np.ndarray
     validation: ValidationSamples | None
+    columns: ColumnSummary | None
+    doubts: str | None
 
     @classmethod
     def check(cls, estimator, X, y, sample_weight, groups, time, validation):
@@ -60,7 +64,8 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        reader, matrix, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
+        read, y, sample_weight = check_training_data(estimator, X, y, sample_weight)
+        reader, matrix = read.reader, read.matrix
         y_ndim, y = y.ndim, y.reshape(len(y), -1)
         if groups is not None:
             groups = check_groups(groups, len(y))
@@ -78,31 +83,12 @@ class TrainingSamples:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
-        merged = rows, weight, row_of
-        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *merged, validation)
-
-    @cached_property
-    def columns(self):
-        """Summarize how the columns were read; None if a feature extractor takes X as it is."""
-        return None if self.reader is None else summarize_columns(self._counted, self.reader)
-
-    @cached_property
-    def _counted(self):
-        """Table of the samples that count."""
-        rows = np.flatnonzero(self.sample_weight > 0)
-        table = Table.of(self.X)
-        return table if len(rows) == len(self.sample_weight) else table.take(rows)
+        last = rows, weight, row_of, validation, read.columns, read.doubts
+        return cls(X, reader, matrix, y, y_ndim, sample_weight, groups, time, *last)
 
     def expand(self, matrix):
         """Add parts of dates to a matrix as read."""
         return matrix if self.reader is None else self.reader.expand(matrix)
-
-    def find_doubts(self, categorical_features):
-        """Describe columns of text that were hardly meant as categories; None if all were."""
-        if self.reader is None:
-            return None
-        counted = self.matrix[self.sample_weight > 0]
-        return find_doubts(self._counted, self.reader, counted, categorical_features)
 
     @property
     def row_groups(self):

@@ -1,19 +1,53 @@
-"""How the columns of a table were read, as a small table."""
+"""How the columns of a table were read, as a small table, and what a fit warns of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .._utils.printing import Printed
-from .column import CATEGORIES, NOTHING
-from .values import is_missing, show
+from .column import NOTHING, show
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TITLE = "Columns of X, as fit has read them"
+_DOUBTS = (
+    "Text may be read otherwise than it is meant. {}. To end this warning, convert it to what is "
+    "meant: numbers, after removing signs and separators (pandas.to_numeric), dates (to_datetime), "
+    "durations as hh:mm:ss (to_timedelta), or categories (astype('category')). Drop what only "
+    "names rows."
+)
+
+
+class ColumnWarning(UserWarning):
+    """Warning of columns of text that may be read otherwise than they are meant.
+
+    A fit raises it once, for all columns of text whose numbers or dates could be read in two
+    ways, those where most cells are numbers, dates or durations but some are not, and those that
+    hold nearly as many categories as rows. A fit and a prediction raise it for cells that count
+    as missing, as they are not what their column is read as, or differ from a known category by
+    case or spaces alone.
+
+    See Also
+    --------
+    NONARegressor : Whose `fit` raises it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skneighbors import ColumnWarning, NONARegressor
+    >>> sold = ["01/02/2024", "03/02/2024", "05/02/2024", "07/02/2024"] * 5  # which is the month?
+    >>> X, y = pd.DataFrame({"sold": sold}), [120, 165, 183, 225] * 5
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ColumnWarning)
+    ...     month_first = NONARegressor(max_iter=1).fit(X, y)
+    >>> day_first = X.assign(sold=pd.to_datetime(X["sold"], dayfirst=True))
+    >>> model = NONARegressor(max_iter=1).fit(day_first, y)
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,27 +125,39 @@ class ColumnSummary(Printed):
         return [(_TITLE, self._cells())]
 
 
-def summarize_columns(table, reader):
-    """Summarize a table that a reader was made for, to a :class:`ColumnSummary`."""
-    lines = [_describe(table.column(j), reader, j) for j in range(len(reader.kinds))]
-    names = reader.names or [f"x{j}" for j in range(len(lines))]
-    return ColumnSummary(list(map(str, names)), *map(list, zip(*lines, strict=True)))
+def summarize_columns(table, reader, X, rows):
+    """Summarize a table that a reader was made for, and that it has read as X.
+
+    Parameters
+    ----------
+    table : Table
+    reader : TableReader
+    X : ndarray of shape (n_samples, n_read)
+    rows : bool ndarray of shape (n_samples,)
+        Those that count.
+
+    Returns
+    -------
+    columns : ColumnSummary
+    doubts : str or None
+        Which columns of text may be meant otherwise.
+    """
+    n = np.count_nonzero(rows)
+    names = table.names or [f"x{j}" for j in range(len(table.declared))]
+    lines, doubts = [(NOTHING, n, 0, "")] * len(names), []
+    for j, (kind, block) in zip(reader.order, reader.blocks(X), strict=True):
+        column = table.column(j)
+        lines[j] = _describe(column, kind, block, rows)
+        doubts.append(kind.doubt(column, block, rows))
+    columns = ColumnSummary(list(map(str, names)), *map(list, zip(*lines, strict=True)))
+    doubts = "; ".join(filter(None, doubts))
+    return columns, _DOUBTS.format(doubts) if doubts else None
 
 
-def _describe(column, reader, j):
+def _describe(column, kind, block, rows):
     """Say what a column is read as, its numbers of missing and unread cells, and an example."""
-    kind, reading, values = reader.kinds[j], reader.readings[j], column.values
-    codes, read, n_unread = reader.codes[j], [not is_missing(value) for value in values], 0
-    if codes is not None and kind == CATEGORIES:
-        is_text = reader.texts[j] is not None
-        kind = f"{len(codes)} categor{'y' if len(codes) == 1 else 'ies'}{is_text * ', text'}"
-    elif codes is not None:
-        kind = f"text, {len(codes)} different"
-    elif reading is not None:
-        kind = reading.describe()
-        numbers, unread = reading.parse_all(values)
-        read, n_unread = [number == number for number in numbers], sum(unread.values())
-    elif kind == NOTHING:
-        read = [False] * len(values)
-    example = next((show(value) for value in compress(values, read)), "")
-    return kind, len(values) - sum(read) - n_unread, n_unread, example
+    has_value = ~np.isnan(block[:, 0])
+    without = np.flatnonzero(rows & ~has_value)
+    n_unread = len(kind.find_unread(column, without))
+    example = show(column.value(int((rows & has_value).argmax())))
+    return kind.describe(), len(without) - n_unread, n_unread, example

@@ -127,8 +127,8 @@ class Model:
         """Bank on the device to use, and queries embedded there."""
         bank, columns = self.bank.to(search.device), None
         if self.likeness_encoder is not None:
-            columns = torch.from_numpy(self.likeness_encoder.transform(queries.matrix))
-            columns = columns.to(search.device)
+            compared = self.reader.compare(queries.matrix)
+            columns = torch.from_numpy(self.likeness_encoder.transform(compared)).to(search.device)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
         return bank, EmbeddedRows(z, columns)
 

@@ -11,8 +11,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from skneighbors import NONARegressor, load
 from skneighbors._columns import Table
+from skneighbors._columns.base import LearningRows
 from skneighbors._columns.likeness import gower_distances
-from skneighbors._columns.ngrams import TextEncoder, fit_text_encoder, holds_text
+from skneighbors._columns.words import TextEncoder, Words, holds_words
 
 WORDS = ["red", "blue", "green", "dark", "light", "oak", "pine", "chair", "table", "shelf", "lamp"]
 
@@ -82,16 +83,24 @@ def test_nothing_in_common():
     assert TextEncoder.fit(["", " "], 3) is None
 
 
+def learn(titles, n_each=1):
+    """What a column of titles becomes, each in some rows that differ in a number."""
+    X = np.column_stack([np.arange(len(titles) * n_each), np.arange(len(titles) * n_each)]) * 1.0
+    X[:, 0] %= len(titles)
+    rows = LearningRows(X, np.array([True, False]), X[:, 1:], np.ones(len(X)))
+    return Words(dict(zip(titles, range(len(titles)), strict=True))).learn(X[:, :1], rows)
+
+
 def test_what_is_text():
     titles = make_texts(200)
-    assert holds_text(titles)
-    assert not holds_text(titles[:10])
-    assert not holds_text([f"a{i} b" for i in range(200)])
-    encoder, is_category = fit_text_encoder(titles, 200, 200)
-    assert encoder.n_components == 4
-    assert not is_category
-    assert fit_text_encoder(titles, 1000, 1000)[1]
-    assert fit_text_encoder(titles, 40, 40) == (None, True)
+    assert holds_words(titles)
+    assert not holds_words(titles[:10])
+    assert not holds_words([f"a{i} b" for i in range(200)])
+    kind, block = learn(titles)
+    assert block.shape == (200, 5)
+    assert not kind.is_category
+    assert learn(titles, 5)[0].is_category
+    assert learn(titles[:40])[0].name == "categories"
 
 
 def test_words_predict(fitted):
@@ -118,10 +127,10 @@ def test_likeness_is_by_the_cosine(fitted):
     assert encoder is not None
     titles = [*X["title"][:3], None]
     matrix = reader.read(Table.of(pd.DataFrame({"size": [0.0] * 4, "title": titles})))
-    columns = torch.from_numpy(encoder.transform(matrix))
-    weight, n = torch.from_numpy(encoder.column_weight), len(encoder.text_of)
+    columns = torch.from_numpy(encoder.transform(reader.compare(matrix)))
+    weight, n = torch.from_numpy(encoder.column_weight), encoder.n_components
     g = gower_distances(columns, columns.expand(4, 4, -1), weight, n).numpy()
-    u = reader.texts[1].transform(titles[:3])
+    u = reader.kinds[1].encoder.transform(titles[:3])
     assert_allclose(g[:3, :3], (1 - u @ u.T) / 2, atol=1e-12)
     assert_allclose(g[3], [0.5, 0.5, 0.5, 0], atol=1e-12)
 

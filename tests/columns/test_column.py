@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skneighbors._columns.values import (
+from skneighbors._columns.column import (
     DURATIONS,
     TIMES,
     as_categories,

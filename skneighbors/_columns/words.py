@@ -1,6 +1,6 @@
-"""Texts as coordinates: principal components of their character n-grams."""
+"""Columns of words: categories if they repeat, and coordinates by their character n-grams."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +9,8 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.preprocessing import normalize
 
 from .._utils.arrays import array_field, check_arrays
+from .base import Features
+from .categories import Categories, number_categories
 
 # Only so many characters of a text are read.
 _LONGEST = 2_000
@@ -18,8 +20,6 @@ _MAX_TEXTS, _MAX_NGRAMS = 4_000, 5_000
 _AT_ONCE = 10_000
 # Singular values that agree up to this fraction belong to one subspace.
 _EQUAL = 1e-4
-
-
 # A column of no more unique texts, or of fewer words a text, is one of categories alone.
 _MIN_TEXTS, _MIN_WORDS = 30, 2.5
 # From so large a fraction of the rows on, texts are no categories.
@@ -27,33 +27,93 @@ _UNIQUE = 0.5
 _MAX_COMPONENTS, _ROWS_A_COMPONENT = 30, 50
 
 
-def holds_text(texts):
+@dataclass(frozen=True, eq=False)
+class Words(Categories):
+    """Text of several words: codes say which texts are the same, components which are alike.
+
+    Likeness goes half by the cosine of components. A text without any, as a missing one, has
+    components of 0.
+
+    Attributes
+    ----------
+    codes : dict
+    encoder : TextEncoder or None
+        None before it is learned.
+    is_category : bool
+        Whether texts are categories, too.
+    """
+
+    encoder: object = None
+    is_category: bool = False
+
+    may_name_rows, coordinate_weights = False, (0.5, 2.0)
+
+    @classmethod
+    def of(cls, column):
+        """Return a kind with a code for each text, if these may be more than categories."""
+        is_free = column.given is None and holds_words(column.texts)
+        return cls(number_categories(column)) if is_free else None
+
+    @property
+    def n_components(self):
+        """Number of components; 0 before they are learned."""
+        return 0 if self.encoder is None else self.encoder.components.shape[1]
+
+    def read(self, column):
+        """Read codes and components."""
+        codes = super().read(column)
+        if self.encoder is None:
+            return codes
+        known = {text: place for place, text in enumerate(dict.fromkeys(column.categories))}
+        unique = self.encoder.transform(["" if text is None else text for text in known])
+        return np.hstack([codes, unique[[known[text] for text in column.categories]]])
+
+    def learn(self, block, rows):
+        """Find codes and components; categories alone if there are none."""
+        kind, codes = super().learn(block, rows)
+        n_rows, n_present = len(rows.unique), np.count_nonzero(~np.isnan(block[rows.unique]))
+        n_components = min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT)
+        encoder = TextEncoder.fit(kind.codes, n_components) if n_components else None
+        if encoder is None:  # rows are too few, or texts have next to nothing in common
+            return Categories(kind.codes), codes
+        is_category = bool(len(kind.codes) < _UNIQUE * n_present)
+        # Missing texts are 0, and unknown ones have no weight.
+        known = np.pad(encoder.transform(kind.codes), [(0, 1), (0, 0)])
+        components = known[np.nan_to_num(codes[:, 0], nan=-1).astype(int)]
+        kind = replace(kind, encoder=encoder, is_category=is_category)
+        return kind, np.hstack([codes, components])
+
+    @property
+    def n_categories(self):
+        """Number of categories, if texts are categories."""
+        return (len(self.codes),) * self.is_category
+
+    def features(self, block):
+        """Components, and codes if texts are categories."""
+        return Features(block[:, : len(self.n_categories)], components=block[:, 1:])
+
+    def coordinates(self, block):
+        """Whether there are components, which are halved: squares add up to 1 minus the cosine."""
+        components = block[:, 1:]
+        return Features(~components.any(axis=1, keepdims=True), components=components / 2)
+
+    def describe(self):
+        """Say in words what the column is read as."""
+        categories = f"{super().describe()}, text"
+        return categories if self.is_category else f"text, {len(self.codes)} different"
+
+    def check(self):
+        """Raise ValueError if there are no codes, or the encoder is none."""
+        super().check()
+        if type(self.encoder) is not TextEncoder:
+            raise ValueError("a column of words has no encoder")
+        self.encoder.check()
+
+
+def holds_words(texts):
     """Whether unique texts may be more than categories."""
     n_words = sum(len(text[:_LONGEST].split()) for text in texts)
     return len(texts) > _MIN_TEXTS and n_words >= _MIN_WORDS * len(texts)
-
-
-def fit_text_encoder(texts, n_present, n_rows):
-    """Make an encoder for a column of text, and find whether its texts are categories as well.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        Unique texts.
-    n_present : int
-        Number of unique rows that have one.
-    n_rows : int
-        Number of unique rows.
-
-    Returns
-    -------
-    encoder : TextEncoder or None
-        None if they have next to nothing in common, or rows are too few.
-    is_category : bool
-    """
-    n_components = min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT)
-    encoder = TextEncoder.fit(texts, n_components) if n_components else None
-    return encoder, encoder is None or len(texts) < _UNIQUE * n_present
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +135,6 @@ class TextEncoder:
     ngrams: list
     idf: np.ndarray = array_field("float64", "g", low=0)
     components: np.ndarray = array_field("float64", "g k")
-
-    @property
-    def n_components(self):
-        """Number of components."""
-        return self.components.shape[1]
 
     @classmethod
     def fit(cls, texts, n_components):
@@ -103,14 +158,14 @@ class TextEncoder:
         """Raise ValueError if the n-grams are none, or as many as nothing else."""
         is_list = type(self.ngrams) is list and all(type(gram) is str for gram in self.ngrams)
         if not is_list or len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
-            raise ValueError("reader.texts holds no n-grams")
-        check_arrays(self, {"g": len(self.ngrams)}, "reader.texts.")
+            raise ValueError("a column of words holds no n-grams")
+        check_arrays(self, {"g": len(self.ngrams)}, "words.")
 
     def transform(self, texts):
         """Encode texts, to an ndarray of shape (n_texts, n_components), 0 without known n-grams."""
         texts, tfidf = list(texts), TfidfTransformer()
         tfidf.idf_ = self.idf
-        encoded = np.zeros((len(texts), self.n_components))
+        encoded = np.zeros((len(texts), self.components.shape[1]))
         for start in range(0, len(texts), _AT_ONCE):
             batch = slice(start, start + _AT_ONCE)
             counts = _count_ngrams(texts[batch], lambda words: _vectorizer(self.ngrams))
