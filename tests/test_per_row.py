@@ -20,7 +20,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from skneighbors import NONARegressor
-from skneighbors._columns.per_row import check_groups, check_time, check_weights
+from skneighbors._columns.checks import check_groups, check_time, check_weights
 from skneighbors._plan import make_plan
 from skneighbors._training.loop import Training
 

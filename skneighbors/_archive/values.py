@@ -29,7 +29,6 @@ KINDS = {
         _columns.Likeness,
         _columns.LikenessEncoder,
         _columns.TableReader,
-        _columns.TextEncoder,
         *_columns.KINDS,
         _model.Model,
         _model.NeighborBank,

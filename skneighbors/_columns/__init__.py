@@ -8,10 +8,8 @@
        |  base        what a kind of column has to say of one
        |  numbers, dates, durations, categories, words
        |              the kinds: how cells are read, and what is made of them
-       |  reader      a table as a list of kinds: one matrix, and what is made of it
-       |  summary     how each column was read, and what may be meant otherwise, for a warning
-       |  per_row     weights, groups, times, numbers of rows
-       |  checks      bad input is refused, by the name of its column
+       |  reader      a table as a list of kinds: one matrix, what is made of it, how it was read
+       |  checks      bad input is refused, by its name; weights, groups, times, numbers of rows
        |  merging     unique samples: those that agree in X and y are one, with their total weight
        |  samples     what the steps so far have made of it
        |  encoding    numbers scaled, missing values flagged, categories one-hot or codes; ranks
@@ -23,16 +21,19 @@
 All is NumPy up to the crossing.
 """
 
-from .checks import check_features, refuse_missing, refuse_what_is_no_number
+from .checks import (
+    check_features,
+    check_row_numbers,
+    check_weights,
+    refuse_missing,
+    refuse_what_is_no_number,
+)
 from .column import is_missing, show
 from .encoding import FeatureEncoder, LikenessEncoder
 from .likeness import Likeness, count_candidates
 from .merging import check_total_weight, merge_rows
-from .per_row import check_row_numbers, check_weights
-from .reader import KINDS, TableReader
+from .reader import KINDS, ColumnSummary, ColumnWarning, TableReader
 from .samples import TrainingSamples
 from .splits import EnsembleSplit, number_groups
-from .summary import ColumnSummary, ColumnWarning
 from .table import Table, find_labels, unwrap
 from .tensors import LabeledRows, Rows, none_if_ones
-from .words import TextEncoder

@@ -9,10 +9,8 @@ from .base import MISSING, Features, Kind
 from .column import (
     BOOLS,
     CATEGORIES,
-    DURATIONS,
     NUMBERS,
     TEXT,
-    TIMES,
     find_numerals,
     is_missing,
     says_missing,
@@ -53,7 +51,7 @@ class Categories(Kind):
     def of(cls, column):
         """Return a kind with a code for each category of text or bools, or as given."""
         kind, given = column.kind, column.given
-        if given and kind in (TIMES, DURATIONS):
+        if given and kind in (Dates.name, Durations.name):
             raise ValueError(
                 f"{column.name} holds {kind}, but categorical_features names it. For a category "
                 "of each, make it text."
@@ -112,12 +110,10 @@ class Categories(Kind):
 
     def decode(self, block, column=None):
         """Find categories."""
-        categories, values = np.empty(len(self.codes), dtype=object), np.empty(len(block), object)
-        categories[list(self.codes.values())] = list(self.codes)
-        present = block[:, 0] >= 0
-        values[present] = categories[block[present, 0].astype(int)]
+        categories = np.fromiter([*self.codes, None], dtype=object, count=len(self.codes) + 1)
+        values = categories[np.where(block[:, 0] >= 0, block[:, 0], -1).astype(int)]
         if column is not None:
-            for row in np.flatnonzero(~present):
+            for row in np.flatnonzero(~(block[:, 0] >= 0)):
                 value = column.values[row]
                 values[row] = None if is_missing(value) else value
         return values

@@ -162,7 +162,7 @@ class Column:
         ValueError
             If they are no days, or beyond float64.
         """
-        if self.kind in (TIMES, DURATIONS):
+        if (self.declared or next(iter(self.sorts), None)) in (TIMES, DURATIONS):
             try:
                 return days(self._as_array())
             except ValueError as error:

@@ -112,12 +112,9 @@ class Dates(Quantity):
 
     def features(self, block):
         """Days, and the parts; NaN without a date."""
-        if not self.parts:
-            return Features(block)
-        parts, present = np.full((len(block), len(self.parts)), np.nan), ~np.isnan(block[:, 0])
-        for i, part in enumerate(self.parts):
-            parts[present, i] = _PARTS[part](block[present, 0])
-        return Features(block, parts)
+        days = np.nan_to_num(block)
+        parts = [np.where(np.isnan(block), np.nan, _PARTS[part](days)) for part in self.parts]
+        return Features(block, np.hstack(parts) if parts else None)
 
     def decode_present(self, block):
         """Make dates of days."""

@@ -166,14 +166,10 @@ class LikenessEncoder:
             values.append(unique)
             cumulative = np.bincount(place, sample_weight[present], len(unique)).cumsum()
             fractions.append(cumulative / cumulative[-1:])
-        return cls(
-            ranked=ranked,
-            values=np.concatenate([*values, []]),
-            fractions=np.concatenate([*fractions, []]),
-            starts=np.cumsum([0, *map(len, values)])[:-1],
-            column_weight=np.append(np.repeat(own / n, n), np.repeat(squared, n_components)),
-            n_components=sum(n_components),
-        )
+        starts = np.cumsum([0, *map(len, values)])[:-1]
+        values, fractions = (np.concatenate([*parts, []]) for parts in (values, fractions))
+        column_weight = np.append(np.repeat(own / n, n), np.repeat(squared, n_components))
+        return cls(ranked, values, fractions, starts, column_weight, sum(n_components))
 
     def transform(self, coordinates):
         """Encode coordinates (n_samples, u)."""

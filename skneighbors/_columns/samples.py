@@ -4,11 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import ValidationSamples, check_training_data, check_validation_data
+from .checks import (
+    ValidationSamples,
+    check_groups,
+    check_time,
+    check_training_data,
+    check_validation_data,
+)
 from .merging import merge_rows
-from .per_row import check_groups, check_time
-from .reader import TableReader
-from .summary import ColumnSummary
+from .reader import ColumnSummary, TableReader
 from .table import unwrap
 
 

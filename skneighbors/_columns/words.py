@@ -1,6 +1,6 @@
 """Columns of words: categories if they repeat, and coordinates by their character n-grams."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,20 +31,27 @@ _MAX_COMPONENTS, _ROWS_A_COMPONENT = 30, 50
 class Words(Categories):
     """Text of several words: codes say which texts are the same, components which are alike.
 
-    Likeness goes half by the cosine of components. A text without any, as a missing one, has
-    components of 0.
+    Components are of the n-grams of 3 and 4 characters within their words. Frequencies of these,
+    weighted by their inverse document frequencies (TF-IDF), are projected to the first right
+    singular vectors of those of the training texts (latent semantic analysis; Deerwester et al.,
+    1990) and scaled to unit length, so that products are cosines. No language is presumed.
+    A text without any, as a missing one, has components of 0. Likeness goes half by the cosine.
 
     Attributes
     ----------
     codes : dict
-    encoder : TextEncoder or None
-        None before it is learned.
     is_category : bool
         Whether texts are categories, too.
+    ngrams : list of str
+        None in words that have not learned.
+    idf : ndarray of shape (n_ngrams,)
+    vectors : ndarray of shape (n_ngrams, n_components)
     """
 
-    encoder: object = None
     is_category: bool = False
+    ngrams: list = field(default_factory=list)
+    idf: np.ndarray | None = array_field("float64", "g", low=0, default=None)
+    vectors: np.ndarray | None = array_field("float64", "g k", default=None)
 
     may_name_rows, coordinate_weights = False, (0.5, 2.0)
 
@@ -57,31 +64,57 @@ class Words(Categories):
     @property
     def n_components(self):
         """Number of components; 0 before they are learned."""
-        return 0 if self.encoder is None else self.encoder.components.shape[1]
+        return self.vectors.shape[1] if self.ngrams else 0
 
     def read(self, column):
         """Read codes and components."""
         codes = super().read(column)
-        if self.encoder is None:
+        if not self.ngrams:
             return codes
         known = {text: place for place, text in enumerate(dict.fromkeys(column.categories))}
-        unique = self.encoder.transform(["" if text is None else text for text in known])
+        unique = self.encode(["" if text is None else text for text in known])
         return np.hstack([codes, unique[[known[text] for text in column.categories]]])
 
     def learn(self, block, rows):
         """Find codes and components; categories alone if there are none."""
         kind, codes = super().learn(block, rows)
         n_rows, n_present = len(rows.unique), np.count_nonzero(~np.isnan(block[rows.unique]))
-        n_components = min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT)
-        encoder = TextEncoder.fit(kind.codes, n_components) if n_components else None
-        if encoder is None:  # rows are too few, or texts have next to nothing in common
+        kind = kind.with_components(min(_MAX_COMPONENTS, n_rows // _ROWS_A_COMPONENT))
+        if not kind.ngrams:  # rows are too few, or texts have next to nothing in common
             return Categories(kind.codes), codes
-        is_category = bool(len(kind.codes) < _UNIQUE * n_present)
         # Missing texts are 0, and unknown ones have no weight.
-        known = np.pad(encoder.transform(kind.codes), [(0, 1), (0, 0)])
+        known = np.pad(kind.encode(kind.codes), [(0, 1), (0, 0)])
         components = known[np.nan_to_num(codes[:, 0], nan=-1).astype(int)]
-        kind = replace(kind, encoder=encoder, is_category=is_category)
-        return kind, np.hstack([codes, components])
+        is_category = bool(len(kind.codes) < _UNIQUE * n_present)
+        return replace(kind, is_category=is_category), np.hstack([codes, components])
+
+    def with_components(self, n_components):
+        """Learn components of the texts; none if fewer than two share an n-gram."""
+        texts = sorted(self.codes)
+        step = len(texts) / min(len(texts), _MAX_TEXTS)
+        texts = [texts[int(i * step)] for i in range(min(len(texts), _MAX_TEXTS))]
+        vectorizer, tfidf = _vectorizer(), TfidfTransformer()
+        counts = _count_ngrams(texts, vectorizer.fit)
+        n_texts_with = np.bincount(counts.indices, minlength=counts.shape[1])
+        kept = np.argsort(-n_texts_with, kind="stable")[:_MAX_NGRAMS]
+        kept = np.sort(kept[n_texts_with[kept] > 1])
+        X = tfidf.fit_transform(counts[:, kept]) if len(kept) else counts[:, kept]
+        vectors = _principal_components(X, n_components) if n_components else None
+        if vectors is None:
+            return self
+        ngrams = vectorizer.get_feature_names_out()[kept].tolist()
+        return replace(self, ngrams=ngrams, idf=tfidf.idf_, vectors=vectors)
+
+    def encode(self, texts):
+        """Components (n_texts, n_components) of texts, 0 without known n-grams."""
+        texts, tfidf = list(texts), TfidfTransformer()
+        tfidf.idf_ = self.idf
+        encoded = np.zeros((len(texts), self.n_components))
+        for start in range(0, len(texts), _AT_ONCE):
+            batch = slice(start, start + _AT_ONCE)
+            counts = _count_ngrams(texts[batch], lambda words: _vectorizer(self.ngrams))
+            encoded[batch] = normalize(tfidf.transform(counts) @ self.vectors)
+        return encoded
 
     @property
     def n_categories(self):
@@ -103,74 +136,20 @@ class Words(Categories):
         return categories if self.is_category else f"text, {len(self.codes)} different"
 
     def check(self):
-        """Raise ValueError if there are no codes, or the encoder is none."""
+        """Raise ValueError if codes are none, or n-grams, or as many as nothing else."""
         super().check()
-        if type(self.encoder) is not TextEncoder:
-            raise ValueError("a column of words has no encoder")
-        self.encoder.check()
+        is_list = type(self.ngrams) is list and all(type(gram) is str for gram in self.ngrams)
+        if not is_list or len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
+            raise ValueError("a column of words holds no n-grams")
+        if self.idf is None or self.vectors is None:
+            raise ValueError("a column of words holds no vectors")
+        check_arrays(self, {"g": len(self.ngrams)}, "words.")
 
 
 def holds_words(texts):
     """Whether unique texts may be more than categories."""
     n_words = sum(len(text[:_LONGEST].split()) for text in texts)
     return len(texts) > _MIN_TEXTS and n_words >= _MIN_WORDS * len(texts)
-
-
-@dataclass(frozen=True, eq=False)
-class TextEncoder:
-    """Encodes texts by the n-grams of 3 and 4 characters within their words.
-
-    Frequencies of n-grams, weighted by their inverse document frequencies (TF-IDF), are projected
-    to the first right singular vectors of those of the training texts (latent semantic analysis;
-    Deerwester et al., 1990) and scaled to unit length, so that products are cosines. No language
-    is presumed.
-
-    Attributes
-    ----------
-    ngrams : list of str
-    idf : ndarray of shape (n_ngrams,)
-    components : ndarray of shape (n_ngrams, n_components)
-    """
-
-    ngrams: list
-    idf: np.ndarray = array_field("float64", "g", low=0)
-    components: np.ndarray = array_field("float64", "g k")
-
-    @classmethod
-    def fit(cls, texts, n_components):
-        """Make an encoder of unique texts; None if fewer than two share an n-gram."""
-        texts = sorted(texts)
-        step = len(texts) / min(len(texts), _MAX_TEXTS)
-        texts = [texts[int(i * step)] for i in range(min(len(texts), _MAX_TEXTS))]
-        vectorizer = _vectorizer()
-        counts = _count_ngrams(texts, vectorizer.fit)
-        n_texts_with = np.bincount(counts.indices, minlength=counts.shape[1])
-        kept = np.argsort(-n_texts_with, kind="stable")[:_MAX_NGRAMS]
-        kept = np.sort(kept[n_texts_with[kept] > 1])
-        tfidf = TfidfTransformer()
-        X = tfidf.fit_transform(counts[:, kept]) if len(kept) else counts[:, kept]
-        components = _principal_components(X, n_components)
-        if components is None:
-            return None
-        return cls(vectorizer.get_feature_names_out()[kept].tolist(), tfidf.idf_, components)
-
-    def check(self):
-        """Raise ValueError if the n-grams are none, or as many as nothing else."""
-        is_list = type(self.ngrams) is list and all(type(gram) is str for gram in self.ngrams)
-        if not is_list or len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
-            raise ValueError("a column of words holds no n-grams")
-        check_arrays(self, {"g": len(self.ngrams)}, "words.")
-
-    def transform(self, texts):
-        """Encode texts, to an ndarray of shape (n_texts, n_components), 0 without known n-grams."""
-        texts, tfidf = list(texts), TfidfTransformer()
-        tfidf.idf_ = self.idf
-        encoded = np.zeros((len(texts), self.components.shape[1]))
-        for start in range(0, len(texts), _AT_ONCE):
-            batch = slice(start, start + _AT_ONCE)
-            counts = _count_ngrams(texts[batch], lambda words: _vectorizer(self.ngrams))
-            encoded[batch] = normalize(tfidf.transform(counts) @ self.components)
-        return encoded
 
 
 def _vectorizer(ngrams=None):
