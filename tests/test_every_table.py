@@ -5,12 +5,9 @@ tries some.
 """
 
 import datetime
-import enum
 import os
 import zoneinfo
 from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
 from types import FunctionType
 
 import narwhals as nw
@@ -22,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from reading import UNREADABLE
 
 from skneighbors import NONARegressor
 from skneighbors._columns import TrainingSamples
@@ -324,22 +322,6 @@ def test_what_holds_the_values_changes_nothing(example):
                 model.predict(other)
 
 
-OTHERS = [
-    [1.0],
-    {},
-    {"a": [1]},
-    np.ones(2),
-    b"a",
-    1j,
-    datetime.time(1),
-    datetime.timedelta(1),
-    Decimal(1),
-    Fraction(1, 2),
-    enum.Enum("Color", ["RED"], type=str).RED,
-    pd.Interval(0, 1),
-    pd.Period("2020-05"),
-    object(),
-]
 SORTS = {
     "numbers": [2, 0.5],
     "text": ["a", "7"],
@@ -358,7 +340,7 @@ def test_what_cannot_be_read_is_an_error_that_names_the_column(example, data):
     sort = OF_SORT.get(own, "numbers")
     foreign = [cell for other, cells in SORTS.items() if other != sort for cell in cells]
     some = next((value for value in example.rows[name] if value is not None), None)
-    cells = OTHERS if some is None else OTHERS + foreign
+    cells = [*UNREADABLE.values(), *([] if some is None else foreign)]
     cell = data.draw(st.sampled_from(range(len(cells))).map(cells.__getitem__))
     libraries = set(example.libraries) & {"pandas", "narwhals", *PLAIN}
     library = data.draw(st.sampled_from(sorted(libraries)))

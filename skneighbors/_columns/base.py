@@ -184,8 +184,8 @@ class Quantity(Kind):
         """Read a column of it, or of text that stands for it."""
         if self.how is not None and column.is_text():
             return self.parse_all(column.values)[:, None]
-        are_bools = self.name == NUMBERS != column.kind and column.sorts.keys() == {BOOLS}
-        if column.kind == self.name or are_bools:
+        fits = column.kind == self.name
+        if fits or (self.name == NUMBERS and column.sorts.keys() == {BOOLS}):
             return np.asarray(column.numbers(), dtype=np.float64)[:, None]
         if column.is_missing():
             return np.full((len(column.data), 1), np.nan)

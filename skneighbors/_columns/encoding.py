@@ -173,7 +173,7 @@ class LikenessEncoder:
 
     def transform(self, coordinates):
         """Encode coordinates (n_samples, u)."""
-        out, ends = coordinates.copy(), [*self.starts[1:], len(self.values)]
+        out, ends = coordinates.copy(), np.append(self.starts, len(self.values))[1:]
         for place, start, end in zip(self.ranked, self.starts, ends, strict=True):
             numbers, values = coordinates[:, place], self.values[start:end]
             ends_of = [np.searchsorted(values, numbers, side) for side in ("left", "right")]

@@ -244,10 +244,9 @@ class TableReader:
         if None in names or names[0] == names[1] or any(map(_all_are_text, names)):
             return
         old, new = map(as_categories, names)  # of which missing ones are the same
-        if old == new:
+        # One may have names that pandas has given.
+        if old == new or (set(old) != set(new) and list(range(len(new))) in (old, new)):
             return
-        if set(old) != set(new) and list(range(len(new))) in (old, new):
-            return  # one has names that pandas has given
         i = next(i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
         raise ValueError(
             f"Columns of X must be those of fit, in the same order: after {i} columns there is "
@@ -280,9 +279,8 @@ class TableReader:
         if not kept:
             raise ValueError("X has no column with a value; all are NaN, None or NA.")
         X = X if len(kept) == len(self.kinds) else X[:, np.isin(self.column_of, kept)]
-        reader = replace(
-            self, kinds=[self.kinds[i] for i in kept], order=[self.order[i] for i in kept]
-        )
+        kinds, order = ([every[i] for i in kept] for every in (self.kinds, self.order))
+        reader = replace(self, kinds=kinds, order=order)
         is_coded = np.array([kind.is_coded for kind in reader.kinds])[reader.column_of]
         rows, blocks = LearningRows(X, is_coded, y, weight), reader.blocks(X)
         learned = [kind.learn(block, rows) for kind, block in blocks]

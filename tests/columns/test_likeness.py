@@ -93,6 +93,13 @@ def test_what_keeps_the_order_of_numbers_changes_nothing(seed):
     assert_array_equal(ranks, same)
 
 
+def test_a_table_of_categories_alone():
+    reader, X = TableReader(READER.kinds[2:3], [0]), np.array([[0.0], [2.0], [np.nan], [UNKNOWN]])
+    encoder = LikenessEncoder.fit(reader, X, np.ones(4))
+    expected = [[0], [2], [-2], [np.nan]]
+    assert_array_equal(encoder.transform(reader.compare(X)), expected)
+
+
 def test_a_table_of_one_row():
     X = make_rows(n=1)
     encoder = LikenessEncoder.fit(READER, X, np.ones(1))

@@ -1,10 +1,8 @@
 """Tables of any library to one matrix: numbers, codes of levels, days; gaps are NaN."""
 
 import datetime
-import enum
 import warnings
 from decimal import Decimal
-from fractions import Fraction
 
 import dateutil.tz
 import narwhals as nw
@@ -14,8 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
-from reading import kinds_of, learn, read
-from sklearn.preprocessing import OrdinalEncoder
+from reading import UNREADABLE, kinds_of, learn, read
 
 from skneighbors import ColumnWarning
 from skneighbors._columns import Table, unwrap
@@ -236,26 +233,7 @@ def test_categories_that_differ_by_case_or_spaces_are_named():
         reader.read(Table.of(pd.DataFrame({"a": ["no", "new"], "b": [1, 2]})))
 
 
-CELLS = {
-    "arrays": np.ones(10**6),
-    "decimals": Decimal("0.5"),
-    "fractions": Fraction(1, 2),
-    "durations": datetime.timedelta(1),
-    "durations of NumPy": np.timedelta64(36, "h"),
-    "times of day": datetime.time(6),
-    "periods": pd.Period("1970-02"),
-    "intervals": pd.Interval(0, 1),
-    "members of an enum": enum.Enum("Color", ["RED"], type=str).RED,
-    "frames": pd.DataFrame({"b": [1]}),
-    "dicts": {"a": "b" * 10**6},
-    "lists": [[1.0] * 10**5],
-    "bytes": b"a" * 10**6,
-    "complex": 1j,
-    "large": 10**5000,
-}
-
-
-@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+@pytest.mark.parametrize("cell", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_cells_should_not_hold(cell):
     for values in ([cell] * 3, [1, None, cell], ["a" * 10**6, cell, None], [cell, 2.5, NAN]):
         column = pd.Series([None] * 3, dtype=object)
@@ -381,12 +359,3 @@ def test_levels_without_weight_are_unknown():
     reader, matrix = learn([["a"], ["b"], ["c"]], np.zeros(3), np.array([1.0, 0, 2]))
     assert_array_equal(matrix, [[1], [UNKNOWN], [0]])
     assert reader.kinds[0].describe() == "2 categories"
-
-
-def test_codes_are_those_of_scikit_learn_up_to_their_order():
-    rng = np.random.RandomState(0)
-    X = pd.DataFrame({"a": rng.choice(["x", "y", None], 50), "b": rng.choice([1.5, 2, NAN], 50)})
-    _, matrix = read(X, ["a", "b"])
-    theirs = OrdinalEncoder(encoded_missing_value=-1).fit_transform(X)
-    for own, other in zip(matrix.T, theirs.T, strict=True):
-        assert len(set(zip(np.nan_to_num(own, nan=-1), other, strict=True))) == 3
