@@ -140,11 +140,9 @@ class Kind:
 
     def explain_unread(self, column, block):
         """Say which cells of a column just read count as missing; None if none should not."""
-        return
 
     def doubt(self, column, block, rows):
         """Say how some rows (n_samples,), a mask, may be meant otherwise; None if not."""
-        return
 
     def check(self):
         """Raise ValueError if what comes from a file is no such kind."""

@@ -6,17 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .base import MISSING, Features, Kind
-from .column import (
-    BOOLS,
-    CATEGORIES,
-    NUMBERS,
-    TEXT,
-    find_numerals,
-    is_missing,
-    says_missing,
-    show,
-    sorts_of,
-)
+from .column import BOOLS, CATEGORIES, TEXT, find_numerals, is_missing, says_missing, show, sorts_of
 from .dates import Dates
 from .durations import Durations
 from .numbers import Numbers
@@ -73,9 +63,9 @@ class Categories(Kind):
         """Raise ValueError for categories of a sort that there was none of in fit."""
         were = self._sorts
         for sort, value in sorts_of(column.categories).items():
-            if sort == NUMBERS and were == {BOOLS}:  # of which 0 and 1 equal some
+            if sort == Numbers.name and were == {BOOLS}:  # of which 0 and 1 equal some
                 value = next((own for own in column.categories if own not in (None, 0, 1)), None)
-            is_known = sort in were or value is None or (sort == BOOLS and NUMBERS in were)
+            is_known = sort in were or value is None or (sort == BOOLS and Numbers.name in were)
             if were and not is_known:
                 was = "text" if were == {TEXT} else f"no {sort} but {' and '.join(sorted(were))}"
                 raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._utils.printing import Printed
 from .._utils.warn import warn
-from .base import LearningRows
+from .base import Kind, LearningRows
 from .categories import Categories
 from .column import CATEGORIES, NOTHING, as_categories, show
 from .dates import Dates
@@ -305,13 +305,19 @@ class TableReader:
 
         These are the columns, then all parts of dates, then all components.
         """
-        blocks = self.blocks(X)
-        return _join(X, blocks, [kind.features(block) for kind, block in blocks])
+        return self._make("features", X)
 
     def compare(self, X):
         """Make of what this has read what likeness compares: columns, then all components."""
-        blocks = self.blocks(X)
-        return _join(X, blocks, [kind.coordinates(block) for kind, block in blocks])
+        return self._make("coordinates", X)
+
+    def _make(self, what, X):
+        """Join what kinds make of their blocks, group by group."""
+        if all(getattr(type(kind), what) is getattr(Kind, what) for kind in self.kinds):
+            return X  # which they take as it is
+        made = [getattr(kind, what)(block) for kind, block in self.blocks(X)]
+        groups = zip(*made, strict=True)
+        return np.hstack([part for group in groups for part in group if part is not None])
 
     def decode(self, X, table=None):
         """Undo :meth:`read`: numbers, categories, times; None for missing and unknown ones.
@@ -340,13 +346,6 @@ class TableReader:
             if type(kind) not in KINDS:
                 raise ValueError("reader.kinds holds what is no kind of column")
             kind.check()
-
-
-def _join(X, blocks, found):
-    """Join arrays of each group in turn; X itself if they are its blocks."""
-    parts = [part for group in zip(*found, strict=True) for part in group if part is not None]
-    is_same = [part is block for part, (_, block) in zip(parts, blocks, strict=False)]
-    return X if len(parts) == len(blocks) and all(is_same) else np.hstack(parts)
 
 
 def _find_kind(table, j):

@@ -100,10 +100,11 @@ class Table:
 
     def numbers(self, columns):
         """Read some of :meth:`plain`, to float64; may be the array of the table itself."""
-        some = nw.to_native(self.data, pass_through=True)
-        if columns != list(range(len(self.declared))):
-            some = some.take(columns, axis=1)
-        return np.asarray(some, dtype=np.float64)
+        native = nw.to_native(self.data, pass_through=True)
+        if len(columns) < len(self.declared):
+            return np.asarray(native.take(columns, axis=1), dtype=np.float64)
+        X = np.asarray(native, dtype=np.float64)
+        return X if columns == sorted(columns) else X[:, columns]
 
 
 def _find_categorical(categorical_features, table):

@@ -139,10 +139,9 @@ class Words(Categories):
         """Raise ValueError if codes are none, or n-grams, or as many as nothing else."""
         super().check()
         is_list = type(self.ngrams) is list and all(type(gram) is str for gram in self.ngrams)
-        if not is_list or len(set(self.ngrams)) < len(self.ngrams) or not self.ngrams:
+        is_learned = is_list and self.ngrams and self.idf is not None and self.vectors is not None
+        if not is_learned or len(set(self.ngrams)) < len(self.ngrams):
             raise ValueError("a column of words holds no n-grams")
-        if self.idf is None or self.vectors is None:
-            raise ValueError("a column of words holds no vectors")
         check_arrays(self, {"g": len(self.ngrams)}, "words.")
 
 

@@ -1,5 +1,6 @@
 """Texts are read by their n-grams, where a column holds text rather than categories."""
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,3 +164,13 @@ def test_updates(fitted):
     _, X, y = fitted
     more = NONARegressor(max_iter=10, random_state=0).fit(X[:200], y[:200]).append(X[200:], y[200:])
     assert_array_equal(more.kneighbors(X[200:], 1)[1].ravel(), np.arange(200, 240))
+
+
+def test_each_column_is_read_once(monkeypatch):
+    lengths, read = [], nw.Series.to_list
+    monkeypatch.setattr(nw.Series, "to_list", lambda own: lengths.append(len(own)) or read(own))
+    X, y = make_table()
+    X = X.assign(town=np.resize(["Graz", "Linz"], 240), price=np.arange(240).astype(str))
+    NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4, blend=None).fit(X, y)
+    assert lengths.count(240) == 3  # those of text; of others, a value is shown
+    assert set(lengths) == {1, 240}
