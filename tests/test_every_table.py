@@ -57,8 +57,8 @@ class Kind:
 
 def of_pandas(dtype):
     # What NumPy's types without missing values become with some.
-    with_gaps = object if dtype == "bool" else "float64" if "int" in dtype else dtype
-    return lambda values: pd.Series(values, dtype=with_gaps if None in values else dtype)
+    with_missing = object if dtype == "bool" else "float64" if "int" in dtype else dtype
+    return lambda values: pd.Series(values, dtype=with_missing if None in values else dtype)
 
 
 def arrows_in_pandas(make):

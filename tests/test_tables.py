@@ -87,7 +87,7 @@ NAMES = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
 SAME = {
     "other names": lambda X: X.assign(city=X.city.map(NAMES)),
     "numbers as names": lambda X: X.assign(city=X.city.str[5:].astype(float).astype("category")),
-    "levels in another order": lambda X: X.assign(color=X.color.cat.set_categories(COLORS)),
+    "categories in another order": lambda X: X.assign(color=X.color.cat.set_categories(COLORS)),
     "columns in another order": lambda X: X[ORDER],
     "a column of NaN": lambda X: X.assign(empty=np.nan),
     "a column of None": lambda X: X.assign(empty=None),
@@ -106,7 +106,9 @@ def test_what_does_not_matter(estimator_class, expected, name):
 
 def test_what_does_not_matter_later(estimator_class, expected):
     text = X_TEST.assign(color=X_TEST.color.astype(object))
-    assert_array_equal(predict(estimator_class, SAME["levels in another order"](X), text), expected)
+    assert_array_equal(
+        predict(estimator_class, SAME["categories in another order"](X), text), expected
+    )
     model = estimator_class(**QUICK).fit(X[::-1], y[::-1])
     assert_array_equal(model.predict(X_TEST), expected)
     # Whatever comes where fit had nothing: it has learned nothing of it.

@@ -280,7 +280,7 @@ class TableReader:
             raise ValueError("X has no column with a value; all are NaN, None or NA.")
         X = X if len(kept) == len(self.kinds) else X[:, np.isin(self.column_of, kept)]
         kinds, order = ([every[i] for i in kept] for every in (self.kinds, self.order))
-        reader = replace(self, kinds=kinds, order=order)
+        reader = TableReader(kinds, order, self.names)
         is_coded = np.array([kind.is_coded for kind in reader.kinds])[reader.column_of]
         rows, blocks = LearningRows(X, is_coded, y, weight), reader.blocks(X)
         learned = [kind.learn(block, rows) for kind, block in blocks]

@@ -15,8 +15,12 @@ from numpy.testing import assert_array_equal
 from reading import UNREADABLE, kinds_of, learn, read
 
 from skneighbors import ColumnWarning
-from skneighbors._columns import Table, unwrap
+from skneighbors._columns import Table, TableReader, unwrap
+from skneighbors._columns.categories import Categories
 from skneighbors._columns.column import CATEGORIES, DURATIONS, NUMBERS, TIMES
+from skneighbors._columns.dates import Dates
+from skneighbors._columns.numbers import Numbers
+from skneighbors._columns.words import Words
 
 NAN, UNKNOWN = np.nan, -1
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
@@ -208,8 +212,10 @@ def test_what_holds_the_same_reads_the_same(name):
 def test_other_values_of_columns_read_before():
     X = pd.DataFrame({"a": [1.0], "b": ["x"], "c": pd.to_datetime(["2020-01-01"])})
     reader, _ = read(X)
-    for gap in (None, NAN, pd.NaT):
-        assert np.isnan(reader.read(Table.of(pd.DataFrame({name: [gap] for name in "abc"})))).all()
+    for missing in (None, NAN, pd.NaT):
+        assert np.isnan(
+            reader.read(Table.of(pd.DataFrame({name: [missing] for name in "abc"})))
+        ).all()
     assert reader.read(Table.of(X.assign(b="z")))[0, 1] == UNKNOWN
 
 
@@ -359,3 +365,18 @@ def test_levels_without_weight_are_unknown():
     reader, matrix = learn([["a"], ["b"], ["c"]], np.zeros(3), np.array([1.0, 0, 2]))
     assert_array_equal(matrix, [[1], [UNKNOWN], [0]])
     assert reader.kinds[0].describe() == "2 categories"
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        *([kind] for kind in (Numbers("roman"), Dates(parts=("year",)), Categories({"a": 1}))),
+        *([kind] for kind in (Words({"a": 0}), Words({"a": 0}, ngrams=["abc"]), "numbers")),
+        [Numbers(), Numbers()],
+    ],
+)
+def test_what_no_file_should_hold(reader):
+    with pytest.raises(ValueError, match=r"reading|parts|codes|n-grams|no kind|names columns"):
+        TableReader(reader, [0], ["a"]).check()
+    with pytest.raises(ValueError, match="names columns that are not there"):
+        TableReader([Numbers()], [1], ["a"]).check()
