@@ -169,9 +169,11 @@ class Column:
                 raise ValueError(f"{self.name} holds no days: {error}.") from error
         if self.declared and (array := self._as_array()).dtype.kind in "iuf":
             return array
-        value = None
+        return [np.nan if is_missing(value) else self._as_float(value) for value in self.values]
+
+    def _as_float(self, value):
         try:
-            return [np.nan if is_missing(value := own) else float(own) for own in self.values]
+            return float(value)
         except OverflowError as error:
             message = f"{self.name} holds a number beyond float64: {show(value)}."
             raise ValueError(message) from error
