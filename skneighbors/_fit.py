@@ -157,7 +157,7 @@ def _scale(samples, task):
 def _blend_data(reader, rows):
     """Make what the blended model is fitted to."""
     groups = np.arange(len(rows)) if rows.group is None else rows.group
-    n_categories = None if reader is None else reader.n_expanded_categories
+    n_categories = None if reader is None else reader.n_categories
     return BlendData(rows.X, rows.y, rows.weight, groups, n_categories)
 
 
@@ -166,7 +166,7 @@ def _encode(samples, rows):
     reader, n_rows = samples.reader, len(samples.rows)
     if reader is None:
         return None, rows
-    sizes = reader.n_expanded_categories, reader.n_components
+    sizes = reader.n_categories, reader.n_components
     encoder = FeatureEncoder.fit(rows.X[:n_rows], rows.weight[:n_rows], *sizes)
     return encoder, replace(rows, X=encoder.transform(rows.X))
 
@@ -176,10 +176,10 @@ def _encode_likeness(samples, settings, device):
     if settings.likenesses == (0.0,):
         return None, None, None
     rows, reader = samples.rows, samples.reader
-    encoder = LikenessEncoder.fit(rows.X, rows.weight, reader.n_categories, reader.text_of)
+    encoder = LikenessEncoder.fit(reader, rows.X, rows.weight)
     weight = torch.from_numpy(encoder.column_weight)
-    likeness = Likeness(0.0, weight, len(encoder.text_of)).to(device)
-    return encoder, likeness, encoder.transform(samples.all_rows.X)
+    likeness = Likeness(0.0, weight, encoder.n_components).to(device)
+    return encoder, likeness, encoder.transform(reader.compare(samples.all_rows.X))
 
 
 def _make_initial_network(data, encoder, plan, describe_head, make):

@@ -32,7 +32,7 @@ def rebuilt(model, X, y, weight, held_out):
     fitted, present = model._model, row_of >= 0
     matrix, columns = fitted.reader.read(Table.of(X[samples])), None
     if fitted.likeness_encoder is not None:
-        columns = fitted.likeness_encoder.transform(matrix)
+        columns = fitted.likeness_encoder.transform(fitted.reader.compare(matrix))
     rows = LabeledRows(
         fitted.encoder.transform(matrix),
         fitted.task.transform(y.reshape(len(y), -1)[samples]),

@@ -5,12 +5,10 @@ tries some.
 """
 
 import datetime
-import enum
 import os
 import zoneinfo
 from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
+from types import FunctionType
 
 import narwhals as nw
 import numpy as np
@@ -21,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from reading import UNREADABLE
 
 from skneighbors import NONARegressor
 from skneighbors._columns import TrainingSamples
@@ -56,20 +55,10 @@ class Kind:
     may_be_objects: bool = True
 
 
-def numpys(dtype, with_gaps="float64"):
-    return lambda values: pd.Series(values, dtype=with_gaps if None in values else dtype)
-
-
 def of_pandas(dtype):
-    return lambda values: pd.Series(values, dtype=dtype)
-
-
-def of_polars(dtype):
-    return lambda values: pl.Series(values, dtype=dtype)
-
-
-def of_arrow(dtype):
-    return lambda values: pa.array(values, dtype)
+    # What NumPy's types without missing values become with some.
+    with_missing = object if dtype == "bool" else "float64" if "int" in dtype else dtype
+    return lambda values: pd.Series(values, dtype=with_missing if None in values else dtype)
 
 
 def arrows_in_pandas(make):
@@ -81,7 +70,7 @@ def objects(values):
 
 
 def category(values):
-    return pd.Series(values, dtype=object).astype("category")
+    return objects(values).astype("category")
 
 
 def dictionary(values):
@@ -116,82 +105,75 @@ def objects_in_zone(values, zone):
 
 
 def kind(values, pandas, polars, arrow, **others):
-    pandas = [*pandas, *map(arrows_in_pandas, arrow)]
-    return Kind(values, pandas, polars, arrow, **others)
+    """Kind of column that some functions hold, or dtypes of each library."""
+    own = [
+        [way if isinstance(way, FunctionType) else of(way) for way in ways]
+        for ways, of in (
+            (pandas, of_pandas),
+            (polars, lambda dtype: lambda values: pl.Series(values, dtype=dtype)),
+            (arrow, lambda dtype: lambda values: pa.array(values, dtype)),
+        )
+    ]
+    own[0] += map(arrows_in_pandas, own[2])
+    return Kind(values, *own, **others)
 
 
 def integers(bits, signed=True):
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     name = f"{'Int' if signed else 'UInt'}{bits}"
+    of_pandas = [objects, name.lower(), name]
     return kind(
-        st.integers(low, high),
-        [objects, numpys(name.lower()), of_pandas(name)],
-        [of_polars(getattr(pl, name))],
-        [of_arrow(getattr(pa, name.lower())())],
+        st.integers(low, high), of_pandas, [getattr(pl, name)], [getattr(pa, name.lower())()]
     )
 
 
 def floats(bits, arrow):
-    return kind(
-        st.floats(allow_nan=False, allow_infinity=False, width=bits),
-        [objects, of_pandas(f"float{bits}"), of_pandas(f"Float{bits}")],
-        [of_polars(getattr(pl, f"Float{bits}"))],
-        [of_arrow(arrow)],
-    )
+    values = st.floats(allow_nan=False, allow_infinity=False, width=bits)
+    of_pandas = [objects, f"float{bits}", f"Float{bits}"]
+    return kind(values, of_pandas, [getattr(pl, f"Float{bits}")], [arrow])
 
 
+DAY = datetime.timedelta(1)
 MOMENTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 LEVELS = st.sampled_from(["a", "b", "B", "", "7", "nan", "ä", "long " * 20])
 SHORT = st.sampled_from([0.1, 0.2, 0.5, -7.25, 1.0, 3.0, 1e6])
-OF_TEXT = [objects, of_pandas("str"), of_pandas("string")]
+OF_TEXT = [objects, "str", "string"]
 KINDS = {f"int{bits}": integers(bits) for bits in (8, 16, 32, 64)}
 KINDS |= {f"uint{bits}": integers(bits, signed=False) for bits in (8, 16, 32, 64)}
-KINDS |= {"float32": floats(32, pa.float32()), "float64": floats(64, pa.float64())}
 KINDS |= {
-    "bools": kind(
-        st.booleans(),
-        [objects, numpys("bool", object), of_pandas("boolean")],
-        [of_polars(pl.Boolean)],
-        [of_arrow(pa.bool_())],
-    ),
-    "text": kind(
-        TEXTS,
-        OF_TEXT,
-        [of_polars(pl.String)],
-        [of_arrow(pa.string()), of_arrow(pa.large_string()), of_arrow(pa.string_view())],
-    ),
+    "float32": floats(32, pa.float32()),
+    "float64": floats(64, pa.float64()),
+    "bools": kind(st.booleans(), [objects, "bool", "boolean"], [pl.Boolean], [pa.bool_()]),
+    "text": kind(TEXTS, OF_TEXT, [pl.String], [pa.string(), pa.large_string(), pa.string_view()]),
     "categories": kind(
-        LEVELS,
-        [*OF_TEXT, category],
-        [of_polars(pl.String), of_polars(pl.Categorical)],
-        [of_arrow(pa.string()), dictionary],
+        LEVELS, [*OF_TEXT, category], [pl.String, pl.Categorical], [pa.string(), dictionary]
     ),
     "numbered categories": kind(
         st.integers(-3, 9),
-        [objects, category, numpys("int16"), of_pandas("Int32")],
-        [of_polars(pl.Int64), of_polars(pl.Decimal(9, 1))],
-        [dictionary, of_arrow(pa.int8())],
+        [objects, category, "int16", "Int32"],
+        [pl.Int64, pl.Decimal(9, 1)],
+        [dictionary, pa.int8()],
         fit=[category, arrows_in_pandas(dictionary)],
     ),
     "measured categories": kind(
         SHORT,
-        [objects, of_pandas("float32"), of_pandas("Float64")],
-        [of_polars(pl.Float32), of_polars(pl.Float64)],
-        [of_arrow(pa.float32()), dictionary],
+        [objects, "float32", "Float64"],
+        [pl.Float32, pl.Float64],
+        [pa.float32(), dictionary],
         fit=[category, lambda values: pd.Series(values, dtype="float32").astype("category")],
     ),
     "days": kind(
         MOMENTS.map(datetime.datetime.date),
-        [objects, of_pandas("M8[s]"), of_pandas("M8[ns]")],
-        [of_polars(pl.Date), lambda values: pl.Series(values, dtype=pl.Date).cast(pl.Datetime)],
-        [of_arrow(pa.date32()), of_arrow(pa.date64())],
+        [objects, "M8[s]", "M8[ns]"],
+        [pl.Date, lambda values: pl.Series(values, dtype=pl.Date).cast(pl.Datetime)],
+        [pa.date32(), pa.date64()],
     ),
     "moments": kind(
         MOMENTS,
-        [objects, of_pandas("M8[us]"), of_pandas("M8[ns]")],
-        [of_polars(pl.Datetime("us")), of_polars(pl.Datetime("ns"))],
-        [of_arrow(pa.timestamp("us")), of_arrow(pa.timestamp("ns"))],
+        [objects, "M8[us]", "M8[ns]"],
+        [pl.Datetime("us"), pl.Datetime("ns")],
+        [pa.timestamp("us"), pa.timestamp("ns")],
     ),
     "moments in zones": kind(
         MOMENTS.map(lambda moment: moment.replace(tzinfo=UTC)),
@@ -200,31 +182,27 @@ KINDS |= {
         [arrow_in_zone],
     ),
     "durations": kind(
-        st.timedeltas(datetime.timedelta(-(10**4)), datetime.timedelta(10**4)),
-        [of_pandas("m8[us]"), of_pandas("m8[ns]")],
-        [of_polars(pl.Duration("us"))],
-        [of_arrow(pa.duration("us")), of_arrow(pa.duration("ns"))],
+        st.timedeltas(-(10**4) * DAY, 10**4 * DAY),
+        ["m8[us]", "m8[ns]"],
+        [pl.Duration("us")],
+        [pa.duration("us"), pa.duration("ns")],
         may_be_objects=False,
     ),
     "times of day": kind(
-        st.times(),
-        [],
-        [of_polars(pl.Time)],
-        [of_arrow(pa.time64("us")), of_arrow(pa.time64("ns"))],
-        may_be_objects=False,
+        st.times(), [], [pl.Time], [pa.time64("us"), pa.time64("ns")], may_be_objects=False
     ),
     "decimals": kind(
         st.decimals(-(10**6), 10**6, places=3, allow_nan=False),
-        [of_pandas("float64")],
-        [of_polars(pl.Decimal(12, 3))],
-        [of_arrow(pa.decimal128(12, 3)), of_arrow(pa.decimal256(40, 3))],
+        ["float64"],
+        [pl.Decimal(12, 3)],
+        [pa.decimal128(12, 3), pa.decimal256(40, 3)],
         may_be_objects=False,
     ),
     "gaps": kind(
         st.none(),
-        [objects, of_pandas("float64"), of_pandas("M8[ns]"), of_pandas("str")],
-        [of_polars(pl.Null), of_polars(pl.Int8), of_polars(pl.String)],
-        [of_arrow(pa.null()), of_arrow(pa.bool_())],
+        [objects, "float64", "M8[ns]", "str"],
+        [pl.Null, pl.Int8, pl.String],
+        [pa.null(), pa.bool_()],
     ),
 }
 NOT_IN_DASK = (np.dtype(object), pd.ArrowDtype(pa.string_view()))
@@ -293,9 +271,7 @@ def examples(draw):
     """Draw columns, beside one of plain numbers."""
     chosen = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
     kinds = {f"{'zyxwv'[i]} {name}": KINDS[name] for i, name in enumerate(chosen)}
-    kinds["n"] = kind(
-        st.integers(0, 99), [of_pandas("float")], [of_polars(pl.Int8)], [of_arrow(pa.int8())]
-    )
+    kinds["n"] = kind(st.integers(0, 99), ["float"], [pl.Int8], [pa.int8()])
     constant = draw(st.sets(st.sampled_from(sorted(kinds)), max_size=1))
     rows = columns_of(draw, kinds, draw(st.integers(3, 8)), constant)
     rows["n"] = list(range(len(rows["n"])))
@@ -336,28 +312,16 @@ def test_what_holds_the_values_changes_nothing(example):
     samples = TrainingSamples.check(make_model(), other, y, None, None, None, (None,) * 3)
     if library in frames:
         assert_array_equal(samples.rows.X, model._model.matrix)
-        assert samples.reader.n_categories.tolist() == model._model.reader.n_categories.tolist()
+        learned = [
+            [kind.describe() for kind in reader.kinds]
+            for reader in (samples.reader, model._model.reader)
+        ]
+        assert learned[0] == learned[1]
         if names != list(example.rows):
             with pytest.raises(ValueError, match="feature names should match"):
                 model.predict(other)
 
 
-OTHERS = [
-    [1.0],
-    {},
-    {"a": [1]},
-    np.ones(2),
-    b"a",
-    1j,
-    datetime.time(1),
-    datetime.timedelta(1),
-    Decimal(1),
-    Fraction(1, 2),
-    enum.Enum("Color", ["RED"], type=str).RED,
-    pd.Interval(0, 1),
-    pd.Period("2020-05"),
-    object(),
-]
 SORTS = {
     "numbers": [2, 0.5],
     "text": ["a", "7"],
@@ -376,7 +340,7 @@ def test_what_cannot_be_read_is_an_error_that_names_the_column(example, data):
     sort = OF_SORT.get(own, "numbers")
     foreign = [cell for other, cells in SORTS.items() if other != sort for cell in cells]
     some = next((value for value in example.rows[name] if value is not None), None)
-    cells = OTHERS if some is None else OTHERS + foreign
+    cells = [*UNREADABLE.values(), *([] if some is None else foreign)]
     cell = data.draw(st.sampled_from(range(len(cells))).map(cells.__getitem__))
     libraries = set(example.libraries) & {"pandas", "narwhals", *PLAIN}
     library = data.draw(st.sampled_from(sorted(libraries)))

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import EnsembleSplit
-from skneighbors._columns.per_row import check_groups
+from skneighbors._columns.checks import check_groups
 from skneighbors._network import NeighborNetwork
 from skneighbors.nn import NONA, MLPEmbedder
 

@@ -80,37 +80,39 @@ def test_every_kind_of_column_says_something():
         assert without.score(X_TEST.drop(columns=name), Y_TEST) < full - 0.02, name
 
 
+ORDER = ["size", "color", "age", "sold", "city", "day"]
+COLORS = ["unseen", "red", "green", "blue"]
+NAMES = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
+# Functions of a table that change nothing that matters; arrays have no names to be ordered by.
+SAME = {
+    "other names": lambda X: X.assign(city=X.city.map(NAMES)),
+    "numbers as names": lambda X: X.assign(city=X.city.str[5:].astype(float).astype("category")),
+    "categories in another order": lambda X: X.assign(color=X.color.cat.set_categories(COLORS)),
+    "columns in another order": lambda X: X[ORDER],
+    "a column of NaN": lambda X: X.assign(empty=np.nan),
+    "a column of None": lambda X: X.assign(empty=None),
+    "a column of NaT": lambda X: X.assign(empty=pd.NaT),
+    "polars": as_polars,
+    "arrays": lambda X: X[sorted(X)].astype(object).to_numpy(),
+    "lists": lambda X: X[sorted(X)].astype(object).to_numpy().tolist(),
+}
+
+
 @pytest.mark.filterwarnings("ignore:Text may be read otherwise")
-def test_what_levels_are_called_does_not_matter(estimator_class, expected):
-    names = {f"city {i}": f"{(5 * i) % 14:02d}" for i in range(14)}
-    renamed = [part.assign(city=part.city.map(names)) for part in (X, X_TEST)]
-    assert_array_equal(predict(estimator_class, *renamed), expected)
-    numbered = [part.assign(city=part.city.str[5:].astype(float)) for part in (X, X_TEST)]
-    numbered = [part.astype({"city": "category"}) for part in numbered]
-    assert_array_equal(predict(estimator_class, *numbered), expected)
+@pytest.mark.parametrize("name", SAME)
+def test_what_does_not_matter(estimator_class, expected, name):
+    assert_array_equal(predict(estimator_class, *map(SAME[name], (X, X_TEST))), expected)
 
 
-def test_the_order_of_levels_does_not_matter(estimator_class, expected):
-    for order in (["green", "blue", "red"], ["unseen", "red", "green", "blue"]):
-        other = [part.assign(color=part.color.cat.set_categories(order)) for part in (X, X_TEST)]
-        assert_array_equal(predict(estimator_class, *other), expected)
-        text = X_TEST.assign(color=X_TEST.color.astype(object))
-        assert_array_equal(predict(estimator_class, other[0], text), expected)
-
-
-def test_the_order_of_columns_and_rows_does_not_matter(estimator_class, expected):
-    order = ["size", "color", "age", "sold", "city", "day"]
-    assert_array_equal(predict(estimator_class, X[order], X_TEST[order]), expected)
+def test_what_does_not_matter_later(estimator_class, expected):
+    text = X_TEST.assign(color=X_TEST.color.astype(object))
+    assert_array_equal(
+        predict(estimator_class, SAME["categories in another order"](X), text), expected
+    )
     model = estimator_class(**QUICK).fit(X[::-1], y[::-1])
     assert_array_equal(model.predict(X_TEST), expected)
-
-
-def test_a_column_without_values_is_none(estimator_class, expected):
-    for nothing in (np.nan, None, pd.NaT):
-        parts = [part.assign(empty=nothing) for part in (X, X_TEST)]
-        assert_array_equal(predict(estimator_class, *parts), expected)
+    # Whatever comes where fit had nothing: it has learned nothing of it.
     known = estimator_class(**QUICK).fit(X.assign(empty=np.nan), y)
-    # Whatever comes there later: fit has learned nothing of it.
     assert_array_equal(known.predict(X_TEST.assign(empty=1.5)), expected)
 
 
@@ -132,15 +134,6 @@ def test_gaps_at_prediction_alone(estimator_class):
     y_hat = model.predict(gaps)
     assert_allclose(y_hat, np.full(N_TEST, y_hat[0]))
     assert y.min() < y_hat[0] < y.max()
-
-
-def test_pandas_polars_and_numpy_give_the_same_bits(estimator_class, expected):
-    assert_array_equal(predict(estimator_class, as_polars(X), as_polars(X_TEST)), expected)
-    # Columns of arrays have no names to be ordered by.
-    arrays = [part[sorted(part)].astype(object).to_numpy() for part in (X, X_TEST)]
-    assert_array_equal(predict(estimator_class, *arrays), expected)
-    lists = [array.tolist() for array in arrays]
-    assert_array_equal(predict(estimator_class, *lists), expected)
 
 
 @pytest.mark.parametrize("likeness", ["auto", 2.0])
@@ -178,10 +171,10 @@ def test_frames_of_any_library_have_names(estimator_class, expected, wrap):
     assert list(model.feature_names_in_) == list(X)
     assert_array_equal(model.predict(wrap(X_TEST)), expected)
     assert_array_equal(model.predict(X_TEST), expected)
-    other = X_TEST[["size", "color", "age", "sold", "city", "day"]]
+    other = X_TEST[ORDER]
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(wrap(other))
-    again = estimator_class(**QUICK).fit(wrap(X[list(other)]), y, X_val=wrap(other), y_val=Y_TEST)
+    again = estimator_class(**QUICK).fit(wrap(X[ORDER]), y, X_val=wrap(other), y_val=Y_TEST)
     assert np.isfinite(again.append(wrap(other), Y_TEST).predict(wrap(other))).all()
 
 

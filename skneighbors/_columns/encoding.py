@@ -1,10 +1,11 @@
-"""Features for the network: scaled numbers, flagged missing values, categories one-hot or codes."""
+"""Columns encoded: scaled numbers, flags and categories for networks, ranks for likeness."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._utils.arrays import Stored, array_field
+from .base import MISSING
 
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
@@ -116,3 +117,72 @@ def _fit_scale(X, sample_weight, has_missing):
 
 def _quartiles(X, sample_weight):
     return np.quantile(X, [0.25, 0.5, 0.75], 0, weights=sample_weight, method="inverted_cdf")
+
+
+@dataclass(frozen=True, eq=False)
+class LikenessEncoder(Stored):
+    """Encodes what :meth:`TableReader.compare` returns: numbers by their ranks.
+
+    Rows differ in a number by the fraction of the training samples that lie between them.
+
+    Attributes
+    ----------
+    ranked : int ndarray of shape (r,)
+        Coordinates that become ranks.
+    values : ndarray of shape (v,)
+        Unique values of these, ascending, one coordinate after the other.
+    fractions : ndarray of shape (v,)
+        Fraction of the training samples, by weight, that are no larger.
+    starts : int ndarray of shape (r,)
+        Where each coordinate's values begin.
+    column_weight : ndarray of shape (u,)
+        Of differences by coordinates, then of squared ones by components: those of a column sum
+        to 1 over the number of columns that differ, and are 0 where all rows agree.
+    n_components : int
+        How many of the last coordinates are components.
+    """
+
+    ranked: np.ndarray = array_field("int64", "r", low=0, below="u", ascends=True)
+    values: np.ndarray = array_field("float64", "v")
+    fractions: np.ndarray = array_field("float64", "v", low=0)
+    starts: np.ndarray = array_field("int64", "r", low=0)
+    column_weight: np.ndarray = array_field("float64", "u", low=0)
+    n_components: int = 0
+
+    def check_fields(self, sizes):
+        """Check that each coordinate's values begin behind those of the one before."""
+        is_ordered = (np.diff([0, *self.starts, len(self.values)]) >= 0).all()
+        if not is_ordered or self.n_components != sizes["texts"]:
+            raise ValueError("likeness_encoder does not fit")
+
+    @classmethod
+    def fit(cls, reader, X, sample_weight):
+        """Make an encoder for a matrix (n_samples, n_read) that a reader has read."""
+        every = (block.T for _, block in reader.blocks(X))
+        differs = np.array([any(len(np.unique(x)) > 1 for x in block) for block in every])
+        n = [kind.width for kind in reader.kinds]
+        ranked = np.flatnonzero(np.repeat([not kind.is_coded for kind in reader.kinds], n))
+        weights = np.transpose([kind.coordinate_weights for kind in reader.kinds])
+        own, squared = weights * differs / max(1.0, differs.sum())
+        n_components = [kind.n_components for kind in reader.kinds]
+        coordinates, values, fractions = reader.compare(X), [], []
+        for column in coordinates[:, ranked].T:
+            present = ~np.isnan(column)
+            unique, place = np.unique(column[present], return_inverse=True)
+            values.append(unique)
+            cumulative = np.bincount(place, sample_weight[present], len(unique)).cumsum()
+            fractions.append(cumulative / cumulative[-1:])
+        starts = np.cumsum([0, *map(len, values)])[:-1]
+        values, fractions = (np.concatenate([*parts, []]) for parts in (values, fractions))
+        column_weight = np.append(np.repeat(own / n, n), np.repeat(squared, n_components))
+        return cls(ranked, values, fractions, starts, column_weight, sum(n_components))
+
+    def transform(self, coordinates):
+        """Encode coordinates (n_samples, u)."""
+        out, ends = coordinates.copy(), np.append(self.starts, len(self.values))[1:]
+        for place, start, end in zip(self.ranked, self.starts, ends, strict=True):
+            numbers, values = coordinates[:, place], self.values[start:end]
+            ends_of = [np.searchsorted(values, numbers, side) for side in ("left", "right")]
+            ranks = np.append(0.0, self.fractions[start:end])[ends_of].mean(axis=0)
+            out[:, place] = np.where(np.isnan(numbers), MISSING, ranks)
+        return out

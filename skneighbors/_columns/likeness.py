@@ -7,93 +7,12 @@ import torch
 
 from .._utils.arrays import Stored, array_field
 
-# Coordinate of missing values: at least 1 from all others, and 0 from each other.
-_MISSING = -2.0
 # Distances are divided by that of the neighbor of this rank.
 _TYPICAL_RANK = 80
 # Fraction of the largest distance up to which distances are ties.
 _TIE = 1e-12
 # Number of candidates for likeness: the larger of this, and this per neighbor.
 _N_CANDIDATES, _CANDIDATES_PER_NEIGHBOR = 200, 5
-
-
-@dataclass(frozen=True, eq=False)
-class LikenessEncoder(Stored):
-    """Encoder of columns as coordinates: ranks of numbers, codes of categories, texts.
-
-    Rows differ in a column by the absolute difference of their coordinates, at most 1: numbers
-    by the fraction of the training samples that lie between them, categories by 0 or 1, missing
-    values from all others by 1. An unknown category is NaN, and differs from all by 1. Texts
-    differ by 1 minus the cosine of their components, which is half the squared distance of these,
-    as they have unit length; a text without any, as a missing one, has 1 where others have 0.
-
-    Attributes
-    ----------
-    n_categories : int ndarray of shape (p,)
-        Number of categories of each column; 0 for numbers.
-    values : ndarray of shape (v,)
-        Unique values of the columns of numbers, ascending, one column after the other.
-    fractions : ndarray of shape (v,)
-        Fraction of the training samples, by weight, that are no larger.
-    starts : int ndarray of shape (p,)
-        Where each column's values begin.
-    text_of : int ndarray of shape (t,)
-        Column of each component of texts; these stand behind the columns.
-    column_weight : ndarray of shape (p + t,)
-        Of the columns' differences, then of the components' squared ones: 0 for constant columns,
-        else 1 over the number of the others; half of that for texts, and twice for components.
-    """
-
-    n_categories: np.ndarray = array_field("int64", "p", equals="columns")
-    values: np.ndarray = array_field("float64", "v")
-    fractions: np.ndarray = array_field("float64", "v", low=0)
-    starts: np.ndarray = array_field("int64", "p", low=0)
-    text_of: np.ndarray = array_field("int64", "texts", equals="text_of")
-    column_weight: np.ndarray = array_field("float64", "u", low=0)
-
-    def check_fields(self, sizes):
-        """Check that each column's values begin behind those of the one before."""
-        if (np.diff([0, *self.starts, len(self.values)]) < 0).any():
-            raise ValueError("likeness_encoder.starts are not ascending")
-
-    @classmethod
-    def fit(cls, X, sample_weight, n_categories, text_of=()):
-        """Make an encoder of columns as read (n_samples, p), and components (n_samples, t)."""
-        text_of = np.array(text_of, dtype=int)
-        X, values, fractions = X[:, : len(n_categories)], [], []
-        for column, is_category in zip(X.T, n_categories > 0, strict=True):
-            present = ~np.isnan(column) & (not is_category)
-            unique, place = np.unique(column[present], return_inverse=True)
-            values.append(unique)
-            cumulative = np.bincount(place, sample_weight[present], len(unique)).cumsum()
-            fractions.append(cumulative / cumulative[-1:])
-        differs = np.array([len(np.unique(column)) > 1 for column in X.T], dtype=float)
-        starts = np.cumsum([0, *map(len, values)])[:-1]
-        weight = differs / max(1.0, differs.sum())
-        weight[np.unique(text_of)] /= 2
-        weight = np.append(weight, 4 * weight[text_of])
-        values, fractions = np.concatenate(values), np.concatenate(fractions)
-        return cls(n_categories, values, fractions, starts, text_of, weight)
-
-    def transform(self, X):
-        """Encode columns and components (n, p + t) as read."""
-        out = np.empty_like(X)
-        ends = [*self.starts[1:], len(self.values)]
-        for j, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
-            components = np.append(np.zeros(len(ends), dtype=bool), self.text_of == j)
-            if components.any():
-                out[:, components] = X[:, components] / 2
-                out[:, j] = ~X[:, components].any(axis=1)
-            elif self.n_categories[j]:
-                out[:, j] = np.where(X[:, j] < 0, np.nan, X[:, j])
-                out[np.isnan(X[:, j]), j] = _MISSING
-            else:
-                values = self.values[start:end]
-                below = np.append(0.0, self.fractions[start:end])
-                ends_of = [np.searchsorted(values, X[:, j], side) for side in ("left", "right")]
-                rank = below[ends_of].mean(axis=0)
-                out[:, j] = np.where(np.isnan(X[:, j]), _MISSING, rank)
-        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,13 @@
 """What `fit` is given, checked, and its unique rows."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from .checks import check_training_data, check_validation_data
-from .doubts import find_doubts
+from .checks import check_groups, check_time, check_training_data, check_validation_data
 from .merging import merge_rows
-from .per_row import check_groups, check_time
-from .reader import TableReader
-from .summary import summarize_columns
-from .table import Table, unwrap
+from .reader import ColumnSummary, TableReader
+from .table import unwrap
 from .tensors import LabeledRows
 
 
@@ -37,6 +33,10 @@ class TrainingSamples:
         Rank of when each row was observed last; NaN where it is unknown.
     validation : LabeledRows or None
         A validation set that was given.
+    columns : ColumnSummary or None
+        How the columns were read; None if a feature extractor takes X as it is.
+    doubts : str or None
+        Which columns of text may be meant otherwise.
     """
 
     X: object
@@ -48,6 +48,8 @@ class TrainingSamples:
     row_of: np.ndarray
     time: np.ndarray | None
     validation: LabeledRows | None
+    columns: ColumnSummary | None
+    doubts: str | None
 
     @classmethod
     def check(cls, estimator, X, y, sample_weight, groups, time, validation):
@@ -59,7 +61,8 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        reader, matrix, targets = check_training_data(estimator, X, y, sample_weight)
+        read, targets = check_training_data(estimator, X, y, sample_weight)
+        reader, matrix = read.reader, read.matrix
         y, sample_weight, form = targets.y, targets.weight, targets.form
         if groups is not None:
             groups = check_groups(groups, len(y))
@@ -83,28 +86,10 @@ class TrainingSamples:
         if time is not None:
             counted, given, time = row_of >= 0, time, np.full(len(first), np.nan)
             np.fmax.at(time, row_of[counted], given[counted])
-        return cls(X, reader, matrix, sample_weight, form, rows, row_of, time, validation)
+        found = rows, row_of, time, validation, read.columns, read.doubts
+        return cls(X, reader, matrix, sample_weight, form, *found)
 
     @property
     def all_rows(self):
         """Rows, and behind them those of a given validation set."""
         return self.rows if self.validation is None else self.rows.concat(self.validation)
-
-    @cached_property
-    def columns(self):
-        """Summarize how the columns were read; None if a feature extractor takes X as it is."""
-        return None if self.reader is None else summarize_columns(self._counted, self.reader)
-
-    @cached_property
-    def _counted(self):
-        """Table of the samples that count."""
-        rows = np.flatnonzero(self.sample_weight > 0)
-        table = Table.of(self.X)
-        return table if len(rows) == len(self.sample_weight) else table.take(rows)
-
-    def find_doubts(self, categorical_features):
-        """Describe columns of text that were hardly meant as categories; None if all were."""
-        if self.reader is None:
-            return None
-        counted = self.matrix[self.sample_weight > 0]
-        return find_doubts(self._counted, self.reader, counted, categorical_features)

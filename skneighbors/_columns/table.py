@@ -1,13 +1,13 @@
 """A user's table, of whatever library, as columns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .column import CATEGORIES, Column
-from .values import DURATIONS, NUMBERS, TIMES, show
+from .column import CATEGORIES, DURATIONS, NUMBERS, TIMES, Column, show
 
 # What NumPy's dtypes hold, by their kinds; None if that does not say.
 _OF_KIND = {"b": CATEGORIES, "m": DURATIONS, "M": TIMES, "O": None} | dict.fromkeys("iuf", NUMBERS)
@@ -24,11 +24,19 @@ class Table:
     declared : list
         What each column holds by its dtype: NUMBERS, CATEGORIES, TIMES or DURATIONS; None if
         that does not say.
+    categorical_features : as of the estimators
+    weight : ndarray of shape (n_samples,) or None
+        What each row counts when it is found out how text is read.
+    columns : dict
+        Those that were looked at, by their numbers: what they have read is read once.
     """
 
     data: object
     names: list | None
     declared: list
+    categorical_features: object = "from_dtype"
+    weight: np.ndarray | None = None
+    columns: dict = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, X):
@@ -62,14 +70,18 @@ class Table:
         declared = _OF_KIND.get(array.dtype.kind)
         return cls(array, None, [declared] * array.shape[1])
 
-    def take(self, rows):
-        """Table of some rows, by their numbers."""
-        return replace(self, data=self.data[rows])
+    @cached_property
+    def _given(self):
+        return _find_categorical(self.categorical_features, self)
 
     def column(self, j):
         """Column by its number."""
-        data = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])
-        return Column(data, self.describe(j), self.declared[j])
+        if j not in self.columns:
+            data = self.data[:, j] if self.names is None else self.data.get_column(self.names[j])
+            weight = np.ones(len(self.data)) if self.weight is None else self.weight
+            parts = self.describe(j), self.declared[j], self._given[j], weight
+            self.columns[j] = Column(data, *parts)
+        return self.columns[j]
 
     def describe(self, j):
         """Name a column, for messages."""
@@ -83,22 +95,56 @@ class Table:
             dtypes = nw.to_native(self.data).dtypes
         else:
             return []
-        return [
-            j
-            for j, dtype in enumerate(dtypes)
-            if isinstance(dtype, np.dtype) and dtype.kind in "iuf"
-        ]
+        is_number = [isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes]
+        return np.flatnonzero(is_number).tolist()
 
     def numbers(self, columns):
         """Read some of :meth:`plain`, to float64; may be the array of the table itself."""
-        some = nw.to_native(self.data, pass_through=True)
+        native = nw.to_native(self.data, pass_through=True)
         if len(columns) < len(self.declared):
-            some = some.take(columns, axis=1)
-        return np.asarray(some, dtype=np.float64)
+            return np.asarray(native.take(columns, axis=1), dtype=np.float64)
+        X = np.asarray(native, dtype=np.float64)
+        return X if columns == sorted(columns) else X[:, columns]
 
-    def has_categories(self, j):
-        """Whether a column is of a dtype of categories, which someone has given it."""
-        return self.names is not None and self.data[:, j].dtype in (nw.Categorical, nw.Enum)
+
+def _find_categorical(categorical_features, table):
+    """Say for each column of a table whether it is given as categorical; None: by its dtype.
+
+    Raises
+    ------
+    ValueError
+        If `categorical_features` is not valid for the table.
+    """
+    n_columns, given = table.data.shape[1], categorical_features
+    if isinstance(given, str):  # "from_dtype"
+        return [None] * n_columns
+    if isinstance(given, list) and any(isinstance(name, tuple) for name in given):
+        names, given = given, np.empty(len(given), dtype=object)
+        given[:] = names  # of a MultiIndex
+    given = np.asarray([] if given is None else given)
+    if given.ndim != 1:
+        raise ValueError(
+            f"categorical_features must have one dimension; got {categorical_features!r}."
+        )
+    if given.dtype.kind == "b":
+        if given.shape != (n_columns,):
+            raise ValueError(
+                f"categorical_features as a mask must have an entry for each of the {n_columns} "
+                f"columns of X; got shape {given.shape}."
+            )
+        return given.tolist()
+    # NumPy's `tolist` would make integers of times.
+    listed = list(given) if given.dtype.kind in "mM" else given.tolist()
+    columns = range(n_columns) if given.dtype.kind in "iu" or not listed else table.names or ()
+    for column in listed:
+        if column not in columns:
+            raise ValueError(
+                f"categorical_features names {show(column)}, which is no column of X: give names, "
+                f"indices from 0 to {n_columns - 1}, or a mask. Ints are indices, not names."
+            )
+    # Names equal to what is listed, as times of two kinds, need not have its hash.
+    named = set(listed) if given.dtype.kind in "iu" else listed
+    return [column in named for column in columns]
 
 
 def unwrap(X, name="X"):

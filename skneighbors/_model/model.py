@@ -92,11 +92,10 @@ class Model(Stored):
     def field_sizes(self):
         """Say what the words of array fields mean; see :func:`check_stored`."""
         reader, rows, network = self.reader, self.bank.rows, self.bank.network.architecture
-        expanded, n_read = reader.n_expanded_categories, len(reader.column_of)
-        sizes = {"p": len(reader.order), "u": n_read, "q": len(expanded), "expanded": expanded}
+        expanded = reader.n_categories
+        sizes = {"u": self.matrix.shape[1], "q": len(expanded), "expanded": expanded}
         sizes |= {"m": network.n_members, "d": network.embedder["embedding_dim"]}
-        sizes |= {"N": len(rows), "k": self.task.n_values, "columns": reader.n_categories}
-        return sizes | {"texts": len(reader.text_of), "text_of": reader.text_of}
+        return sizes | {"N": len(rows), "k": self.task.n_values, "texts": reader.n_components}
 
     def check_fields(self, sizes):
         """Check that parts which are there together fit, and that predictions are finite."""
@@ -155,8 +154,8 @@ class Model(Stored):
         """Bank on the device to use, and queries embedded there."""
         bank, columns = self.bank.to(search.device), None
         if self.likeness_encoder is not None:
-            columns = torch.from_numpy(self.likeness_encoder.transform(queries.matrix))
-            columns = columns.to(search.device)
+            compared = self.reader.compare(queries.matrix)
+            columns = torch.from_numpy(self.likeness_encoder.transform(compared)).to(search.device)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
         return bank, EmbeddedRows(z, columns)
 

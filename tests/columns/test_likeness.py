@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors._columns import Likeness, LikenessEncoder
+from skneighbors._columns import Likeness, LikenessEncoder, TableReader
+from skneighbors._columns.categories import Categories
 from skneighbors._columns.likeness import gower_distances
+from skneighbors._columns.numbers import Numbers
 
-UNKNOWN = -1.0
+UNKNOWN, CODED = -1.0, 2
+READER = TableReader(
+    [Numbers(), Numbers(), Categories({"a": 0, "b": 1, "c": 2}), Numbers()], [0, 1, 2, 3]
+)
 
 
 def make_rows(seed=0, n=40):
@@ -21,21 +26,21 @@ def make_rows(seed=0, n=40):
     )
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 3] = 1.0
-    return X, np.array([0, 0, 3, 0])
+    return X
 
 
-def oracle(query, row, X, weight, n_categories):
+def oracle(query, row, X, weight):
     """Gower's distance of two rows, column by column."""
     terms = []
     for j, column in enumerate(X.T):
         if len(np.unique(column)) == 1:
             continue
         a, b = query[j], row[j]
-        if n_categories[j] and UNKNOWN in (a, b):
+        if j == CODED and UNKNOWN in (a, b):
             terms.append(1.0)
         elif np.isnan(a) or np.isnan(b):
             terms.append(float(np.isnan(a) != np.isnan(b)))
-        elif n_categories[j]:
+        elif j == CODED:
             terms.append(float(a != b))
         else:
             known = ~np.isnan(column)
@@ -48,26 +53,30 @@ def oracle(query, row, X, weight, n_categories):
     return np.mean(terms)
 
 
+def encode(encoder, X):
+    return encoder.transform(READER.compare(X))
+
+
 def gower(encoder, queries, rows):
-    queries, rows = (torch.from_numpy(encoder.transform(part)) for part in (queries, rows))
+    queries, rows = (torch.from_numpy(encode(encoder, part)) for part in (queries, rows))
     weight = torch.from_numpy(encoder.column_weight)
     return gower_distances(queries, rows.expand(len(queries), *rows.shape), weight).numpy()
 
 
 def test_it_is_gowers_distance():
-    X, n_categories = make_rows()
+    X = make_rows()
     weight = np.random.default_rng(1).uniform(0.5, 3, size=len(X))
-    queries = make_rows(2, 15)[0]
+    queries = make_rows(2, 15)
     queries[:3, 2] = UNKNOWN
     queries[5, 0] = 99.0
-    found = gower(LikenessEncoder.fit(X, weight, n_categories), queries, X)
-    expected = [[oracle(q, x, X, weight, n_categories) for x in X] for q in queries]
+    found = gower(LikenessEncoder.fit(READER, X, weight), queries, X)
+    expected = [[oracle(q, x, X, weight) for x in X] for q in queries]
     assert_allclose(found, expected, atol=1e-12)
 
 
 def test_an_unknown_category_is_unlike_itself():
-    X, n_categories = make_rows()
-    encoder = LikenessEncoder.fit(X, np.ones(len(X)), n_categories)
+    X = make_rows()
+    encoder = LikenessEncoder.fit(READER, X, np.ones(len(X)))
     row = X[:1].copy()
     row[0, 2] = UNKNOWN
     assert_allclose(gower(encoder, row, row), 1 / 3)
@@ -76,17 +85,24 @@ def test_an_unknown_category_is_unlike_itself():
 
 @given(st.integers(0, 10**6))
 def test_what_keeps_the_order_of_numbers_changes_nothing(seed):
-    X, n_categories = make_rows(seed, 12)
+    X = make_rows(seed, 12)
     bent = X.copy()
     bent[:, :2] = np.exp(X[:, :2])
     weight = np.ones(len(X))
-    ranks, same = (LikenessEncoder.fit(A, weight, n_categories).transform(A) for A in (X, bent))
+    ranks, same = (encode(LikenessEncoder.fit(READER, A, weight), A) for A in (X, bent))
     assert_array_equal(ranks, same)
 
 
+def test_a_table_of_categories_alone():
+    reader, X = TableReader(READER.kinds[2:3], [0]), np.array([[0.0], [2.0], [np.nan], [UNKNOWN]])
+    encoder = LikenessEncoder.fit(reader, X, np.ones(4))
+    expected = [[0], [2], [-2], [np.nan]]
+    assert_array_equal(encoder.transform(reader.compare(X)), expected)
+
+
 def test_a_table_of_one_row():
-    X, n_categories = make_rows(n=1)
-    encoder = LikenessEncoder.fit(X, np.ones(1), n_categories)
+    X = make_rows(n=1)
+    encoder = LikenessEncoder.fit(READER, X, np.ones(1))
     assert_array_equal(gower(encoder, X, X), [[0.0]])
 
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from reading import kinds_of, read
 
 from skneighbors import ColumnWarning, NONARegressor
-from skneighbors._columns import Table, TableReader
-from skneighbors._columns.text import find_reading
+from skneighbors._columns import Table
+from skneighbors._columns.categories import find_quantity
 
 N = 60
 rng = np.random.RandomState(0)
@@ -71,12 +72,6 @@ NOT_READ = {
 }
 
 
-def read(X):
-    table = Table.of(X)
-    reader = TableReader.of(table, "from_dtype", np.ones(len(table.data)))
-    return reader, reader.read(table)
-
-
 @pytest.mark.parametrize("name", READ)
 def test_text_is_read_as_what_it_stands_for(name):
     text, typed = READ[name]
@@ -85,25 +80,18 @@ def test_text_is_read_as_what_it_stands_for(name):
     for X in (frame, frame.astype({"a": object}), pl.from_pandas(frame)):
         reader, matrix = read(X)
         np.testing.assert_allclose(matrix, expected, rtol=1e-12)
-        assert reader.readings[1] is not None
+        assert reader.kinds[0].how is not None
     # Both may be given to a fitted estimator, whichever it was fitted to.
     as_typed, _ = read(pd.DataFrame({"x": NUMBERS, "a": text}))
     table = Table.of(pd.DataFrame({"x": NUMBERS, "a": typed}))
     np.testing.assert_allclose(as_typed.read(table), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", NOT_READ)
+@pytest.mark.parametrize("name", [*NOT_READ, *READ])
 def test_text_that_stays_categories(name):
-    reader, _ = read(pd.DataFrame({"a": NOT_READ[name]}))
-    assert reader.kinds == ["categories"]
-    assert reader.readings == [None]
-
-
-@pytest.mark.parametrize("name", READ)
-def test_what_has_a_dtype_of_categories_is_not_read(name):
-    X = pd.DataFrame({"a": READ[name][0]})
-    assert read(X.astype("category"))[0].kinds == ["categories"]
-    assert TableReader.of(Table.of(X), ["a"], np.ones(N)).kinds == ["categories"]
+    X = pd.DataFrame({"a": NOT_READ[name] if name in NOT_READ else READ[name][0]})
+    assert kinds_of(X.astype("category")) == kinds_of(X, ["a"]) == ["categories"]
+    assert name in READ or kinds_of(X) == ["categories"]
 
 
 def test_cells_that_cannot_be_read_are_missing_and_named():
@@ -165,7 +153,7 @@ def test_rows_without_weight_say_nothing_of_the_reading():
     ],
 )
 def test_cells_that_could_mislead(cells, expected):
-    reading = find_reading(Counter(cells))
+    reading = find_quantity(Counter(cells))
     if isinstance(expected, str):
         assert reading.describe() == expected
         assert reading.is_assumed == ("month first" in expected or "2.10.12" in cells)
@@ -174,15 +162,15 @@ def test_cells_that_could_mislead(cells, expected):
 
 
 def test_the_year_may_stand_first_in_any_column_of_dates():
-    reading = find_reading(Counter([f"{day}.03.2021" for day in range(10, 32)]))
+    reading = find_quantity(Counter([f"{day}.03.2021" for day in range(10, 32)]))
     assert reading.how == "day"
     assert reading.parse("2021-03-05") == reading.parse("05.03.2021")
 
 
 def test_clocks_of_more_than_a_day_are_doubted():
-    assert not find_reading(Counter(["14:35", "23:59"])).is_assumed
-    assert find_reading(Counter(["14:35", "28:27"])).is_assumed
-    assert find_reading(Counter(["14:35", "28:27"])).show("28:27") == "1 day, 4:27:00"
+    assert not find_quantity(Counter(["14:35", "23:59"])).is_assumed
+    assert find_quantity(Counter(["14:35", "28:27"])).is_assumed
+    assert find_quantity(Counter(["14:35", "28:27"])).show("28:27") == "1 day, 4:27:00"
 
 
 def test_time_as_text():
@@ -203,17 +191,17 @@ def test_time_as_text():
 )
 def test_numbers_come_back(numbers, separator):
     cells = [f"{x:,.2f}".replace(",", separator) for x in numbers]
-    reading = find_reading(Counter(cells))
+    reading = find_quantity(Counter(cells))
     assert list(map(reading.parse, cells)) == numbers
     swapped = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
-    reading = find_reading(Counter(swapped))
+    reading = find_quantity(Counter(swapped))
     assert list(map(reading.parse, swapped)) == numbers
 
 
 @given(st.lists(st.timedeltas(timedelta(-(10**5)), timedelta(10**5)), min_size=1))
 def test_durations_come_back(durations):
     cells = list(map(str, durations))
-    reading = find_reading(Counter(cells))
+    reading = find_quantity(Counter(cells))
     days = [duration / timedelta(days=1) for duration in durations]
     assert list(map(reading.parse, cells)) == pytest.approx(days, abs=1e-9)
 
@@ -228,7 +216,7 @@ def test_moments_come_back(moments, style, minutes):
     cells = [
         moment.strftime(style) + moment.replace(tzinfo=zone).strftime("%z") for moment in moments
     ]
-    reading = find_reading(Counter(cells))
+    reading = find_quantity(Counter(cells))
     for moment, cell in zip(moments, cells, strict=True):
         days = (moment - timedelta(minutes=minutes) - datetime(1970, 1, 1)) / timedelta(days=1)
         assert reading.parse(cell) == pytest.approx(days, abs=1e-9)

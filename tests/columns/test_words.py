@@ -1,5 +1,6 @@
 """Texts are read by their n-grams, where a column holds text rather than categories."""
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +12,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from skneighbors import NONARegressor, load
 from skneighbors._columns import Table
+from skneighbors._columns.base import LearningRows
 from skneighbors._columns.likeness import gower_distances
-from skneighbors._columns.ngrams import TextEncoder, fit_text_encoder, holds_text
+from skneighbors._columns.words import Words, holds_words
 
 WORDS = ["red", "blue", "green", "dark", "light", "oak", "pine", "chair", "table", "shelf", "lamp"]
 
@@ -36,24 +38,32 @@ def fitted():
     return NONARegressor(max_iter=10, random_state=0).fit(X[:200], y[:200]), X, y
 
 
+def words_of(texts):
+    return Words({text: code for code, text in enumerate(texts)})
+
+
+def encoder_of(texts, n_components):
+    return words_of(texts).with_components(n_components)
+
+
 def test_components_are_those_of_scikit_learn():
     texts = make_texts(120)
-    encoder = TextEncoder.fit(texts, 5)
+    encoder = encoder_of(texts, 5)
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), min_df=2)
     svd = TruncatedSVD(5, algorithm="arpack", random_state=0)
     expected = svd.fit_transform(tfidf.fit_transform(texts))
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     assert encoder.ngrams == tfidf.get_feature_names_out().tolist()
-    found = encoder.transform(texts)
+    found = encoder.encode(texts)
     assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)  # signs may differ
     assert_allclose(np.abs(found), np.abs(expected), atol=1e-9)
 
 
 def test_a_text_alone_is_a_text_among_others():
     texts = [*make_texts(50), "", "Æ 😀 שלום", "x" * 10**6]
-    encoder = TextEncoder.fit(texts, 4)
-    together = encoder.transform(texts)
-    assert_array_equal(together, np.vstack([encoder.transform([text]) for text in texts]))
+    encoder = encoder_of(texts, 4)
+    together = encoder.encode(texts)
+    assert_array_equal(together, np.vstack([encoder.encode([text]) for text in texts]))
     lengths = np.linalg.norm(together, axis=1)
     assert_allclose(lengths[:50], 1)
     assert_array_equal(lengths[50:], 0)
@@ -61,37 +71,45 @@ def test_a_text_alone_is_a_text_among_others():
 
 def test_order_of_texts_does_not_matter():
     texts = make_texts(80)
-    first, second = TextEncoder.fit(texts, 6), TextEncoder.fit(texts[::-1], 6)
-    assert_array_equal(first.components, second.components)
+    first, second = encoder_of(texts, 6), encoder_of(texts[::-1], 6)
+    assert_array_equal(first.vectors, second.vectors)
 
 
 def test_components_of_equal_singular_values_do_not_depend_on_rounding():
     # Each word in two texts and in no other: all singular values are the same.
     texts = [f"{word} {word}{i}" for word in ("aaaa", "bbbb", "cccc", "dddd") for i in range(2)]
-    encoder = TextEncoder.fit(texts, 4)
-    again = TextEncoder.fit(texts, 4)
-    assert_allclose(encoder.components, again.components, atol=1e-12)
-    kernel = encoder.components @ encoder.components.T
+    encoder = encoder_of(texts, 4)
+    again = encoder_of(texts, 4)
+    assert_allclose(encoder.vectors, again.vectors, atol=1e-12)
+    kernel = encoder.vectors @ encoder.vectors.T
     assert_allclose(kernel @ kernel, kernel, atol=1e-9)
     # Three of four would be any three.
-    assert TextEncoder.fit(texts, 3) is None
+    assert encoder_of(texts, 3).ngrams == []
 
 
 def test_nothing_in_common():
-    assert TextEncoder.fit(["abcd", "efgh", "ijkl"], 3) is None
-    assert TextEncoder.fit(["", " "], 3) is None
+    assert encoder_of(["abcd", "efgh", "ijkl"], 3).ngrams == []
+    assert encoder_of(["", " "], 3).ngrams == []
+
+
+def learn(titles, n_each=1):
+    """What a column of titles becomes, each in some rows that differ in a number."""
+    X = np.column_stack([np.arange(len(titles) * n_each), np.arange(len(titles) * n_each)]) * 1.0
+    X[:, 0] %= len(titles)
+    rows = LearningRows(X, np.array([True, False]), X[:, 1:], np.ones(len(X)))
+    return words_of(titles).learn(X[:, :1], rows)
 
 
 def test_what_is_text():
     titles = make_texts(200)
-    assert holds_text(titles)
-    assert not holds_text(titles[:10])
-    assert not holds_text([f"a{i} b" for i in range(200)])
-    encoder, is_category = fit_text_encoder(titles, 200, 200)
-    assert encoder.n_components == 4
-    assert not is_category
-    assert fit_text_encoder(titles, 1000, 1000)[1]
-    assert fit_text_encoder(titles, 40, 40) == (None, True)
+    assert holds_words(titles)
+    assert not holds_words(titles[:10])
+    assert not holds_words([f"a{i} b" for i in range(200)])
+    kind, block = learn(titles)
+    assert block.shape == (200, 5)
+    assert not kind.is_category
+    assert learn(titles, 5)[0].is_category
+    assert learn(titles[:40])[0].name == "categories"
 
 
 def test_words_predict(fitted):
@@ -118,10 +136,10 @@ def test_likeness_is_by_the_cosine(fitted):
     assert encoder is not None
     titles = [*X["title"][:3], None]
     matrix = reader.read(Table.of(pd.DataFrame({"size": [0.0] * 4, "title": titles})))
-    columns = torch.from_numpy(encoder.transform(matrix))
-    weight, n = torch.from_numpy(encoder.column_weight), len(encoder.text_of)
+    columns = torch.from_numpy(encoder.transform(reader.compare(matrix)))
+    weight, n = torch.from_numpy(encoder.column_weight), encoder.n_components
     g = gower_distances(columns, columns.expand(4, 4, -1), weight, n).numpy()
-    u = reader.texts[1].transform(titles[:3])
+    u = reader.kinds[1].encode(titles[:3])
     assert_allclose(g[:3, :3], (1 - u @ u.T) / 2, atol=1e-12)
     assert_allclose(g[3], [0.5, 0.5, 0.5, 0], atol=1e-12)
 
@@ -146,3 +164,13 @@ def test_updates(fitted):
     _, X, y = fitted
     more = NONARegressor(max_iter=10, random_state=0).fit(X[:200], y[:200]).append(X[200:], y[200:])
     assert_array_equal(more.kneighbors(X[200:], 1)[1].ravel(), np.arange(200, 240))
+
+
+def test_each_column_is_read_once(monkeypatch):
+    lengths, read = [], nw.Series.to_list
+    monkeypatch.setattr(nw.Series, "to_list", lambda own: lengths.append(len(own)) or read(own))
+    X, y = make_table()
+    X = X.assign(town=np.resize(["Graz", "Linz"], 240), price=np.arange(240).astype(str))
+    NONARegressor(max_iter=1, n_estimators=1, hidden_layer_sizes=4, blend=None).fit(X, y)
+    assert lengths.count(240) == 3  # those of text; of others, a value is shown
+    assert set(lengths) == {1, 240}

@@ -8,24 +8,31 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import r2_score
 
 from skneighbors import load
-from skneighbors._columns.calendar import find_parts, take_parts
+from skneighbors._columns.base import LearningRows
+from skneighbors._columns.dates import Dates
 
 N = 500
 MOMENTS = pd.Series(pd.date_range("1955-03-01 05:00", periods=N, freq="29h"))
 DAYS = (MOMENTS - pd.Timestamp(0)).to_numpy() / np.timedelta64(1, "D")
 
 
+def learn(X):
+    rows = LearningRows(X, np.array([False]), np.zeros((len(X), 1)), np.ones(len(X)))
+    return Dates().learn(X, rows)[0]
+
+
 def test_parts_are_those_of_pandas():
-    X = np.column_stack([np.arange(float(N)), DAYS])
-    X[7, 1] = np.nan
-    parts = find_parts(X, [1])
-    assert parts == [(1, "month"), (1, "weekday"), (1, "hour")]
+    X = DAYS[:, None].copy()
+    X[7] = np.nan
     of_pandas = MOMENTS.dt.month, MOMENTS.dt.day_of_week, MOMENTS.dt.hour
     expected = np.column_stack(of_pandas).astype(float)
     expected[7] = np.nan
-    assert_array_equal(take_parts(X, parts), expected)
-    assert find_parts(np.floor(X[:3]), [1]) == [(1, "weekday")]
-    assert find_parts(X[7:8], [1]) == []
+    kind = learn(X)
+    assert kind.parts == ("month", "weekday", "hour")
+    assert_array_equal(kind.features(X).columns, X)
+    assert_array_equal(kind.features(X).parts, expected)
+    assert learn(np.floor(X[:3])).parts == ("weekday",)
+    assert learn(X[7:8]).parts == ()
 
 
 @pytest.mark.parametrize("as_text", [False, True])

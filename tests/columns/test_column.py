@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skneighbors._columns.values import (
+from skneighbors._columns.column import (
     DURATIONS,
     TIMES,
     as_categories,
@@ -129,12 +129,9 @@ def test_days_without_bounds():
         days_of([*values, np.datetime64(1, "ns")])
 
 
-def test_times_of_day_stay_as_they_are():
+def test_times_of_day():
     times = [datetime.time(6), datetime.time(6, tzinfo=timezone.utc)]
     assert as_categories(times) == times
-
-
-def test_days_of_times_of_day():
     assert_array_equal(days_of([datetime.time(18), None], DURATIONS), [0.75, np.nan])
     assert_array_equal(days_of([None], DURATIONS), [np.nan])
 
