@@ -7,7 +7,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._blend import BlendData, BlendSettings, fit_blended
+from ._blend import PARTS, BlendData, BlendSettings, fit_blended
 from ._columns import (
     EnsembleSplit,
     FeatureEncoder,
@@ -142,7 +142,9 @@ def _plan(params, tables, samples, task, random_state):
         split = EnsembleSplit.draw(n_rows, n_wanted, *drawn, task.strata(rows.y))
     n_train, n_validation = (0 if part is None else part.shape[1] for part in split)
     validation = Validation(source, early_stopping, fraction, n_train, n_validation)
-    return make_plan(params, auto, validation, n_rows, task.can_be_blended), split
+    blendable = [name for name, kinds in PARTS.items() if task.loss_name in kinds]
+    blendable = blendable if task.can_be_blended else []
+    return make_plan(params, auto, validation, n_rows, blendable), split
 
 
 def _scale(samples, task):

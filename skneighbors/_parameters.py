@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
+from ._blend import PARTS
 from ._model import ALGORITHMS
 from ._settings import Recipe
 from ._utils.parameters import AUTO, CheckedFields, StrOptions, counts_from, parameter, reals
@@ -22,7 +23,7 @@ class CommonParameters(CheckedFields):
     similarity: str = parameter("l2", StrOptions(SIMILARITIES.keys()))
     softstep: str | None = parameter("s2", StrOptions(set(SOFTSTEP_FUNCTIONS)), None)
     softstep_parameters: str = parameter("pointwise", StrOptions({"pointwise", "global"}))
-    blend: str | None = parameter("auto", StrOptions({"auto", "boosting", "linear"}), None)
+    blend: str | None = parameter("auto", AUTO, StrOptions(PARTS.keys()), None)
     hidden_layer_sizes: ArrayLike = parameter("auto", AUTO, "array-like", counts_from(1))
     feature_extractor: nn.Module | Callable[[], nn.Module] | None = parameter(None, callable, None)
     categorical_features: ArrayLike | None = parameter(

@@ -479,7 +479,7 @@ def _why_needed(params, source):
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def make_plan(params, auto, validation, n_samples, can_be_blended=True):
+def make_plan(params, auto, validation, n_samples, blendable):
     """Resolve parameters, and plan a training, by how many rows each network has.
 
     Parameters
@@ -487,18 +487,18 @@ def make_plan(params, auto, validation, n_samples, can_be_blended=True):
     params, auto, n_samples : dict, dict, int
         See :func:`count_validation`.
     validation : Validation
-    can_be_blended : bool, default=True
-        Whether a blended model has anything to learn.
+    blendable : list of str
+        What can be blended.
 
     Returns
     -------
     plan : Plan
     """
-    settings = make_settings(params, auto, validation, n_samples, can_be_blended)
+    settings = make_settings(params, auto, validation, n_samples, blendable)
     return Plan(settings, validation, make_schedule(settings, auto, validation))
 
 
-def make_settings(params, auto, validation, n_samples, can_be_blended):
+def make_settings(params, auto, validation, n_samples, blendable):
     """Resolve the parameters of an estimator and its recipe; see :func:`make_plan`."""
     given = params | _recipe_of(params).get_params(deep=False)
     known = {name: resolve(name, given, auto) for name in given}
@@ -508,7 +508,7 @@ def make_settings(params, auto, validation, n_samples, can_be_blended):
         known["temperature"] = "learned"
     known["likeness"] = _resolve_likeness(given, validation.n_rows, auto)
     parts = auto["parts"] if given["blend"] == "auto" else (given["blend"],)
-    parts = parts if can_be_blended and validation.n_rows and given["blend"] else ()
+    parts = tuple(name for name in parts if name in blendable) if validation.n_rows else ()
     if given["blend"] == "auto":  # which stays where it is both
         known["blend"] = parts[0] if len(parts) == 1 else "auto" if parts else None
     known["context_neighbors"] = _count_near(known, validation.n_train)

@@ -10,7 +10,7 @@ def plan_for(estimator, n_samples, source="random", n_given=None, drawn=None):
     fraction = n_rows / n_samples or resolve("validation_fraction", params, auto)
     n_train, n_rows = drawn or (n_samples if n_given else n_samples - n_rows, n_rows)
     validation = Validation(source, early_stopping, fraction, n_train, n_rows)
-    return make_plan(params, auto, validation, n_samples)
+    return make_plan(params, auto, validation, n_samples, ["boosting", "linear"])
 
 
 def all_of(plan):

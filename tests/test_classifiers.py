@@ -544,7 +544,7 @@ def test_where_frequencies_alone_predict(uneven):
     why = model.explain(X[:2])
     assert why.neighbors_weight == 0
     assert why.part_weights["frequencies"] == 1
-    assert "frequencies alone predict" in str(why)
+    assert "all is predicted by the frequencies" in str(why)
 
 
 @pytest.mark.parametrize(("n_rows", "largest"), [(29, 0.1), (30, 1.0)])

@@ -1,12 +1,15 @@
-"""Where the package is meant to be extended: another target, another similarity.
+"""Where the package is meant to be extended: another target, another blended part or similarity.
 
-Both are defined here, and run through fit and all that is asked of it.
+All are defined here, and run through fit and all that is asked of it. ``tests/columns`` has another
+kind of column.
 """
 
 import copy
 import math
 import pickle
+import re
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,10 +19,14 @@ from mixed import every_part_weighs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.metrics import r2_score
+from sklearn.metrics import mean_poisson_deviance, r2_score
 
-from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
+from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor, load
+from skneighbors._blend import PARTS
+from skneighbors._blend.base import PartFit
+from skneighbors._io import ESTIMATORS
 from skneighbors._task import Regression
+from skneighbors._utils.arrays import Stored, array_field
 from skneighbors.nn import similarity
 from skneighbors.nn._scaling import coincidence
 from skneighbors.nn._similarity import SIMILARITIES, Euclidean, Similarity
@@ -56,8 +63,6 @@ class SoftCounts(SoftStepKNNRegressor):
 BLENDS = {
     "neighbors alone": dict(trend=None, blend=None),
     "a trend": dict(blend=None),
-    "boosting": dict(blend="boosting"),
-    "linear": dict(blend="linear"),
     "both": dict(blend="auto", random_state=1),
 }
 
@@ -145,10 +150,10 @@ def test_neighbors_are_logarithms(model, n_targets, blend):
 
 
 def test_the_blended_model_takes_logarithms(fitted, blend, n_targets):
-    if fitted.blend_ is None:
-        assert blend in ("neighbors alone", "a trend") or fitted.blend_weight_ == 0
+    if blend != "both":
+        assert fitted.blend_ is None
         return
-    assert len(fitted.blend_.parts) == (2 if blend == "both" else 1)
+    assert len(fitted.blend_.parts) == 2
     X, y = make_counts(n_targets)
     standardized = (np.log1p(y) - np.log1p(y).mean(0)) / np.log1p(y).std(0)
     assert r2_score(standardized, fitted.blend_.predict(X)) > 0.3
@@ -209,10 +214,80 @@ def test_no_counts(model, n_targets):
 
 def test_counts_given_for_validation(kind):
     (X, y), (X_val, y_val) = make_counts(), make_counts(seed=1)
-    model = kind(**BLENDS["boosting"], **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
+    model = kind(blend="boosting", **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
     low, high = model.predict_interval(X_val, 0.75).T
     assert np.mean((low <= y_val) & (y_val <= high)) >= 0.75  # of the very rows that say how wide
     assert (low >= 0).all()
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(Regression):
+    """Counts whose loss is the deviance of a Poisson distribution; nothing blends by it."""
+
+    loss_name = "poisson"
+    score_name = "gain in deviance"
+
+    def losses(self, y_hat, y):
+        scale, mean = (torch.from_numpy(part).to(y_hat) for part in (self.scale, self.mean))
+        mu, y = ((part * scale + mean).clamp(min=1e-3) for part in (y_hat, y))
+        return 2 * (torch.xlogy(y, y / mu) - y + mu).mean(-1)
+
+
+class PoissonNONA(NONARegressor):
+    _task_class = Poisson
+
+
+def test_a_task_with_a_loss_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setitem(ESTIMATORS, "PoissonNONA", PoissonNONA)
+    (X, y), (X_test, y_test) = make_counts(), make_counts(seed=1)
+    model = PoissonNONA(**QUICK).fit(X, y)
+    assert model.plan_.parts == ()
+    y_hat = model.predict(X_test).clip(1e-3)
+    assert mean_poisson_deviance(y_test, y_hat) < 0.5 * mean_poisson_deviance(
+        y_test, np.full(N, y.mean())
+    )
+    why = model.explain(X_test[:3], by_column=True)
+    assert_allclose(predicted_by(why) + why.clipping, model.predict(X_test[:3]), atol=1e-9)
+    assert len(model.suspects()) == 20
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X_test), model.predict(X_test))
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest(Stored):
+    """The mean of the values of some rows, those nearest by all columns."""
+
+    X: np.ndarray = array_field("float64", "rows q")
+    values: np.ndarray = array_field("float64", "rows k")
+
+    @classmethod
+    def fit(cls, data, folds, settings):
+        out_of_fold = np.empty((1, *data.y.shape))
+        for fold in range(folds.max() + 1):
+            others = data.select(folds != fold)
+            out_of_fold[0, folds == fold] = cls(others.X, others.y).predict(data.X[folds == fold])
+        return PartFit([cls(data.X, data.y)], out_of_fold)
+
+    def predict(self, X):
+        near = cdist(X, self.X).argsort(axis=1)[:, :10]
+        return self.values[near].mean(axis=1)
+
+
+def test_another_part_of_the_blended_model(monkeypatch, tmp_path):
+    monkeypatch.setitem(PARTS, "nearest", {"squared_error": Nearest})
+    (X, y), (X_test, _) = make_rows(), make_rows(seed=1)
+    with every_part_weighs():
+        model = NONARegressor(blend="nearest", **QUICK).fit(X, y)
+    y_hat, why = model.predict(X_test), model.explain(X_test[:3], by_column=True)
+    assert repr(model.blend_) == "1.00 nearest"
+    assert r2_score(y, model.blend_.predict(X) * y.std() + y.mean()) > 0.7
+    assert_allclose(predicted_by(why) + why.clipping, y_hat[:3], atol=1e-9)
+    assert_allclose(why.by_column.differences.sum(2), differences_of(model, why), atol=1e-9)
+    assert re.search(r"\nnearest +50.0 %", str(why))
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X_test), y_hat)
+    with pytest.raises(ValueError, match="'blend' parameter of NONARegressor must be"):
+        NONARegressor(blend="farthest").fit(X, y)
 
 
 class Chebyshev(Similarity):

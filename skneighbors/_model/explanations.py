@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._task import Task
-from .._utils.printing import N_ROWS, PART_WORDS, Printed, by_target
+from .._utils.printing import N_ROWS, Printed, by_target, part_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ _AGREEMENT = (
     "many of them a fit with another random_state would name again."
 )
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
-_ALONE = "Neighbors have no weight here: {} alone predict."
+_ALONE = "Neighbors have no weight here: all is predicted by the {}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,8 +285,8 @@ class Explanation(Printed):
             facts.append(_AGREEMENT.format(n_named, 100 * np.mean(self.agreement)))
         facts += [_ADJUSTED] * self.is_adjusted + [self._task.parts_note] * bool(self.parts)
         if not self.neighbors_weight:
-            names = [PART_WORDS[name] for name, weight in self.part_weights.items() if weight]
-            facts.append(_ALONE.format(" and ".join(names)))
+            names = [part_words(name) for name, weight in self.part_weights.items() if weight]
+            facts.append(_ALONE.format(" and the ".join(names)))
         notes.append("\n".join(facts))
         if self.by_column is not None and np.any(self.by_column.differences):
             notes.append(self._task.by_column_note)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from .._columns import check_total_weight, check_weights, is_missing, refuse_missing, show
 from .._utils.arrays import array_field
-from .._utils.printing import N_ROWS, PART_WORDS, percent
+from .._utils.printing import N_ROWS, part_words, percent
 from .._utils.warn import warn
 from .base import Targets, Task
 
@@ -207,7 +207,7 @@ class Classification(Task):
         if n_others := len(weights) - shown:
             rows.append([f"{n_others} more", percent(weights[shown:].sum()), ""])
         largest = np.argsort(-probabilities, kind="stable")[:_N_CLASSES]
-        words = ["neighbors", *(PART_WORDS[name] for name in why.parts)]
+        words = ["neighbors", *(part_words(name) for name in why.parts)]
         shares = map(percent, [why.neighbors_weight, *why.part_weights.values()])
         title = ", ".join(map(" ".join, zip(words, shares, strict=True)))
         classes = [["class", *words, "probability"]]

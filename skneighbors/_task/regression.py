@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
-from .._utils.printing import N_ROWS, PART_WORDS, percent, same_decimals
+from .._utils.printing import N_ROWS, part_words, percent, same_decimals
 from .base import Targets, Task
 
 # How far beyond the targets' range a prediction may lie, as a fraction of the range.
@@ -215,7 +215,7 @@ class Regression(Task):
                 cells[-1] = line(name, rest.sum(), means)
         for name, part in why.parts.items():
             weight = percent(why.part_weights[name])
-            cells.append([PART_WORDS[name], weight, "", "", write(part[i])])
+            cells.append([part_words(name), weight, "", "", write(part[i])])
         if np.any(why.clipping[i]):
             clipping = write(why.clipping[i], "+")
             cells.append(["clipped to the range of targets", "", "", "", clipping])

@@ -7,8 +7,13 @@ import numpy as np
 
 # Rows of a query that are printed, at most.
 N_ROWS = 10
-# Words for the names of what is averaged with the neighbors.
-PART_WORDS = {"boosting": "boosted trees", "linear": "linear model", "frequencies": "frequencies"}
+# Words for the names of what is averaged with the neighbors, where they are others.
+_PART_WORDS = {"boosting": "boosted trees", "linear": "linear model"}
+
+
+def part_words(name):
+    """Words for what is averaged with the neighbors, by its name."""
+    return _PART_WORDS.get(name, name)
 
 
 def text_table(title, cells):

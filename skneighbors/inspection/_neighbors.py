@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._utils.checks import check_int
 from .._utils.parameters import check_argument, counts_from
-from .._utils.printing import PART_WORDS
+from .._utils.printing import part_words
 from ._common import (
     BLUE,
     GRAY,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .._utils.typing import ArrayLike
 
 # Of the lines of the parts of a blended model.
-_PART_STYLES = {"boosting": ":", "linear": "-."}
+_PART_STYLES = [":", "-.", "--"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -254,9 +255,9 @@ class NeighborsDisplay:
         ax.set_axisbelow(True)
         ax.set_xlabel("target")
         self.part_lines_ = []
-        for name, part in explanation.parts.items():
-            place, style = part.reshape(-1)[self.target], _PART_STYLES[name]
-            label = f"{PART_WORDS[name]} {place:,.6g}"
+        for (name, part), style in zip(explanation.parts.items(), cycle(_PART_STYLES)):
+            place = part.reshape(-1)[self.target]
+            label = f"{part_words(name)} {place:,.6g}"
             self.part_lines_.append(ax.axvline(place, color=GRAY, linestyle=style, label=label))
         artists = self.points_, self.adjusted_points_, self.prediction_line_, *self.part_lines_
         handles = [artist for artist in artists if artist is not None]

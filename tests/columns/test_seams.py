@@ -11,7 +11,7 @@ from explained import differences_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import r2_score
 
-from skneighbors import NONARegressor, Recipe
+from skneighbors import NONARegressor, Recipe, load
 from skneighbors._columns import KINDS
 from skneighbors._columns.base import Kind
 
@@ -57,7 +57,7 @@ def make_table():
 
 
 @pytest.mark.parametrize("blend", ["linear", "boosting", None])
-def test_colors(blend):
+def test_colors(blend, tmp_path):
     X, y = make_table()
     model = NONARegressor(
         recipe=Recipe(likeness=1.0), blend=blend, n_estimators=2, max_iter=40, random_state=0
@@ -75,6 +75,8 @@ def test_colors(blend):
     # In likeness the three count as one column.
     weight = model._model.likeness_encoder.column_weight
     assert_allclose(weight, [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3])
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X[150:]), model.predict(X[150:]))
     updated = pickle.loads(pickle.dumps(model)).append(X[150:], y[150:])
     assert_array_equal(updated.kneighbors(X[150:], 1)[1].ravel(), np.arange(150, N))
     with pytest.raises(ValueError, match="Column 'color' of X holds 'red'; in fit it held colors"):
