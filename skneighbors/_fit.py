@@ -9,7 +9,6 @@ from sklearn.utils import check_random_state
 
 from ._blend import PARTS, BlendData, BlendSettings, fit_blended
 from ._columns import (
-    EnsembleSplit,
     FeatureEncoder,
     Likeness,
     LikenessEncoder,
@@ -20,7 +19,7 @@ from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import Architecture, check_feature_extractor, make_feature_extractor
 from ._selection import complete, weigh
 from ._settings import Validation, count_validation, make_plan, resolve, values_for
-from ._training import Runtime, Training, TrainingData
+from ._training import EnsembleSplit, Runtime, Training, TrainingData
 from ._utils.device import CPU, resolve_device
 from ._utils.progress import show_progress
 from ._utils.warn import warn

@@ -28,8 +28,8 @@ from skneighbors._blend import boosting
 from skneighbors._blend import trees as growing
 from skneighbors._blend.base import N_FOLDS, BlendData, BlendSettings, draw_folds
 from skneighbors._blend.mixture import choose_weight
-from skneighbors._columns import EnsembleSplit
 from skneighbors._task import Classification
+from skneighbors._training import EnsembleSplit
 from skneighbors._utils.device import CPU
 from skneighbors._utils.printing import PART_WORDS
 

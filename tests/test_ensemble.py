@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._columns import EnsembleSplit, LabeledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
-from skneighbors._training import TrainingData
+from skneighbors._training import EnsembleSplit, TrainingData
 from skneighbors._training.batches import Batch
 from skneighbors._training.pace import Pace
 from skneighbors._training.trainer import ParallelTrainers, Trainer

@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.checks import check_groups
 from skneighbors._network import NeighborNetwork
+from skneighbors._training import EnsembleSplit
 from skneighbors.nn import NONA, MLPEmbedder
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, random_state=0)

@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 import skneighbors
 from skneighbors import ColumnWarning, NONARegressor, Recipe
 from skneighbors._blend import BaggedBoosting, LinearModel
-from skneighbors._columns import EnsembleSplit
 from skneighbors._columns.checks import check_time
+from skneighbors._training import EnsembleSplit
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, blend=None, random_state=0)
 N = 120

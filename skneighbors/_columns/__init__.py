@@ -9,19 +9,18 @@
        |  numbers, dates, durations, categories, words
        |              the kinds: how cells are read, and what is made of them
        |  reader      a table as a list of kinds: one matrix, what is made of it, how it was read
+       |  rows        unique samples: those that agree in X and y are one, with their total weight
        |  checks      bad input is refused, by its name; weights, groups, times, numbers of rows
-       |  merging     unique samples: those that agree in X and y are one, with their total weight
-       |  samples     what the steps so far have made of it
        |  encoding    numbers scaled, missing values flagged, categories one-hot or codes; ranks
        |  likeness    Gower's distance by ranks, codes and components
-       |  splits      training and validation rows of each member of the ensemble
-       v  tensors     the one crossing into torch
-    LabeledRows, EnsembleSplit
+       v
+    TrainingSamples, LabeledRows
 
-All is NumPy up to the crossing.
+All is NumPy until `LabeledRows` cross into torch.
 """
 
 from .checks import (
+    TrainingSamples,
     check_features,
     check_row_numbers,
     check_weights,
@@ -31,9 +30,13 @@ from .checks import (
 from .column import is_missing, show
 from .encoding import FeatureEncoder, LikenessEncoder
 from .likeness import Likeness, count_candidates
-from .merging import check_total_weight, merge_rows
 from .reader import KINDS, ColumnSummary, ColumnWarning, TableReader
-from .samples import TrainingSamples
-from .splits import EnsembleSplit, number_groups
+from .rows import (
+    LabeledRows,
+    Rows,
+    check_total_weight,
+    merge_rows,
+    none_if_ones,
+    number_groups,
+)
 from .table import Table, find_labels, unwrap
-from .tensors import LabeledRows, Rows, none_if_ones

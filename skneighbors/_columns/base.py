@@ -15,7 +15,7 @@ import numpy as np
 
 from .._utils.arrays import Stored
 from .column import BOOLS, LONGEST_NUMERAL, NUMBERS, is_missing, says_missing, show
-from .merging import merge_rows
+from .rows import merge_rows
 
 # Coordinate of missing values: at least 1 from all others, and 0 from each other.
 MISSING = -2.0

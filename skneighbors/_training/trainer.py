@@ -10,7 +10,7 @@ from statistics import fmean
 
 import torch
 
-from .._columns import EnsembleSplit, LabeledRows, Likeness
+from .._columns import LabeledRows, Likeness
 from .._network import embed_in_batches
 from .._task import Task
 from .._utils.clock import Clock
@@ -20,6 +20,7 @@ from .._utils.threads import map_in_threads, use_one_thread
 from .batches import ContextSampler
 from .calibration import Calibrated, calibrate
 from .optim import AdamW, MovingAverage, copy_weights, is_finite
+from .splits import EnsembleSplit
 from .validation import (
     EpochResult,
     ValidationResult,

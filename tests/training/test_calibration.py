@@ -9,10 +9,10 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
-from skneighbors._columns import EnsembleSplit, LabeledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
-from skneighbors._training import TrainingData, trainer
+from skneighbors._training import EnsembleSplit, TrainingData, trainer
 from skneighbors._training.calibration import calibrate
 from skneighbors._training.loop import Training
 from skneighbors._training.validation import validate

@@ -15,11 +15,11 @@ from sklearn.metrics import mean_squared_error
 from torch.nn.utils import parameters_to_vector
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._columns import EnsembleSplit, LabeledRows
+from skneighbors._columns import LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._settings import Schedule, plan_phases
 from skneighbors._task import Regression
-from skneighbors._training import Runtime, TrainingData, loop, pace, trainer
+from skneighbors._training import EnsembleSplit, Runtime, TrainingData, loop, pace, trainer
 from skneighbors._training.loop import Training
 from skneighbors._training.trainer import ParallelTrainers
 from skneighbors._training.validation import exceeds, mean_over_rows

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skneighbors._columns.splits import EnsembleSplit
+from skneighbors._training import EnsembleSplit
 
 
 @pytest.mark.parametrize(("n_samples", "n_validation"), [(3, 1), (20, 1), (20, 18), (1000, 150)])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from .._columns import number_groups
 from .._utils.device import CPU
 
 
@@ -147,12 +148,6 @@ def _spread(order, strata):
     place = np.empty(len(order))
     place[by_stratum] = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes])
     return order[np.argsort(np.where(sizes[stratum] > 1, place, 2), kind="stable")]
-
-
-def number_groups(groups):
-    """Give groups numbers from 0, in the order in which they appear, whatever their names."""
-    _, first, place = np.unique(groups, return_index=True, return_inverse=True)
-    return first.argsort().argsort()[place]
 
 
 def _fill(n_early, n_late, order, n_wanted):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skneighbors._columns.merging import check_total_weight, merge_rows
+from skneighbors._columns.rows import check_total_weight, merge_rows
 
 
 @pytest.fixture
