@@ -13,7 +13,6 @@ from ._columns import (
     Likeness,
     LikenessEncoder,
     find_labels,
-    merge_rows,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import Architecture, check_feature_extractor, make_feature_extractor
@@ -247,16 +246,12 @@ def _validate(bank, data, given, result, blend, n_neighbors):
         rows = data.split.validation.to(residuals.device)
         return ValidationRows.of_members(residuals, rows, n_neighbors)
     rows = data.rows.select(slice(len(bank), None)).to(CPU)
-    # A sample that stands twice counts as one that weighs 2.
-    unique, weight, _ = merge_rows(rows.X.numpy(), rows.y.numpy(), given.weight)
-    blended = blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y)
-    rows = rows.select(unique)
     return ValidationRows(
         residuals=rows.y,
         rows=torch.full((len(rows),), -1, device=CPU),
         n_neighbors=0,
         z=bank.embed(rows.X.to(bank.rows.z.device)).cpu(),
         columns=rows.columns,
-        blended=blended[unique],
-        weight=torch.from_numpy(weight),
+        blended=blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y),
+        weight=torch.from_numpy(given.weight),
     )

@@ -42,6 +42,9 @@ _KINDS = {
     "uuid": (UUID, str, UUID),
 }
 _CELLS = *_SCALARS, np.generic, *(kind for kind, _, _ in _KINDS.values())
+# What stands where a value may be one that a file cannot hold.
+_PLACES = {"model.reader.kinds": "a category of X", "model.reader.names": "a column's name"}
+_PLACES |= {"model.numbering": "a label of the index of X", "params": "a parameter"}
 # Estimators that files may hold, by name; entered where they are known.
 ESTIMATORS = {}
 
@@ -181,9 +184,10 @@ def _write_cell(value, path):
             again = undo(content)
             if bool(again == value and hash(again) == hash(value)):
                 return {tag: content}
+    place = next((f"{what}, " for at, what in _PLACES.items() if path.startswith(at)), "")
     raise ValueError(
-        f"A file cannot hold {path}: {show(value)}, of type {type(value).__name__!r}. Use pickle "
-        "or joblib, or fit without it: make it text or numbers."
+        f"A file cannot hold {place}{path}: {show(value)}, of type {type(value).__name__!r}. Use "
+        "pickle or joblib, or fit without it: make it text or numbers."
     )
 
 

@@ -31,7 +31,7 @@ from skneighbors._blend.mixture import choose_weight
 from skneighbors._task import Classification
 from skneighbors._training import EnsembleSplit
 from skneighbors._utils.device import CPU
-from skneighbors._utils.printing import PART_WORDS
+from skneighbors._utils.printing import part_words
 
 SHORT = {"max_iter": 8, "n_estimators": 1, "random_state": 0}
 
@@ -397,7 +397,7 @@ def test_explanations_sum_to_the_probability(fitted):
     assert_allclose(frame["share"], why.neighbors_weight * frame["weight"])
     assert_array_equal(frame["difference_good by x1"], found[:, :, 1, 2].ravel())
     text = str(why)
-    assert all(PART_WORDS[name] in text for name in why.parts)
+    assert all(part_words(name) in text for name in why.parts)
     assert model.predict(X[200:201])[0] in text.splitlines()[0]
     assert ("beside the query" in text) == bool(np.any(found))
     assert model.explain(X[200:201])._repr_html_().count("<table>") == 2

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 from skneighbors import NONARegressor, Recipe, SoftStepKNNRegressor
 from skneighbors._columns import Table
 from skneighbors._model.search import NeighborIndex
-from skneighbors._utils.printing import PART_WORDS
+from skneighbors._utils.printing import part_words
 
 METRICS = {"l2": "euclidean", "l1": "cityblock", "cosine": "cosine"}
 
@@ -132,7 +132,7 @@ def test_the_blended_model_predicts_beside_the_neighbors(model):
         assert_allclose(found, expected.reshape(found.shape))
         weight = model.blend_weight_ * model.blend_.weights[name]
         assert_allclose(why.part_weights[name], weight)
-        cells = str(why).partition(f"{PART_WORDS[name]}  ")[2].split()
+        cells = str(why).partition(f"{part_words(name)}  ")[2].split()
         assert float(cells[0]) == pytest.approx(100 * weight, abs=0.05)
         assert float(cells[2].strip(",")) == pytest.approx(found[0].flat[0], rel=1e-3)
     expected = model.blend_.predict(matrix) * task.scale + task.mean

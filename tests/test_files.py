@@ -463,14 +463,16 @@ PARAMS = {"feature_extractor": torch.nn.Flatten, "random_state": np.random.Rando
 @pytest.mark.parametrize("name", PARAMS)
 def test_parameters_that_are_refused_by_name(name, tmp_path):
     model = fit_quickly(**{name: PARAMS[name]})
-    refuses_to_save(model, rf"cannot hold params\.{name}: .*Use pickle or joblib, or", tmp_path)
+    refuses_to_save(
+        model, rf"cannot hold a parameter, params\.{name}: .*Use pickle or joblib, or", tmp_path
+    )
 
 
 COLORS = [[*Color][i % 3] for i in range(N)]
 PLACES = {
-    "model.reader.codes": lambda X: X.assign(u=pd.Categorical(COLORS)),
-    "model.reader.names": lambda X: X.set_axis(make_index(Color), axis=1),
-    "model.numbering.labels": lambda X: X.set_axis(make_index(COLORS)),
+    "a category of X, model.reader.kinds.0.codes": lambda X: X.assign(u=pd.Categorical(COLORS)),
+    "a column's name, model.reader.names": lambda X: X.set_axis(make_index(Color), axis=1),
+    "a label of the index of X, model.numbering.labels": lambda X: X.set_axis(make_index(COLORS)),
 }
 
 

@@ -118,7 +118,7 @@ def test_who_chooses_the_weights(given, judged):
     values = found.y.ravel() * y.std() + y.mean()
     assert found.predicted.keys() == {"boosting", "linear"}
     if given == "X_val":
-        assert_allclose(values, y[:7] + 1)
+        assert_allclose(np.sort(values), np.sort(y[:7] + 1))
     elif given in ("nothing", "groups"):
         assert_allclose(np.sort(values), np.sort(y))
     else:

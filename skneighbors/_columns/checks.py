@@ -132,7 +132,7 @@ def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, samp
     Returns
     -------
     validation : LabeledRows or None
-        Without samples of weight 0; of no group, -1.
+        Unique rows; of no group, -1.
 
     Raises
     ------
@@ -155,8 +155,8 @@ def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, samp
         raise ValueError(
             f"y_val must have as many targets as y, {n_targets}; got {y_val.shape[1]}."
         )
-    kept = np.flatnonzero(weight > 0)
-    return LabeledRows(read[kept], y_val[kept], weight[kept], np.full(len(kept), -1))
+    first, weight, _ = merge_rows(read, y_val, weight)
+    return LabeledRows(read[first], y_val[first], weight, np.full(len(first), -1))
 
 
 @contextmanager
