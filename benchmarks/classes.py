@@ -128,7 +128,7 @@ def make_table(runs):
         }
     ).reindex([m for m in METHODS if m in losses])
     for column, digits in zip(table, (2, 0, 3, 3, 3, 1), strict=True):
-        table[column] = table[column].map(f"{{:.{digits}f}}".format)
+        table[column] = table[column].map(f"{{:.{digits}f}}".format).replace("nan", "")
     best = losses.drop(columns=[OURS, "SoftStep k-NN"], errors="ignore").min(axis=1)
     ratio = np.exp(np.log(losses[OURS] / best).mean())
     title = f"{len(losses)} sets; ours has {ratio:.2f} of the log loss of the best of each"
