@@ -28,13 +28,12 @@ from ._parameters import CommonParameters
 from ._settings import LEARNED, TABLE, Recipe, check_params
 from ._task import Task
 from ._utils.arrays import Stored
-from ._utils.clock import Clock
 from ._utils.device import resolve_device
-from ._utils.parameters import check_argument, counts_from, reals
+from ._utils.parameters import ArrayLike, PathLike, check_argument, counts_from, reals
 from ._utils.process import changing_rows
+from ._utils.progress import Clock
 from ._utils.sklearn_private import fit_context
 from ._utils.threads import at_most, batches_at_most, single_threaded
-from ._utils.typing import ArrayLike, PathLike
 from ._utils.warn import warn
 
 if TYPE_CHECKING:

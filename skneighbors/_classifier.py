@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import BaseNeighborEstimator
 from ._model import Model
 from ._task import Classification
-from ._utils.parameters import StrOptions, parameter
-from ._utils.typing import ArrayLike
+from ._utils.parameters import ArrayLike, StrOptions, parameter
 
 if TYPE_CHECKING:
     from ._model import Suspects

@@ -6,9 +6,8 @@ from ._nona import NONAClassifier, NONARegressor
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 from ._utils.arrays import Stored, check_stored
 from ._utils.device import resolve_device
-from ._utils.parameters import check_argument
+from ._utils.parameters import PathLike, check_argument
 from ._utils.sklearn_private import give_settings
-from ._utils.typing import PathLike
 
 _KINDS = NONAClassifier, NONARegressor, SoftStepKNNClassifier, SoftStepKNNRegressor
 ESTIMATORS.update({kind.__name__: kind for kind in _KINDS})

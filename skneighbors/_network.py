@@ -8,9 +8,8 @@ from torch import nn
 
 from ._utils.arrays import Stored
 from ._utils.blocks import count_queries, cut
-from ._utils.device import CPU
+from ._utils.device import CPU, BorrowedGenerators
 from ._utils.process import torch_threads
-from ._utils.random import BorrowedGenerators
 from ._utils.threads import map_batches
 from .nn import MLPEmbedder
 from .nn._similarity import SIMILARITIES

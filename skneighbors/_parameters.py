@@ -9,8 +9,15 @@ from torch import nn
 from ._blend import PARTS
 from ._model import ALGORITHMS
 from ._settings import Recipe
-from ._utils.parameters import AUTO, CheckedFields, StrOptions, counts_from, parameter, reals
-from ._utils.typing import ArrayLike
+from ._utils.parameters import (
+    AUTO,
+    ArrayLike,
+    CheckedFields,
+    StrOptions,
+    counts_from,
+    parameter,
+    reals,
+)
 from .nn._similarity import SIMILARITIES
 from .nn._softstep import SOFTSTEP_FUNCTIONS
 

@@ -13,9 +13,7 @@ from ._base import BaseNeighborEstimator
 from ._columns import check_weights
 from ._model import Model, warn_unless_validated
 from ._task import Regression
-from ._utils.checks import check_quantiles
-from ._utils.parameters import StrOptions, parameter
-from ._utils.typing import ArrayLike
+from ._utils.parameters import ArrayLike, StrOptions, check_quantiles, parameter
 
 if TYPE_CHECKING:
     from ._model import Suspects

@@ -20,7 +20,7 @@ from skneighbors._training import EnsembleSplit, TrainingData
 from skneighbors._training.batches import Batch
 from skneighbors._training.pace import Pace
 from skneighbors._training.trainer import ParallelTrainers, Trainer
-from skneighbors._utils.clock import Clock
+from skneighbors._utils.progress import Clock
 from skneighbors.nn import NONA, MLPEmbedder
 
 

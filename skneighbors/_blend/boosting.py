@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._utils.arrays import Stored, array_field
-from .._utils.random import MAX_SEED
+from .._utils.device import MAX_SEED
 from .._utils.threads import map_in_threads
 from .base import (
     N_FOLDS,

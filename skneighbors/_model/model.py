@@ -19,8 +19,8 @@ from .._columns import (
 )
 from .._network import FittedNetwork
 from .._utils.arrays import Stored, array_field
-from .._utils.checks import check_int
 from .._utils.device import CPU
+from .._utils.parameters import check_int
 from . import decomposition, suspects
 from .bank import NeighborBank
 from .cache import Cache

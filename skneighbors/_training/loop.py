@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from .._settings import COMPLETE, NO_GAIN, OVERFITTING
 from .._utils.blocks import count_batches
-from .._utils.clock import Clock
 from .._utils.process import keep_freed_memory
+from .._utils.progress import Clock
 from .calibration import Calibrated
 from .optim import copy_weights, is_finite
 from .pace import Pace

@@ -13,9 +13,8 @@ import torch
 from .._columns import LabeledRows, Likeness
 from .._network import embed_in_batches
 from .._task import Task
-from .._utils.clock import Clock
-from .._utils.device import CPU
-from .._utils.random import MAX_SEED, BorrowedGenerators
+from .._utils.device import CPU, MAX_SEED, BorrowedGenerators
+from .._utils.progress import Clock
 from .._utils.threads import map_in_threads, use_one_thread
 from .batches import ContextSampler
 from .calibration import Calibrated, calibrate

@@ -1,8 +1,13 @@
-"""Parameters as fields of a dataclass, and arguments, checked by scikit-learn's constraints."""
+"""Parameters as fields of a dataclass, and arguments: their types, and checks by scikit-learn's."""
 
+import os
 from dataclasses import field, fields, is_dataclass
 from numbers import Integral, Real
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from sklearn.base import BaseEstimator
 
 from .sklearn_private import Interval, StrOptions, validate_parameter_constraints
@@ -60,3 +65,27 @@ def check_argument(caller, name, value, allowed):
         If it satisfies none; the message names it, what is allowed and what it is.
     """
     validate_parameter_constraints({name: allowed}, {name: value}, caller)
+
+
+def check_int(name, value, low, high, remark=""):
+    """Check an argument that is an int within bounds, to int; `remark` says where they are from."""
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_int or not low <= value <= high:
+        raise ValueError(f"{name} must be an int from {low} to {high}{remark}; got {value!r}.")
+    return int(value)
+
+
+def check_quantiles(quantiles):
+    """Quantiles as a tensor (n_quantiles,)."""
+    levels = np.atleast_1d(np.asarray(quantiles))
+    if levels.ndim != 1 or not levels.size or levels.dtype.kind not in "iuf":
+        raise ValueError(f"quantiles must be a number or some numbers; got {quantiles!r}.")
+    wrong = levels[~((levels >= 0) & (levels <= 1))]
+    if wrong.size:
+        raise ValueError(f"quantiles must lie between 0 and 1; got {wrong[0]}.")
+    return torch.from_numpy(levels.astype(np.float64))
+
+
+# DataFrames of pandas and Polars, arrays, tensors, lists.
+ArrayLike: TypeAlias = npt.ArrayLike
+PathLike: TypeAlias = str | os.PathLike[str]

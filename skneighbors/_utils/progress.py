@@ -1,4 +1,4 @@
-"""Progress of a training: a bar by tqdm, or a line now and then."""
+"""Progress of a training: a bar by tqdm, or a line now and then; and the time that a fit has."""
 
 import math
 import sys
@@ -98,3 +98,20 @@ def _lines():
 
 def _print(line):
     print(line, file=sys.stderr, flush=True)
+
+
+class Clock:
+    """Tells how many seconds of a fit are left.
+
+    Parameters
+    ----------
+    max_time : float or None, default=None
+        Seconds from now on; None: endless.
+    """
+
+    def __init__(self, max_time=None):
+        self._end = math.inf if max_time is None else time.monotonic() + float(max_time)
+
+    def left(self):
+        """Seconds left; below 0 if more have passed."""
+        return self._end - time.monotonic()

@@ -6,7 +6,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._base import BaseNeighborEstimator
-from .._utils.checks import check_int
+from .._utils.parameters import check_int
 
 BLUE, ORANGE, GRAY = "tab:blue", "tab:orange", "0.5"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .._regressor import BaseNeighborRegressor
-    from .._utils.typing import ArrayLike
+    from .._utils.parameters import ArrayLike
 
 # Probability that the coverage of well-calibrated intervals lies in the band drawn.
 _BAND = 0.95

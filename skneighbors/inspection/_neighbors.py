@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.checks import check_int
-from .._utils.parameters import check_argument, counts_from
+from .._utils.parameters import check_argument, check_int, counts_from
 from .._utils.printing import part_words
 from ._common import (
     BLUE,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from .._base import BaseNeighborEstimator
     from .._model import Explanation
-    from .._utils.typing import ArrayLike
+    from .._utils.parameters import ArrayLike
 
 # Of the lines of the parts of a blended model.
 _PART_STYLES = [":", "-.", "--"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from skneighbors._utils.random import BorrowedGenerators
+from skneighbors._utils.device import BorrowedGenerators
 
 CPU = torch.device("cpu")
 DRAWS = {
