@@ -11,11 +11,9 @@ regression      numbers
 classification  classes
 
 Other packages use a task's values and losses, and never ask for its class. An estimator names
-the class of its task in `_task_class`; files hold those in `TASKS`.
+the class of its task in `_task_class`.
 """
 
 from .base import Targets, Task
 from .classification import Classification
 from .regression import Regression
-
-TASKS = Regression, Classification
