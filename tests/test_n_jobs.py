@@ -27,7 +27,7 @@ def pools(monkeypatch):
         sizes.append(n_threads)
         return original(n_threads, *arguments)
 
-    for module in ("_utils.threads", "_training.ensemble"):
+    for module in ("_utils.threads", "_training.trainer"):
         monkeypatch.setattr(f"skneighbors.{module}.ThreadPoolExecutor", make)
     return sizes
 

@@ -60,7 +60,7 @@ class CategoryEncoder(Stored):
     means: np.ndarray = array_field("float64", "places")
     counts: np.ndarray = array_field("float64", "places")
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the categories' places, and the codes there may be."""
         return {"places": count_places(self.n_categories), "codes": _MAX_CODES}
 
@@ -147,7 +147,7 @@ class Bag(Stored):
     encoder: CategoryEncoder
     trees: Trees
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the columns of categories, and all encoded ones."""
         n_categories = self.encoder.n_categories
         n_categorical = np.count_nonzero(n_categories)
@@ -189,7 +189,7 @@ class BaggedBoosting(Stored):
     bags: list[list[Bag]]
     loss = "squared_error"
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that each target has bags."""
         if len(self.bags) != self.count_targets(sizes["k"]) or not all(self.bags):
             raise ValueError("the boosted trees have other targets")

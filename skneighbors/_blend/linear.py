@@ -62,7 +62,7 @@ class LinearFeatures(Stored):
     flagged: np.ndarray = array_field("int64", "f", low=0, below="n")
     categories: np.ndarray = array_field("int64", "o", low=0, below="places", ascends=True)
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the numbers, and the categories' places."""
         return {"n": int((self.n_categories == 0).sum()), "places": count_places(self.n_categories)}
 
@@ -177,7 +177,7 @@ class LinearModel(Stored):
     coef: np.ndarray = array_field("float64", "k e")
     intercept: np.ndarray = array_field("float64", "k")
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the encoded columns."""
         features = self.features
         return {"e": sum(map(len, (features.low, features.flagged, features.categories)))}

@@ -33,7 +33,7 @@ class Mixture(Stored):
     weights: dict[str, float]
     parts: dict[str, Stored]
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that each part has a weight, and these make a mean."""
         weights = self.weights.values()
         is_mean = min(weights) > 0 and abs(sum(weights) - 1) < _ROUNDING

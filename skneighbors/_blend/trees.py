@@ -65,11 +65,11 @@ class Trees(Stored):
     category_split: np.ndarray = array_field("int64", "s", low=0, below="splits")
     categories: np.ndarray = array_field("uint32", "s words")
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the splits, and the words that hold a set of categories."""
         return {"splits": self.feature.size, "words": 8}
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that all splits lead to leaves, and those by category compare categories."""
         n_leaves = self.value.shape[1]
         fits = 0 < n_leaves <= _MAX_LEAVES and self.feature.size and np.isfinite(self.baseline)

@@ -228,7 +228,7 @@ class Quantity(Kind):
         example = next((text for text in read if "," in text or "." in text), read[0])
         return f"{self.describe()}, such as {show(example)} as {self.show(example)}"
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if text cannot be read so."""
         if self.how not in (None, *self.styles):
             raise ValueError("a reading is unknown")

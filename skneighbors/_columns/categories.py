@@ -146,7 +146,7 @@ class Categories(Kind):
                 return f"{column.name} holds {what}, such as {show(categories[0])}"
         return None
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if categories are not numbered from 0."""
         if list(self.codes.values()) != list(range(len(self.codes))):
             raise ValueError("codes do not number the categories")

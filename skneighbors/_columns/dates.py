@@ -130,9 +130,9 @@ class Dates(Quantity):
         how = {None: "", "name": ", months by name"}.get(self.how, f", {self.how} first")
         return self.name + how
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if text cannot be read so, or dates have no such parts."""
-        super().check_fields(sizes)
+        super()._check_fields(sizes)
         if not set(_PARTS).issuperset(self.parts):
             raise ValueError("parts are no parts of dates")
 

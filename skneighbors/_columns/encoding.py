@@ -149,7 +149,7 @@ class LikenessEncoder(Stored):
     column_weight: np.ndarray = array_field("float64", "u", low=0)
     n_components: int = 0
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that each coordinate's values begin behind those of the one before."""
         is_ordered = (np.diff([0, *self.starts, len(self.values)]) >= 0).all()
         if not is_ordered or self.n_components != sizes["texts"]:

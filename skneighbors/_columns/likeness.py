@@ -36,7 +36,7 @@ class Likeness(Stored):
     column_weight: torch.Tensor = array_field("float64", "u", low=0)
     n_components: int = 0
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check the strength, and the number of components."""
         if not 0 < self.strength < np.inf or self.n_components != sizes["texts"]:
             raise ValueError("likeness is out of range")

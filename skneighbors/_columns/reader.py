@@ -337,7 +337,7 @@ class TableReader(Stored):
         pairs = zip(self.blocks(X), columns, strict=True)
         return np.stack([kind.decode(block, column) for (kind, block), column in pairs], axis=1)
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that kinds are of different columns that are there."""
         n_columns = np.inf if self.names is None else len(self.names)
         is_there = all(0 <= j < n_columns for j in self.order)

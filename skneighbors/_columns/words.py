@@ -135,14 +135,14 @@ class Words(Categories):
         categories = f"{super().describe()}, text"
         return categories if self.is_category else f"text, {len(self.codes)} different"
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if codes are none, or n-grams, or as many as nothing else."""
-        super().check_fields(sizes)
+        super()._check_fields(sizes)
         is_learned = self.ngrams and self.idf is not None and self.vectors is not None
         if not is_learned or len(set(self.ngrams)) < len(self.ngrams):
             raise ValueError("a column of words holds no n-grams")
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Count the n-grams."""
         return {"g": len(self.ngrams)}
 

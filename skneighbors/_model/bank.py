@@ -95,7 +95,7 @@ class NeighborBank(Stored):
     likeness: Likeness | None = None
     cache: Cache = field(default_factory=Cache, init=False)
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that there are weights of rows, and one of the blended model."""
         if not self.rows.weights().sum() > 0:
             raise ValueError("bank holds no weights")

@@ -89,7 +89,7 @@ class Model(Stored):
     blended_model: object
     cache: Cache = field(default_factory=Cache, init=False)
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Say what the words of array fields mean; see :func:`check_stored`."""
         reader, rows, network = self.reader, self.bank.rows, self.bank.network.architecture
         expanded = reader.n_categories
@@ -97,7 +97,7 @@ class Model(Stored):
         sizes |= {"m": network.n_members, "d": network.embedder["embedding_dim"]}
         return sizes | {"N": len(rows), "k": self.task.n_values, "texts": reader.n_components}
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that parts which are there together fit, and that predictions are finite."""
         bank, validation, encoder = self.bank, self.validation, self.likeness_encoder
         if bank.network.architecture != bank.network.architecture.reading(self.encoder):

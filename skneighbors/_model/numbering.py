@@ -30,7 +30,7 @@ class SampleNumbering(Stored):
     weight_of: np.ndarray = array_field("float64", "S", allows="nan")
     labels: np.ndarray | None = None
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that each row has a sample, and each sample a label."""
         used = np.unique(self.row_of[self.row_of >= 0])
         if len(used) != sizes["N"] or not len(used):

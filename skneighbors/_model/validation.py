@@ -67,7 +67,7 @@ class ValidationRows(Rows):
     blended: torch.Tensor | None = array_field("float64", "h k", default=None)
     weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Check that a given set is whole, and other rows are the bank's."""
         parts = self.z, self.blended, self.weight
         if len({part is None for part in parts}) > 1:

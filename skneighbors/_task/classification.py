@@ -112,7 +112,7 @@ class Classification(Task):
         """Whether there are two classes."""
         return len(self.prior) > 1
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if `prior_weight` is no weight, or there are other labels."""
         if not 0 <= self.prior_weight <= 1:
             raise ValueError("bank.task.prior_weight is out of range")

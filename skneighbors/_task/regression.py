@@ -98,7 +98,7 @@ class Regression(Task):
             raise ValueError("y spans more than float64 can hold; rescale it.")
         return cls(mean, scale, ndim)
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if `ndim` does not fit."""
         if self.ndim not in (1, 2) or (self.ndim == 1 and len(self.mean) != 1):
             raise ValueError("bank.task.ndim does not fit")

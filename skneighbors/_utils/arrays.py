@@ -53,11 +53,11 @@ class Stored:
 
         return type(self).__qualname__, normalize_token(self.__getstate__())
 
-    def field_sizes(self):
+    def _field_sizes(self):
         """Sizes and arrays by the words of array fields, of this and of what it holds."""
         return {}
 
-    def check_fields(self, sizes):
+    def _check_fields(self, sizes):
         """Raise ValueError if fields that are right by themselves do not fit each other."""
         return
 
@@ -107,7 +107,7 @@ def check_stored(value, sizes, path=""):
     ----------
     value : Stored
     sizes : dict
-        What the words of array fields mean; `value.field_sizes` says more. Other words name
+        What the words of array fields mean; `value._field_sizes` says more. Other words name
         dimensions of one dataclass.
     path : str, default=""
         Before the names in messages.
@@ -117,7 +117,7 @@ def check_stored(value, sizes, path=""):
     ValueError
         If a field is not as it says; the message names it.
     """
-    hints, sizes = get_type_hints(type(value)), sizes | value.field_sizes()
+    hints, sizes = get_type_hints(type(value)), sizes | value._field_sizes()
     for part in _stored_fields(value):
         inner, name = getattr(value, part.name), f"{path}{part.name}"
         if not _is_a(inner, hints[part.name]):
@@ -126,7 +126,7 @@ def check_stored(value, sizes, path=""):
             _check_array(inner, name, part.metadata["array"], sizes)
         for place, stored in _find_stored(inner):
             check_stored(stored, sizes, f"{name}{place}.")
-    value.check_fields(sizes)
+    value._check_fields(sizes)
 
 
 def _find_stored(value):

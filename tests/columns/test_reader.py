@@ -21,6 +21,7 @@ from skneighbors._columns.column import CATEGORIES, DURATIONS, NUMBERS, TIMES
 from skneighbors._columns.dates import Dates
 from skneighbors._columns.numbers import Numbers
 from skneighbors._columns.words import Words
+from skneighbors._utils.arrays import check_stored
 
 NAN, UNKNOWN = np.nan, -1
 MOMENTS = [datetime.datetime(2020, 1, 1), None, datetime.datetime(1969, 12, 31, 12)]
@@ -376,7 +377,7 @@ def test_levels_without_weight_are_unknown():
     ],
 )
 def test_what_no_file_should_hold(reader):
-    with pytest.raises(ValueError, match=r"reading|parts|codes|n-grams|no kind|names columns"):
-        TableReader(reader, [0], ["a"]).check()
+    with pytest.raises(ValueError, match=r"reading|parts|codes|n-grams|kinds is no|names columns"):
+        check_stored(TableReader(reader, [0], ["a"]), {})
     with pytest.raises(ValueError, match="names columns that are not there"):
-        TableReader([Numbers()], [1], ["a"]).check()
+        check_stored(TableReader([Numbers()], [1], ["a"]), {})
