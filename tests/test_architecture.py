@@ -35,9 +35,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 WINGS = ["_blend", "_columns", "_model", "_task", "_training", "_utils"]
 WINGS += ["inspection", "nn"]
-MAX_LINES = 8350  # of code, in all modules together
-MAX_MODULE_LINES = 350
-MAX_FUNCTION_LINES = 60
+MAX_LINES = 8250  # of code, in all modules together
+MAX_MODULE_LINES = 310
+MAX_FUNCTION_LINES = 50
 MAX_ARGUMENTS = 7
 
 
