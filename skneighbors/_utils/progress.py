@@ -114,4 +114,4 @@ class Clock:
 
     def left(self):
         """Seconds left; below 0 if more have passed."""
-        return self._end - time.monotonic()
+        return self._end if self._end == math.inf else self._end - time.monotonic()
