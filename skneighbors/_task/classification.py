@@ -11,7 +11,7 @@ from .._columns import check_total_weight, check_weights, is_missing, refuse_mis
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent
 from .._utils.warn import warn
-from .base import Targets, Task
+from .base import Targets, Task, exceeds
 
 # How much the classes' frequencies count in a probability, for classes that no neighbor has: in
 # training as one of twenty neighbors, in the end what the validation rows choose.
@@ -131,10 +131,7 @@ class Classification(Task):
             return tasks[place], losses[place]
 
         (small, losses), (large, others) = map(find_best, (_PRIOR_WEIGHTS, _LARGE_PRIOR_WEIGHTS))
-        gain, share = losses - others, weight / weight.sum()
-        mean = (share * gain).sum()
-        error = (share * (gain - mean)).square().sum().sqrt()
-        return large if n_rows >= _MIN_ROWS and mean > error else small
+        return large if n_rows >= _MIN_ROWS and exceeds(losses, others, weight) else small
 
     @property
     def n_values(self):

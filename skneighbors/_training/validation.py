@@ -45,17 +45,6 @@ class EpochResult(NamedTuple):
     validation: ValidationResult | None = None
 
 
-def exceeds(errors, others, weight, n_standard_errors=1.0):
-    """Whether errors of rows, as if independent, exceed others by so many standard errors."""
-    gain = (errors - others).double().flatten()
-    weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
-    total = weight.sum()
-    mean = (weight * gain).sum() / total
-    # Each row counts as one draw, whatever its weight.
-    variance = (weight * (gain - mean)).square().sum() / total.square()
-    return bool(mean > n_standard_errors * variance.sqrt())
-
-
 def set_mode(network, training):
     """Switch to training or evaluation; does nothing, fast, if that is the mode."""
     if network.training != training:
