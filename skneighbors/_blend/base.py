@@ -120,6 +120,13 @@ def count_places(n_categories):
     return int((n_categories + (n_categories > 0)).sum())
 
 
+def keep_largest(is_kept, totals, most):
+    """Keep at most so many of some, those of the largest totals; of the same total all or none."""
+    if is_kept.sum() <= most:
+        return is_kept
+    return is_kept & (totals > np.sort(totals[is_kept])[-most - 1])
+
+
 def find_categories(X, n_categories):
     """Places of categories among those of all columns, to (n_samples, n_categories)."""
     n_categories, X = n_categories[n_categories > 0], X[:, n_categories > 0]

@@ -17,6 +17,7 @@ from .base import (
     draw_folds,
     find_categories,
     is_other,
+    keep_largest,
     predict_in_batches,
 )
 from .trees import Trees, grow
@@ -128,8 +129,7 @@ def _number_largest(totals):
     """Codes of categories that boosting can distinguish, NaN for others; missing ones are last."""
     kept = totals > 0
     kept[-1] = False
-    if kept.sum() > _MAX_CODES:
-        kept &= totals > np.sort(totals[:-1])[-_MAX_CODES - 1]
+    kept = keep_largest(kept, totals, _MAX_CODES)
     return np.where(kept, np.cumsum(kept) - 1.0, np.nan)
 
 

@@ -11,7 +11,15 @@ from .._utils.arrays import Stored, array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
 from .._utils.threads import map_in_threads
-from .base import N_AT_ONCE, PartFit, count_places, find_categories, is_other, predict_in_batches
+from .base import (
+    N_AT_ONCE,
+    PartFit,
+    count_places,
+    find_categories,
+    is_other,
+    keep_largest,
+    predict_in_batches,
+)
 
 # Quantiles to which numbers are clipped.
 _CLIPPED = 0.002, 0.998
@@ -81,14 +89,12 @@ class LinearFeatures(Stored):
         numbers, place = X[:, n_categories == 0], find_categories(X, n_categories)
         scales = [_find_scale(x, weight) for x in numbers.T]
         totals = np.bincount(place.ravel(), np.repeat(weight, place.shape[1]))
-        has_column = totals >= _MIN_SAMPLES * min(1.0, weight.mean())
-        if has_column.sum() > _MAX_ONE_HOT:
-            has_column &= totals > np.sort(totals)[-_MAX_ONE_HOT - 1]
+        is_frequent = totals >= _MIN_SAMPLES * min(1.0, weight.mean())
         return cls(
             n_categories,
             *np.array(scales).reshape(-1, 4).T,
             flagged=np.flatnonzero(np.isnan(numbers).any(axis=0)),
-            categories=np.flatnonzero(has_column),
+            categories=np.flatnonzero(keep_largest(is_frequent, totals, _MAX_ONE_HOT)),
         )
 
     def transform(self, X):
@@ -108,6 +114,13 @@ class LinearFeatures(Stored):
             one_hot[rows, found[rows, columns]] = 1
             parts.append(one_hot)
         return np.hstack(parts)
+
+
+def _count_columns(data):
+    """Count the columns that data are encoded as, at most."""
+    numbers = data.X[:, data.n_categories == 0]
+    n_one_hot = min(data.n_categories.sum(), _MAX_ONE_HOT)
+    return numbers.shape[1] + np.isnan(numbers).any(axis=0).sum() + n_one_hot
 
 
 def _locate(x, low, high):
@@ -231,11 +244,12 @@ class LinearModel(Stored):
         """
         jobs = [(is_other(folds, fold), folds == fold) for fold in range(folds.max() + 1)]
         jobs.append((folds >= 0, folds < 0))  # the last is fitted to all, and predicts none
-        seconds = _FRACTION * settings.seconds / len(jobs)
+        seconds, n_columns = _FRACTION * settings.seconds / len(jobs), _count_columns(data)
 
         def fit(job):
             rows, is_own = job
-            path = cls.fit_path(data.select(cls._draw(data, np.flatnonzero(rows), seconds)))
+            drawn = cls._draw(np.flatnonzero(rows), n_columns, data.y.shape[1], seconds)
+            path = cls.fit_path(data.select(drawn))
             own, features = data.X[is_own], path[0].features
             encoded = (features.transform(own[rows]) for rows in cut(len(own), N_AT_ONCE))
             return path, [[model.of_encoded(block) for model in path] for block in encoded]
@@ -248,13 +262,10 @@ class LinearModel(Stored):
         return PartFit(models, out_of_fold)
 
     @classmethod
-    def _draw(cls, data, rows, seconds):
-        """Draw as many of some rows as memory and time allow a fit; in their order."""
-        numbers, n = data.X[:, data.n_categories == 0], len(rows)
-        p = numbers.shape[1] + np.isnan(numbers).any(axis=0).sum()
-        p += min(data.n_categories.sum(), _MAX_ONE_HOT)
-        most = min(_MAX_PRODUCTS, seconds * _PRODUCTS_A_SECOND)
-        while n > 1 and (n * p > _MAX_NUMBERS or cls._count_products(n, p, data.y.shape[1]) > most):
+    def _draw(cls, rows, p, k, seconds):
+        """Draw as many rows as memory and time allow a fit to p columns and k targets; in order."""
+        n, most = len(rows), min(_MAX_PRODUCTS, seconds * _PRODUCTS_A_SECOND)
+        while n > 1 and (n * p > _MAX_NUMBERS or cls._count_products(n, p, k) > most):
             n = int(0.9 * n)
         return rows if n == len(rows) else np.sort(np.random.RandomState(0).permutation(rows)[:n])
 
