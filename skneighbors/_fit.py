@@ -10,13 +10,12 @@ from sklearn.utils import check_random_state
 from ._blend import PARTS, BlendData, BlendSettings, fit_blended
 from ._columns import (
     FeatureEncoder,
-    Likeness,
     LikenessEncoder,
     find_labels,
 )
 from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
 from ._network import Architecture, check_feature_extractor, make_feature_extractor
-from ._selection import complete, weigh
+from ._selection import choose, weigh
 from ._settings import Validation, count_validation, make_plan, resolve, values_for
 from ._training import EnsembleSplit, Runtime, Training, TrainingData
 from ._utils.device import CPU, resolve_device
@@ -60,9 +59,9 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     blend = fit_blended(plan, _blend_data(samples.reader, rows), task, split, settings)
     # Rows as the networks and likeness take them; the one crossing into torch.
     encoder, rows = _encode(samples, rows)
-    likeness_encoder, likeness, columns = _encode_likeness(samples, plan.settings, device)
+    likeness_encoder, columns = _encode_likeness(samples, plan.settings)
     rows = replace(rows, columns=columns).to(device)
-    data = TrainingData(rows, split.to(device), task, likeness)
+    data = TrainingData(rows, split.to(device), task)
     # The networks.
     draws_globally = plan.recipe.dropout > 0 or extractor is not None
     runtime = Runtime.draw(random_state, device, draws_globally, n_threads, clock)
@@ -90,7 +89,7 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
         n_iter_=len(history.losses),
         best_iter_=history.best_epoch,
         blend_weight_=bank.blend_weight,
-        likeness_=0.0 if bank.likeness is None else bank.likeness.strength,
+        likeness_=bank.space.strength,
         temperature_=bank.network.head.temperature.numpy().copy(),
         n_samples_fit_=len(samples.row_of),
         **model.task.attributes(),
@@ -171,15 +170,12 @@ def _encode(samples, rows):
     return encoder, replace(rows, X=encoder.transform(rows.X))
 
 
-def _encode_likeness(samples, settings, device):
-    """Make an encoder for likeness, the likeness, and the rows' columns; None without likeness."""
+def _encode_likeness(samples, settings):
+    """Make an encoder for likeness, and encode the rows' columns; None without likeness."""
     if settings.likenesses == (0.0,):
-        return None, None, None
-    rows, reader = samples.rows, samples.reader
-    encoder = LikenessEncoder.fit(reader, rows.X, rows.weight)
-    weight = torch.from_numpy(encoder.column_weight)
-    likeness = Likeness(0.0, weight, encoder.n_components).to(device)
-    return encoder, likeness, encoder.transform(reader.compare(samples.all_rows.X))
+        return None, None
+    encoder = LikenessEncoder.fit(samples.reader, samples.rows.X, samples.rows.weight)
+    return encoder, encoder.transform(samples.reader, samples.all_rows.X)
 
 
 def _make_initial_network(data, encoder, plan, describe_head, make):
@@ -206,18 +202,17 @@ def _make_initial_network(data, encoder, plan, describe_head, make):
 def _make_model(network, history, data, blend, plan, samples, encoders):
     """Weigh the trained networks and the blended model, and make the model of them."""
     encoder, likeness_encoder = encoders
-    blend, result, strength = weigh(network, history, data.task, blend, plan.settings)
-    if result is not None:
+    rows, n_neighbors = data.rows.select(slice(plan.n_samples)), plan.params["n_neighbors"]
+    bank = NeighborBank.build(network, rows, data.task, blend.training)
+    choices = weigh(network, history, data.task, blend, plan.settings)
+    choice, bank = choose(choices, bank, n_neighbors)
+    if choice.y is not None:
         n_rows = len(data.split.validation.unique())
-        task = data.task.calibrate(result.y, complete(result, blend), result.weight, n_rows)
-        data = replace(data, task=task)
-    likeness = replace(data.likeness, strength=strength) if strength else None
-    if not strength:
-        data, likeness_encoder = replace(data, rows=replace(data.rows, columns=None)), None
-    rows, blended = data.rows.select(slice(plan.n_samples)), blend.training.to(data.rows.X.device)
-    bank = NeighborBank.build(network, rows, data.task, blended, blend.weight)
-    bank, validation = replace(bank, likeness=likeness), None
-    some, n_neighbors = bank.rows.select(slice(_N_CHECKED_ROWS)), plan.params["n_neighbors"]
+        task = data.task.calibrate(choice.y, choice.y_hat, choice.weight, n_rows)
+        bank = replace(bank, task=task)
+    if not choice.likeness:
+        bank, likeness_encoder = bank.without_columns(), None
+    some, validation = bank.rows.select(slice(_N_CHECKED_ROWS)), None
     if not bank.predict(some, some.blended, n_neighbors).isfinite().all():
         raise FloatingPointError(
             f"Predictions with the weights of epoch {history.best_epoch}, which are "
@@ -225,7 +220,7 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
             "sample_weight."
         )
     if plan.n_validation:
-        validation = _validate(bank, data, samples.validation, result, blend, n_neighbors)
+        validation = _validate(bank, data, samples.validation, choice, n_neighbors)
     labels = find_labels(samples.X)
     return Model(
         bank=bank.to(CPU),
@@ -235,14 +230,14 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         reader=samples.reader,
         encoder=encoder,
         likeness_encoder=likeness_encoder,
-        blended_model=blend.model,
+        blended_model=choice.blend.model,
     )
 
 
-def _validate(bank, data, given, result, blend, n_neighbors):
+def _validate(bank, data, given, choice, n_neighbors):
     """Make the validation rows, of the bank's or of the set that was given."""
     if given is None:
-        residuals = result.y - complete(result, blend)
+        residuals = choice.y - choice.y_hat
         rows = data.split.validation.to(residuals.device)
         return ValidationRows.of_members(residuals, rows, n_neighbors)
     rows = data.rows.select(slice(len(bank), None)).to(CPU)
@@ -251,7 +246,7 @@ def _validate(bank, data, given, result, blend, n_neighbors):
         rows=torch.full((len(rows),), -1, device=CPU),
         n_neighbors=0,
         z=bank.embed(rows.X.to(bank.rows.z.device)).cpu(),
-        columns=rows.columns,
-        blended=blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y),
+        columns=None if bank.rows.columns is None else rows.columns,
+        blended=choice.blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y),
         weight=torch.from_numpy(given.weight),
     )

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ._utils.arrays import Stored
-from ._utils.blocks import count_queries, cut
+from ._utils.blocks import cut
 from ._utils.device import CPU, BorrowedGenerators
 from ._utils.process import torch_threads
 from ._utils.threads import map_batches
@@ -285,21 +285,6 @@ def embed_in_batches(network, X):
     """Embed X (n, ...) for every member, to (m, n, d), a bounded number of rows at once."""
     batches = cut(len(X), _EMBED_ROWS)
     return torch.cat(map_batches(lambda batch: network.embed(X[None, batch]), batches), 1)
-
-
-def attend_in_batches(head, z, z_n, y_n, sample_weight=None, n_neighbors=None, n_heads=1):
-    """Predict z (m, n, d), to (..., m, n, k), a bounded number of rows' similarities at once.
-
-    Each member predicts by the `n_neighbors` nearest by its embedding, or all. The leading
-    dimensions are those of a head that stands for `n_heads`.
-    """
-
-    def attend(batch):
-        return head(z[:, batch], z_n, y_n, None, sample_weight, n_neighbors)
-
-    row_bytes = n_heads * z_n.element_size() * z_n.shape[:-1].numel()
-    length = count_queries(row_bytes, z_n.is_cpu)
-    return torch.cat(map_batches(attend, cut(z.shape[1], length)), -2)
 
 
 def make_feature_extractor(feature_extractor):

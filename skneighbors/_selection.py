@@ -1,79 +1,105 @@
-"""What is chosen on the validation rows, once networks are trained."""
+"""What is chosen once networks are trained: likeness, and the weight of the blended model."""
+
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 
-# Fraction of the lowest mean loss that more likeness may cost: of squared errors 1 % of the root.
-_MAX_LOSS = 0.02
+from ._blend.mixture import BlendFit
+from ._utils.blocks import sample_rows
+
+# Losses to the lowest up to which more likeness is taken: of validation rows, and of so many rows
+# of the bank, each left out. Networks have trained on these, so they say little of how well a
+# query is predicted, but clearly where likeness destroys what was learned of smooth targets.
+_MAX_LOSS, _MAX_LEFT_OUT, _N_LEFT_OUT = 1.1, 1.25, 2048
+
+
+class Choice(NamedTuple):
+    """What goes with a strength of likeness.
+
+    Attributes
+    ----------
+    likeness : float
+    calibration : Tensor of shape (m,)
+        Of the heads.
+    blend : BlendFit
+    y : Tensor of shape (m, n, k) or None
+        Targets of the members' validation rows; None if there are none.
+    y_hat : Tensor or None
+        Their predictions, the blended model among them.
+    weight : Tensor of shape (m, n) or None
+    """
+
+    likeness: float
+    calibration: torch.Tensor
+    blend: BlendFit
+    y: torch.Tensor | None = None
+    y_hat: torch.Tensor | None = None
+    weight: torch.Tensor | None = None
 
 
 def weigh(network, history, task, blend, settings):
-    """Choose the likeness, and with it the weight of the blended model.
+    """Weigh the blended model for each strength of likeness, ascending, to a list of Choice.
 
     Parameters
     ----------
     network : NeighborNetwork
-        Its calibration becomes that of the likeness.
-    history : History
+    history : TrainingHistory
     task : Task
     blend : BlendFit
         Without a weight.
     settings : Settings
-
-    Returns
-    -------
-    blend : BlendFit
-    result : ValidationResult or None
-        Predictions of the validation rows with the likeness.
-    likeness : float
     """
-    calibrated = history.calibrated
-    if calibrated is None:
-        result = history.best.validation
-        return blend.weigh(result, task), result, settings.likenesses[0]
-    results = [calibrated.at(place) for place in range(len(settings.likenesses))]
-    blends = [blend.weigh(result, task) for result in results]
-    errors = torch.stack(
-        [
-            task.losses(complete(result, weighed), result.y).flatten()
-            for result, weighed in zip(results, blends, strict=True)
-        ]
-    )
-    weight = results[0].weight
-    weight = torch.ones_like(errors[0]) if weight is None else weight.flatten()
-    place = most_likeness(errors, weight)
-    network.head.calibration.copy_(calibrated.calibrations[place])
-    return blends[place], results[place], settings.likenesses[place]
+    results = [(history.best.validation, network.head.calibration)]
+    choices = []
+    for likeness, own in zip(settings.likenesses, history.calibrated or results, strict=True):
+        (result, calibration), weighed = own, blend
+        if result is None:
+            choices.append(Choice(likeness, calibration, blend))
+            continue
+        weighed, y_hat = blend.weigh(result, task), result.y_hat
+        if weighed.weight:
+            y_hat = (1 - weighed.weight) * y_hat + weighed.weight * weighed.validation.to(y_hat)
+        choices.append(Choice(likeness, calibration, weighed, result.y, y_hat, result.weight))
+    return choices
 
 
-def complete(result, blend):
-    """Add the blended model to the members' predictions of their validation rows.
+@torch.no_grad()
+def choose(choices, bank, n_neighbors):
+    """Choose the largest likeness of nearly the lowest loss, and make the bank of it.
 
     Parameters
     ----------
-    result : ValidationResult
-    blend : BlendFit
+    choices : list of Choice
+    bank : NeighborBank
+        Without a weight of the blended model.
+    n_neighbors : int or None
 
     Returns
     -------
-    y_hat : Tensor of shape (m, n, k)
+    choice : Choice
+    bank : NeighborBank
     """
-    if not blend.weight:
-        return result.y_hat
-    return (1 - blend.weight) * result.y_hat + blend.weight * blend.validation.to(result.y_hat)
+    task = bank.task
+    if len(choices) > 1:
+        losses = [_mean(task.losses(own.y_hat, own.y), own.weight) for own in choices]
+        choices = _nearly_lowest(choices, losses, _MAX_LOSS)
+    banks = [bank.at(own.likeness, own.calibration, own.blend.weight) for own in choices]
+    if len(choices) > 1:
+        rows, targets = sample_rows(len(bank), _N_LEFT_OUT).to(bank.rows.device), bank.rows.targets
+        weight = bank.rows.weights()[rows]
+        predicted = [own.predict_left_out(rows, n_neighbors) for own in banks]
+        losses = [_mean(task.losses(y_hat, targets[rows]), weight) for y_hat in predicted]
+        *_, (choice, bank) = _nearly_lowest(zip(choices, banks, strict=True), losses, _MAX_LEFT_OUT)
+        return choice, bank
+    return choices[0], banks[0]
 
 
-def most_likeness(errors, weight):
-    """Place of the last of some predictions whose error is hardly larger than the lowest.
+def _mean(losses, weight):
+    losses = losses.double()
+    return losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
 
-    Parameters
-    ----------
-    errors : Tensor of shape (l, n)
-        Of the rows, by ascending likeness.
-    weight : Tensor of shape (n,)
 
-    Returns
-    -------
-    place : int
-    """
-    sums = errors.double() @ weight.double()
-    return int(torch.nonzero(sums <= (1 + _MAX_LOSS) * sums.min()).max())
+def _nearly_lowest(choices, losses, most):
+    """Those whose loss is at most so many times the lowest."""
+    return [own for own, loss in zip(choices, losses, strict=True) if loss <= most * min(losses)]

@@ -76,10 +76,10 @@ class Recipe(Stored, CheckedFields):
         Strength of likeness: how much the columns, whatever the targets, count beside the
         learned distance when neighbors are found: 0 for nothing, 1 for as much. See the
         :ref:`User Guide <likeness>`. ``"calibrated"``: the largest of 0, 1/2, 1, 2 and 4 with
-        which the error (RMSE) of the validation rows exceeds the lowest by no more than 1 %, or
-        of classes their log loss by no more than 2 %.
+        which the loss (squared error or log loss) exceeds the lowest by no more than 10 % on the
+        validation rows, and by 25 % on training samples, each left out.
         ``"auto"``: that if there are validation rows, else 0; and 0 with a `feature_extractor`,
-        ``n_neighbors=None`` or ``similarity="dot"``.
+        ``similarity="dot"`` or ``"cosine"``.
 
     eps : float or "auto", default="auto"
         How close to 0 and 1 the masks' parameters may come, below 0.5; see
@@ -533,8 +533,7 @@ def _resolve_likeness(given, n_validation, auto):
         return 0.0
     cannot = {
         "feature_extractor": given["feature_extractor"] is not None,
-        "n_neighbors": given["n_neighbors"] is None,
-        "similarity": SIMILARITIES[given["similarity"]].largest is None,
+        "similarity": SIMILARITIES[given["similarity"]].join is None,
     }
     conflicts = [name for name, is_so in cannot.items() if is_so]
     if likeness == "auto":

@@ -11,8 +11,8 @@
        |  reader      a table as a list of kinds: one matrix, what is made of it, how it was read
        |  rows        unique samples: those that agree in X and y are one, with their total weight
        |  checks      bad input is refused, by its name; weights, groups, times, numbers of rows
-       |  encoding    numbers scaled, missing values flagged, categories one-hot or codes; ranks
-       |  likeness    Gower's distance by ranks, codes and components
+       |  encoding    numbers scaled, missing values flagged, categories one-hot or codes; points
+       |              that are near where columns are alike
        v
     TrainingSamples, LabeledRows
 
@@ -29,7 +29,6 @@ from .checks import (
 )
 from .column import is_missing, show
 from .encoding import FeatureEncoder, LikenessEncoder
-from .likeness import Likeness, count_candidates
 from .reader import KINDS, ColumnSummary, ColumnWarning, TableReader
 from .rows import (
     LabeledRows,

@@ -17,16 +17,10 @@ from .._utils.arrays import Stored
 from .column import BOOLS, LONGEST_NUMERAL, NUMBERS, is_missing, says_missing, show
 from .rows import merge_rows
 
-# Coordinate of missing values: at least 1 from all others, and 0 from each other.
-MISSING = -2.0
-
-
 class Features(NamedTuple):
     """What is made of a block: arrays of shape (n_samples, any), None for none.
 
-    For networks and blended model `columns` are numbers or codes, `parts` further numbers, and
-    `components` have unit length. By likeness rows differ by the absolute differences of
-    `columns`, at most 1, and by the squares of those of `components`; NaN differs from all by 1.
+    `columns` are numbers or codes, `parts` further numbers, and `components` have unit length.
     """
 
     columns: np.ndarray
@@ -87,19 +81,16 @@ class Kind(Stored):
     name : str
         What it holds, for messages and `columns_`.
     width : int
-        Number of columns of its block, and of its coordinates.
+        Number of columns of its block, without those of components.
     is_coded : bool
         Whether these hold codes, whose order says nothing; likeness ranks others.
     parts : tuple
         Further numbers among the features.
     n_components : int
-        Number of components, which stand behind the columns of block, features and coordinates.
-    coordinate_weights : tuple of float
-        What likeness makes of a difference by all columns, and by each component.
+        Number of components, which stand behind the columns of block and features.
     """
 
     name, width, is_coded, parts, n_components = "", 1, False, (), 0
-    coordinate_weights = 1.0, 0.0
 
     def learn(self, block, rows):
         """Kind and block (n_samples, width) of it that `rows`, :class:`LearningRows`, lead to."""
@@ -115,8 +106,12 @@ class Kind(Stored):
         return Features(block)
 
     def coordinates(self, block):
-        """Make :class:`Features` for likeness."""
-        return Features(block)
+        """Points (n_samples, any) for likeness, at most 1 apart; what `width` numbers say is ranked.
+
+        A missing value is where the middle rank is, but at least root 3/4 from all others.
+        """
+        ranks = np.nan_to_num(block, nan=0.5) / np.sqrt(self.width)
+        return np.hstack([ranks, np.isnan(block[:, :1]) * np.sqrt(0.75)])
 
     def decode(self, block, column=None):
         """Undo :meth:`read`, to objects (n_samples,); None for missing and unknown values.

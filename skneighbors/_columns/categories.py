@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from sklearn.preprocessing import normalize
 
-from .base import MISSING, Features, Kind
+from .base import Kind
 from .column import BOOLS, CATEGORIES, TEXT, find_numerals, is_missing, says_missing, show, sorts_of
 from .dates import Dates
 from .durations import Durations
@@ -13,6 +14,8 @@ from .numbers import Numbers
 
 # Code of categories that were not seen in fit.
 UNKNOWN = -1.0
+# Number of categories up to which all are equally far from each other.
+_MAX_APART = 32
 # From so many categories on, and for so large a fraction of the rows, categories name rows.
 _LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
 # Fraction of cells that may be meant as numbers, dates or durations.
@@ -93,10 +96,13 @@ class Categories(Kind):
         return (len(self.codes),)
 
     def coordinates(self, block):
-        """Codes; an unknown category differs from itself."""
-        codes = np.where(block < 0, np.nan, block)
-        codes[np.isnan(block)] = MISSING
-        return Features(codes)
+        """Points of categories, 1 apart, of many on average; missing and unknown ones between all."""
+        points = np.eye(len(self.codes))
+        if len(points) > _MAX_APART:
+            random = np.random.Generator(np.random.Philox(0))
+            points = normalize(random.standard_normal((len(points), _MAX_APART)))
+        points = np.pad(points / np.sqrt(2), [(0, 1), (0, 0)])
+        return points[np.where(block[:, 0] >= 0, block[:, 0], -1).astype(int)]
 
     def decode(self, block, column=None):
         """Find categories."""

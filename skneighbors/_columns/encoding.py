@@ -1,11 +1,10 @@
 """Columns encoded: scaled numbers, flags and categories for networks, ranks for likeness."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._utils.arrays import Stored, array_field
-from .base import MISSING
 
 # Inputs are clipped smoothly into this many robust standard units.
 _CLIP = 3.0
@@ -13,6 +12,8 @@ _CLIP = 3.0
 _FAR = 1e300
 # Columns of no more categories are one-hot; those of more learn an embedding of each category.
 _MAX_ONE_HOT = 8
+# Largest number of coordinates by which rows are compared.
+_MAX_DIM = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,52 +122,54 @@ def _quartiles(X, sample_weight):
 
 @dataclass(frozen=True, eq=False)
 class LikenessEncoder(Stored):
-    """Encodes what :meth:`TableReader.compare` returns: numbers by their ranks.
+    """Encodes rows as points; they are near where all columns are alike, whatever the targets.
 
-    Rows differ in a number by the fraction of the training samples that lie between them.
+    The squared distance of two rows is the mean, over the columns that differ, of what kinds say
+    (see `coordinates` of :class:`Kind`): at most 1 for rows that have nothing in common. Numbers differ
+    by the fraction of the training samples that lie between them. More than `_MAX_DIM`
+    coordinates are projected at random, which keeps distances to some five percent.
 
     Attributes
     ----------
     ranked : int ndarray of shape (r,)
-        Coordinates that become ranks.
+        Columns as read that become ranks.
     values : ndarray of shape (v,)
-        Unique values of these, ascending, one coordinate after the other.
+        Unique values of these, ascending, one column after the other.
     fractions : ndarray of shape (v,)
         Fraction of the training samples, by weight, that are no larger.
     starts : int ndarray of shape (r,)
-        Where each coordinate's values begin.
-    column_weight : ndarray of shape (u,)
-        Of differences by coordinates, then of squared ones by components: those of a column sum
-        to 1 over the number of columns that differ, and are 0 where all rows agree.
-    n_components : int
-        How many of the last coordinates are components.
+        Where each column's values begin.
+    kept : int ndarray of shape (c,)
+        Coordinates in which training samples differ.
+    scale : float
+        What these are multiplied by.
     """
 
     ranked: np.ndarray = array_field("int64", "r", low=0, below="u", ascends=True)
     values: np.ndarray = array_field("float64", "v")
     fractions: np.ndarray = array_field("float64", "v", low=0)
     starts: np.ndarray = array_field("int64", "r", low=0)
-    column_weight: np.ndarray = array_field("float64", "u", low=0)
-    n_components: int = 0
+    kept: np.ndarray = array_field("int64", "c", low=0, below="coordinates", ascends=True)
+    scale: float = 1.0
+
+    @property
+    def n_dims(self):
+        """Number of dimensions of the points."""
+        return min(len(self.kept), _MAX_DIM)
 
     def _check_fields(self, sizes):
-        """Check that each coordinate's values begin behind those of the one before."""
+        """Check that each column's values begin behind those of the one before."""
         is_ordered = (np.diff([0, *self.starts, len(self.values)]) >= 0).all()
-        if not is_ordered or self.n_components != sizes["texts"]:
+        if not is_ordered or not 0 < self.scale <= 1:
             raise ValueError("likeness_encoder does not fit")
 
     @classmethod
     def fit(cls, reader, X, sample_weight):
         """Make an encoder for a matrix (n_samples, n_read) that a reader has read."""
-        every = (block.T for _, block in reader.blocks(X))
-        differs = np.array([any(len(np.unique(x)) > 1 for x in block) for block in every])
-        n = [kind.width for kind in reader.kinds]
-        ranked = np.flatnonzero(np.repeat([not kind.is_coded for kind in reader.kinds], n))
-        weights = np.transpose([kind.coordinate_weights for kind in reader.kinds])
-        own, squared = weights * differs / max(1.0, differs.sum())
-        n_components = [kind.n_components for kind in reader.kinds]
-        coordinates, values, fractions = reader.compare(X), [], []
-        for column in coordinates[:, ranked].T:
+        is_coded = np.array([kind.is_coded for kind in reader.kinds])
+        ranked = np.flatnonzero(~is_coded[reader.column_of])
+        values, fractions = [], []
+        for column in X[:, ranked].T:
             present = ~np.isnan(column)
             unique, place = np.unique(column[present], return_inverse=True)
             values.append(unique)
@@ -174,15 +177,26 @@ class LikenessEncoder(Stored):
             fractions.append(cumulative / cumulative[-1:])
         starts = np.cumsum([0, *map(len, values)])[:-1]
         values, fractions = (np.concatenate([*parts, []]) for parts in (values, fractions))
-        column_weight = np.append(np.repeat(own / n, n), np.repeat(squared, n_components))
-        return cls(ranked, values, fractions, starts, column_weight, sum(n_components))
+        encoder = cls(ranked, values, fractions, starts, np.empty(0, dtype=np.int64))
+        points = encoder._points_by_column(reader, X)
+        differs = [(own != own[0]).any(axis=0) for own in points]
+        scale = float(max(1, sum(map(np.any, differs))) ** -0.5)
+        return replace(encoder, kept=np.flatnonzero(np.concatenate(differs)), scale=scale)
 
-    def transform(self, coordinates):
-        """Encode coordinates (n_samples, u)."""
-        out, ends = coordinates.copy(), np.append(self.starts, len(self.values))[1:]
-        for place, start, end in zip(self.ranked, self.starts, ends, strict=True):
-            numbers, values = coordinates[:, place], self.values[start:end]
+    def transform(self, reader, X):
+        """Encode a matrix (n_samples, n_read), to float32 (n_samples, at most `_MAX_DIM`)."""
+        points = np.hstack(self._points_by_column(reader, X))[:, self.kept] * self.scale
+        if len(self.kept) > _MAX_DIM:
+            random = np.random.Generator(np.random.Philox(0))
+            points = points @ random.normal(0, _MAX_DIM**-0.5, (len(self.kept), _MAX_DIM))
+        return points.astype(np.float32)
+
+    def _points_by_column(self, reader, X):
+        """What the kind of each column makes of it, numbers ranked: a list of arrays."""
+        ranks, ends = X.copy(), np.append(self.starts, len(self.values))[1:]
+        for column, start, end in zip(self.ranked, self.starts, ends, strict=True):
+            numbers, values = X[:, column], self.values[start:end]
             ends_of = [np.searchsorted(values, numbers, side) for side in ("left", "right")]
-            ranks = np.append(0.0, self.fractions[start:end])[ends_of].mean(axis=0)
-            out[:, place] = np.where(np.isnan(numbers), MISSING, ranks)
-        return out
+            own = np.append(0.0, self.fractions[start:end])[ends_of].mean(axis=0)
+            ranks[:, column] = np.where(np.isnan(numbers), np.nan, own)
+        return [points.astype(np.float32) for points in reader.coordinates(ranks)]

@@ -291,7 +291,7 @@ class TableReader(Stored):
 
     @property
     def n_components(self):
-        """Number of components, the last of what :meth:`expand` and :meth:`compare` return."""
+        """Number of components, the last of what :meth:`expand` returns."""
         return sum(kind.n_components for kind in self.kinds)
 
     @property
@@ -306,19 +306,14 @@ class TableReader(Stored):
 
         These are the columns, then all parts of dates, then all components.
         """
-        return self._make("features", X)
-
-    def compare(self, X):
-        """Make of what this has read what likeness compares: columns, then all components."""
-        return self._make("coordinates", X)
-
-    def _make(self, what, X):
-        """Join what kinds make of their blocks, group by group."""
-        if all(getattr(type(kind), what) is getattr(Kind, what) for kind in self.kinds):
+        if all(type(kind).features is Kind.features for kind in self.kinds):
             return X  # which they take as it is
-        made = [getattr(kind, what)(block) for kind, block in self.blocks(X)]
-        groups = zip(*made, strict=True)
+        groups = zip(*(kind.features(block) for kind, block in self.blocks(X)), strict=True)
         return np.hstack([part for group in groups for part in group if part is not None])
+
+    def coordinates(self, X):
+        """What likeness compares of each column, a list of arrays, of numbers that are ranked."""
+        return [kind.coordinates(block) for kind, block in self.blocks(X)]
 
     def decode(self, X, table=None):
         """Undo :meth:`read`: numbers, categories, times; None for missing and unknown ones.

@@ -53,7 +53,7 @@ class Words(Categories):
     idf: np.ndarray | None = array_field("float64", "g", low=0, default=None)
     vectors: np.ndarray | None = array_field("float64", "g width", default=None)
 
-    may_name_rows, coordinate_weights = False, (0.5, 2.0)
+    may_name_rows = False
 
     @classmethod
     def of(cls, column):
@@ -126,9 +126,8 @@ class Words(Categories):
         return Features(block[:, : len(self.n_categories)], components=block[:, 1:])
 
     def coordinates(self, block):
-        """Whether there are components, which are halved: squares add up to 1 minus the cosine."""
-        components = block[:, 1:]
-        return Features(~components.any(axis=1, keepdims=True), components=components / 2)
+        """Components: squared distances are 1 minus the cosine."""
+        return block[:, 1:] / np.sqrt(2)
 
     def describe(self):
         """Say in words what the column is read as."""

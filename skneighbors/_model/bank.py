@@ -6,14 +6,13 @@ from functools import cached_property
 
 import torch
 
-from .._columns import Likeness
 from .._network import NeighborNetwork, embed_in_batches
+from .._space import Space
 from .._task import Task
 from .._utils.arrays import Stored
 from .._utils.blocks import bounded_length, count_queries, cut, gather_rows
 from .._utils.process import keep_freed_memory
 from .._utils.threads import map_batches
-from ..nn._similarity import SIMILARITIES
 from .cache import Cache
 from .rows import NeighborRows
 from .search import NeighborIndex
@@ -34,8 +33,8 @@ class Neighbors:
     ----------
     queries : slice
         Which of all queries these are.
-    rows : int Tensor of shape (b, K) or None
-        The nearest first; None for all rows of the bank.
+    rows : int Tensor of shape (b, K)
+        The nearest first, or all rows of the bank in their order.
     weights : Tensor of shape (m, b, K)
         Weights by each member, over their number: they sum to 1 over members and rows.
     """
@@ -52,19 +51,15 @@ class Neighbors:
     def by_weight(self):
         """Weights and rows, each (b, K), the largest weights first, and the order (b, K)."""
         weights, order = self.total_weights.sort(dim=1, descending=True, stable=True)
-        return weights, order if self.rows is None else self.rows.gather(1, order), order
+        return weights, self.rows.gather(1, order), order
 
     def take(self, values):
         """Values (N, ...) of the rows, to (b, K, ...)."""
-        if self.rows is None:
-            return values.expand(self.weights.shape[1], *values.shape)
         return gather_rows(values, self.rows)
 
     def average(self, values):
         """Weighted means (b, k) of values (N, m, k)."""
-        if self.rows is None:
-            return torch.einsum("mbn,nmk->bk", self.weights, values)
-        return torch.einsum("mbn,bnmk->bk", self.weights, gather_rows(values, self.rows))
+        return torch.einsum("mbn,bnmk->bk", self.weights, self.take(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +77,8 @@ class NeighborBank(Stored):
     task : Task
     blend_weight : float
         The blended model's weight in predictions; 0 if there is none.
-    likeness : Likeness or None
-        Second part of the distance, beside the learned one.
+    space : Space
+        By which the nearest are found.
     cache : Cache
         Of engines; empty in what is made by `replace`.
     """
@@ -92,7 +87,7 @@ class NeighborBank(Stored):
     rows: NeighborRows
     task: Task
     blend_weight: float
-    likeness: Likeness | None = None
+    space: Space
     cache: Cache = field(default_factory=Cache, init=False)
 
     def _check_fields(self, sizes):
@@ -101,10 +96,12 @@ class NeighborBank(Stored):
             raise ValueError("bank holds no weights")
         if not 0 <= self.blend_weight <= 1:
             raise ValueError("the weight of the blended model is out of range")
+        if self.space.similarity != self.network.head.similarity:
+            raise ValueError("space does not fit the network")
 
     @classmethod
     @torch.no_grad()
-    def build(cls, network, rows, task, blended=None, blend_weight=0.0):
+    def build(cls, network, rows, task, blended=None):
         """Embed rows as the neighbors of a copy of a network.
 
         Parameters
@@ -114,16 +111,31 @@ class NeighborBank(Stored):
             N training samples, in float64. Without `group` each is a group.
         task : Task
         blended : Tensor of shape (N, k), default=None
-            Predictions of the blended model, if there is one.
-        blend_weight : float, default=0.0
+            Predictions of the blended model, if there is one; it has no weight as yet.
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
-        bank = cls(network, None, task, blend_weight)
-        blended = torch.zeros_like(rows.y) if blended is None else blended
+        space = Space(network.head.similarity)
+        bank = cls(network, None, task, 0.0, space)
+        blended = torch.zeros_like(rows.y) if blended is None else blended.to(rows.y)
         new = bank._make_rows(bank.embed(rows.X), rows.columns, rows.y, blended)
+        if rows.columns is not None:
+            parts = new.z.transpose(0, 1), new.columns.unsqueeze(0)
+            space = Space.measure(space.similarity, *parts)
         if rows.group is not None:
             new = replace(new, group=rows.group)
-        return replace(bank, rows=new.weigh(rows.weight))
+        return replace(bank, rows=new.weigh(rows.weight), space=space)
+
+    def at(self, likeness, calibration, blend_weight):
+        """Bank with a strength of likeness, and what goes with it."""
+        network = copy.deepcopy(self.network)
+        network.head.calibration.copy_(calibration)
+        space = replace(self.space, strength=likeness)
+        return replace(self, network=network, space=space, blend_weight=blend_weight)
+
+    def without_columns(self):
+        """Bank without likeness, and what it needs."""
+        rows = replace(self.rows, columns=None)
+        return replace(self, rows=rows, space=Space(self.space.similarity))
 
     def _make_rows(self, z, columns, y, blended, n_before=0):
         """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
@@ -142,8 +154,7 @@ class NeighborBank(Stored):
     @cached_property
     def index(self):
         """Index of the rows by which the nearest are found."""
-        space = SIMILARITIES[self.network.head.similarity]
-        return NeighborIndex(space, self.rows, self.likeness, self.cache)
+        return NeighborIndex(self.space, self.rows, self.cache)
 
     @cached_property
     def limits(self):
@@ -167,7 +178,6 @@ class NeighborBank(Stored):
             self,
             network=copy.deepcopy(self.network).to(device),
             rows=self.rows.to(device),
-            likeness=None if self.likeness is None else self.likeness.to(device),
         )
         vars(moved)["cache"] = self.cache  # which knows devices
         return moved
@@ -215,6 +225,11 @@ class NeighborBank(Stored):
         means = self.average(queries, n_neighbors, algorithm)
         return self.complete(queries.z, means, blended).clamp(*self.limits)
 
+    def predict_left_out(self, rows, n_neighbors):
+        """Predict some rows (c,), each without itself and its group; not clipped to the limits."""
+        left_out = self.rows.leave_out(rows)
+        return self.complete(left_out.z, self.average(left_out, n_neighbors), left_out.blended)
+
     def average(self, queries, n_neighbors, algorithm="auto"):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
         values = self.rows.values
@@ -246,45 +261,30 @@ class NeighborBank(Stored):
         results : list
         """
         keep_freed_memory()
-        z = queries.z
-        n_neighbors = len(self) if n_neighbors is None else min(n_neighbors, len(self))
-        if n_neighbors == len(self) and self.likeness is None:
-            row_bytes = 8 * self.rows.z.shape[:2].numel()
-            length = count_queries(row_bytes, z.is_cpu, _TEMPORARIES)
-            return self._attend(slice(0, len(z)), self._weigh_all(queries), function, length)
-        n_beside = min(n_beside, len(self))
-        counts = [n_neighbors] if n_beside <= n_neighbors else [n_neighbors, n_beside]
-        results, row_bytes = [], 8 * counts[-1] * (z.shape[1] + _PER_NEIGHBOR)
-        for part in cut(len(z), min(_SEARCHED, bounded_length(row_bytes))):
-            weigh = self._weigh_nearest(queries.select(part), counts, algorithm)
-            results += self._attend(part, weigh, function, _ATTENDED)
+        n_neighbors = len(self) if n_neighbors is None else n_neighbors
+        n_beside = 0 if n_beside <= n_neighbors else n_beside
+        counts = [min(n, len(self)) for n in (n_neighbors, n_beside) if n]
+        row_bytes = 8 * counts[-1] * (queries.z.shape[1] + _PER_NEIGHBOR)
+        is_cpu, most = queries.z.is_cpu, min(_SEARCHED, bounded_length(row_bytes))
+        length = min(_ATTENDED, count_queries(row_bytes, is_cpu, _TEMPORARIES))
+        results = []
+        for part in cut(len(queries), most):
+            weigh = self._weigh(queries.select(part), counts, algorithm)
+
+            def attend(batch, start=part.start, weigh=weigh):
+                found = slice(start + batch.start, start + batch.stop)
+                return function(*(Neighbors(found, rows, w / len(w)) for rows, w in weigh(batch)))
+
+            results += map_batches(attend, cut(part.stop - part.start, length))
         return results
 
-    def _attend(self, queries, weigh, function, length):
-        """Results of a function of some queries' neighbors, which `weigh` finds of batches."""
-
-        def attend(batch):
-            found = slice(queries.start + batch.start, queries.start + batch.stop)
-            return function(*(Neighbors(found, rows, w / len(w)) for rows, w in weigh(batch)))
-
-        return map_batches(attend, cut(queries.stop - queries.start, length))
-
-    def _weigh_all(self, queries):
-        """Make a function of batches: all rows (None), and their weights (m, b, N)."""
-        z_n = self.rows.z.transpose(0, 1)
-
-        def weigh(batch):
-            q, weight = queries.z[batch].transpose(0, 1), self.rows.sample_weight
-            if queries.self_index is not None:
-                weight = self.rows.weights() * ~self.index.excludes(queries.self_index[batch])
-            return [(None, self.network.head.weights(q, z_n, sample_weight=weight))]
-
-        return weigh
-
-    def _weigh_nearest(self, queries, counts, algorithm):
+    def _weigh(self, queries, counts, algorithm):
         """Make a function of batches: for each count the nearest rows and weights (m, b, K)."""
         z, self_index = queries.z, queries.self_index
-        nearest = self.index.find(queries, counts[-1], algorithm)
+        if counts[0] == len(self):
+            nearest = self.index.find_all(queries)
+        else:
+            nearest = self.index.find(queries, counts[-1], algorithm)
         total, weight = self.rows.total_weight, None
         if self_index is not None:
             lost = self.rows.weights_by_group()[self.rows.group[self_index]]

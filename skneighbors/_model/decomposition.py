@@ -64,7 +64,7 @@ def explain(model, queries, search, by_column):
         part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
         counts=model.numbering.counts()[rows],
         agreement=agreement if n_among else None,
-        likeness=0.0 if bank.likeness is None else bank.likeness.strength,
+        likeness=bank.space.strength,
         query_labels=np.arange(len(y)) if labels is None else labels,
         by_column=_take_apart(model, bank, queries, rows, mixtures) if by_column else None,
     )

@@ -95,6 +95,10 @@ class Model(Stored):
         expanded = reader.n_categories
         sizes = {"u": self.matrix.shape[1], "q": len(expanded), "expanded": expanded}
         sizes |= {"m": network.n_members, "d": network.embedder["embedding_dim"]}
+        if self.likeness_encoder is not None:
+            sizes["points"] = self.likeness_encoder.n_dims
+            missing = np.full((1, sizes["u"]), np.nan)
+            sizes["coordinates"] = sum(own.shape[1] for own in reader.coordinates(missing))
         return sizes | {"N": len(rows), "k": self.task.n_values, "texts": reader.n_components}
 
     def _check_fields(self, sizes):
@@ -104,14 +108,13 @@ class Model(Stored):
             raise ValueError("network does not fit the encoder")
         if bank.blend_weight and self.blended_model is None:
             raise ValueError("the weight of the blended model is out of range")
-        parts = [encoder, bank.likeness, bank.rows.columns]
+        parts = [encoder, bank.space.units, bank.rows.columns]
         if validation is not None and validation.is_given:
             parts.append(validation.columns)
         if len({part is None for part in parts}) > 1:
             raise ValueError("likeness or likeness_encoder is missing")
-        matrix, columns = self.matrix[:_N_PREDICTED], bank.rows.columns
-        columns = None if columns is None else columns[: len(matrix)]
-        queries = EmbeddedRows(bank.embed(self.prepare(matrix)), columns)
+        matrix = self.matrix[:_N_PREDICTED]
+        queries = EmbeddedRows(bank.embed(self.prepare(matrix)), self._columns(matrix, CPU))
         if not bank.predict(queries, self.blend(matrix, CPU), 1).isfinite().all():
             raise ValueError("its predictions are not finite")
 
@@ -152,12 +155,15 @@ class Model(Stored):
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there."""
-        bank, columns = self.bank.to(search.device), None
-        if self.likeness_encoder is not None:
-            compared = self.reader.compare(queries.matrix)
-            columns = torch.from_numpy(self.likeness_encoder.transform(compared)).to(search.device)
+        bank = self.bank.to(search.device)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
-        return bank, EmbeddedRows(z, columns)
+        return bank, EmbeddedRows(z, self._columns(queries.matrix, search.device))
+
+    def _columns(self, matrix, device):
+        """Encode rows as read for likeness; None without it."""
+        if self.likeness_encoder is None:
+            return None
+        return torch.from_numpy(self.likeness_encoder.transform(self.reader, matrix)).to(device)
 
     def embed(self, queries, search):
         """Do the same, and predict queries by the blended model."""
@@ -353,8 +359,6 @@ class Model(Stored):
 def _to_csr(n_rows, near):
     """Weights of queries as a CSR array (b, N)."""
     weights = near.total_weights.cpu().numpy()
-    if near.rows is None:
-        return sparse.csr_array(weights)
     n, k = weights.shape
     parts = weights.ravel(), near.rows.cpu().numpy().ravel(), np.arange(0, n * k + 1, k)
     found = sparse.csr_array(parts, shape=(n, n_rows))

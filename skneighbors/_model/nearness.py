@@ -2,7 +2,7 @@
 
 import torch
 
-from .residuals import sample_rows
+from .._utils.blocks import sample_rows
 
 # Number of neighbors whose mean distance says how novel a row is.
 _N_NEAREST = 5

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 
+from .._utils.blocks import sample_rows
 from .._utils.device import CPU
 from .bank import NeighborBank
 from .validation import Judged
@@ -18,14 +18,6 @@ _N_SPREAD = 80
 _MAX_ROWS = 10_000
 # Smallest spread, as a fraction of the targets' standard deviation.
 _MIN_SPREAD = 1e-12
-
-
-def sample_rows(n_rows, n_most):
-    """Rows of a bank, all, or some at random; in their order. More rows change few of them."""
-    if n_rows <= n_most:
-        return torch.arange(n_rows, device=CPU)
-    numbers = np.random.Generator(np.random.Philox(0)).random(n_rows)
-    return torch.from_numpy(np.sort(np.argpartition(numbers, n_most)[:n_most]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +91,7 @@ class ResidualDistribution:
 
         def quantiles_of(near):
             mass, n_near, out = near.total_weights, effective_number(near.total_weights), []
-            if near.rows is not None:
-                mass = mass.new_zeros(len(mass), len(values)).scatter_(1, near.rows, mass)
+            mass = mass.new_zeros(len(mass), len(values)).scatter_(1, near.rows, mass)
             for residuals, rows, any_mass in zip(values.T, order.T, any_row.T, strict=True):
                 cumulative = mass[:, rows].cumsum_(1)
                 torch.addcmul(any_mass, cumulative, n_near, out=cumulative)
@@ -203,8 +194,7 @@ def measure(bank, validation, n_neighbors):
     residuals : ResidualDistribution
     """
     rows = sample_rows(len(bank), _MAX_ROWS).to(bank.rows.z.device)
-    left_out = bank.rows.leave_out(rows)
-    y_hat = bank.complete(left_out.z, bank.average(left_out, n_neighbors), left_out.blended)
+    y_hat = bank.predict_left_out(rows, n_neighbors)
     residuals, known = bank.rows.targets[rows] - y_hat.clamp(*bank.limits), bank
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)

@@ -17,8 +17,8 @@ class EmbeddedRows(Rows):
     ----------
     z : Tensor of shape (n, m, d)
         Embeddings by the m members of the ensemble.
-    columns : Tensor of shape (n, p) or None
-        Columns, as a :class:`LikenessEncoder` encodes them; None without likeness.
+    columns : Tensor of shape (n, u) or None
+        Points of :class:`LikenessEncoder`; None without likeness.
     self_index : int Tensor of shape (n,) or None
         Which row of the bank each is, -1 for none. As queries they have no neighbors in that row,
         whatever it weighs, nor in its group. None if all may have any.
@@ -57,7 +57,7 @@ class NeighborRows(EmbeddedRows):
     """
 
     z: torch.Tensor = array_field("float64", "N m d")
-    columns: torch.Tensor | None = array_field("float64", "N u", allows="nan", default=None)
+    columns: torch.Tensor | None = array_field("float32", "N points", default=None)
     targets: torch.Tensor = array_field("float64", "N k")
     values: torch.Tensor = array_field("float64", "N m k")
     blended: torch.Tensor = array_field("float64", "N k")

@@ -63,7 +63,7 @@ class ValidationRows(Rows):
     rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
     n_neighbors: int | None
     z: torch.Tensor | None = array_field("float64", "h m d", default=None)
-    columns: torch.Tensor | None = array_field("float64", "h u", allows="nan", default=None)
+    columns: torch.Tensor | None = array_field("float32", "h points", default=None)
     blended: torch.Tensor | None = array_field("float64", "h k", default=None)
     weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
 

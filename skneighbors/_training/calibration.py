@@ -1,9 +1,11 @@
-"""Temperatures, chosen on the validation rows for each likeness."""
+"""Temperatures, chosen on the validation rows for each strength of likeness."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
+from .._space import Space
 from .._task import exceeds
 from .validation import (
     ValidationResult,
@@ -14,29 +16,23 @@ from .validation import (
 
 
 class Calibrated(NamedTuple):
-    """Predictions of the validation rows with each likeness, at the best calibrations.
+    """Predictions of the validation rows with one strength of likeness, at the best calibration.
 
     Attributes
     ----------
     validation : ValidationResult
-        With predictions (l, m, n, k) and errors (l, m, n).
-    calibrations : Tensor of shape (l, m)
+    calibration : Tensor of shape (m,)
         Of the heads.
     """
 
     validation: ValidationResult
-    calibrations: torch.Tensor
-
-    def at(self, place):
-        """Take the predictions with one likeness."""
-        validation = self.validation
-        return validation._replace(y_hat=validation.y_hat[place], errors=validation.errors[place])
+    calibration: torch.Tensor
 
     @classmethod
     def of_members(cls, parts):
         """Join the results of members that were trained apart."""
-        validation = ValidationResult.of_members([part.validation for part in parts])
-        return cls(validation, torch.cat([part.calibrations for part in parts], 1))
+        results, calibrations = zip(*parts, strict=True)
+        return cls(ValidationResult.of_members(results), torch.cat(calibrations))
 
 
 @torch.no_grad()
@@ -48,23 +44,23 @@ def calibrate(network, data, settings):
 
     Returns
     -------
-    calibrated : Calibrated
+    calibrated : list of Calibrated
     """
-    head, found = network.head, []
+    head, found, parts = network.head, [], embed_parts(network, data)
     tried = settings.calibrations if data.split.validation.shape[1] > 1 else ()
-    parts, n_neighbors = embed_parts(network, data), settings.params["n_neighbors"]
-    of_each = predict_validation(network, data, parts, n_neighbors, tried, settings.likenesses)
-    for validation in of_each:
-        chosen = head.calibration.clone()
+    space = Space(head.similarity)
+    if any(settings.likenesses):
+        space = Space.measure(head.similarity, parts[1].z, parts[1].columns)
+    for strength in settings.likenesses:
+        near, chosen = replace(space, strength=strength), head.calibration.clone()
+        n_neighbors = settings.params["n_neighbors"]
+        validation = predict_validation(network, data, parts, n_neighbors, tried, near)
         if tried:
             place = _first_as_good(validation)
             chosen = chosen.new_tensor(tried)[place]
             validation = validation.take(place)
-        found.append((validation, chosen))
-    validation, chosen = zip(*found, strict=True)
-    y_hat = torch.stack([result.y_hat for result in validation])
-    errors = torch.stack([result.errors for result in validation])
-    return Calibrated(validation[0]._replace(y_hat=y_hat, errors=errors), torch.stack(chosen))
+        found.append(Calibrated(validation, chosen))
+    return found
 
 
 def _first_as_good(validation):

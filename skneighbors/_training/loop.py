@@ -32,7 +32,7 @@ class TrainingHistory:
     validated_epochs: list[int] = field(default_factory=list)  # counted from 1
     best: EpochResult = _NONE  # before all samples were trained on
     best_epoch: int = 0  # whose weights are kept, counted from 1; 0: none yet
-    calibrated: Calibrated | None = None  # predictions of the validation rows in the end
+    calibrated: list[Calibrated] | None = None  # of the validation rows in the end, by likeness
     interrupted: bool = False  # whether by an interrupt from the keyboard
     n_planned: int = 0  # how many epochs, if there was no time for all of them
     refit_out_of_time: bool = False  # whether there was none to train again on all samples

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import torch
 
-from .._columns import LabeledRows, Likeness
+from .._columns import LabeledRows
 from .._network import embed_in_batches
 from .._task import Task
 from .._utils.device import CPU, MAX_SEED, BorrowedGenerators
@@ -35,15 +35,11 @@ _N_REFRESHES = 32
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Rows, which of them each member trains on, and what is predicted of them.
-
-    `likeness` is that of their columns, of any strength; None without it.
-    """
+    """Rows, which of them each member trains on, and what is predicted of them."""
 
     rows: LabeledRows
     split: EnsembleSplit
     task: Task
-    likeness: Likeness | None = None
 
     def on_all(self):
         """Train on all rows."""
@@ -269,11 +265,13 @@ class ParallelTrainers:
         self._network.eval()
 
     def calibrate(self):
-        """Predict the validation rows by the weights that are kept; None if nothing is chosen."""
+        """Calibrate by the weights that are kept, for each likeness; None if nothing is chosen."""
         parts = map_in_threads(
             lambda own: own.calibrate(own.network), self.trainers, self._n_threads
         )
-        return None if None in parts else Calibrated.of_members(parts)
+        if None in parts:
+            return None
+        return [Calibrated.of_members(own) for own in zip(*parts, strict=True)]
 
 
 def _take_turns(trainers):

@@ -1,12 +1,32 @@
 """Results of an epoch of training, on the validation rows."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 
-from .._network import attend_in_batches, embed_in_batches
-from .alike import MemberRows, attend_alike
+from .._columns import Rows
+from .._network import embed_in_batches
+from .._space import Space
+from .._utils.blocks import count_queries, cut
+from .._utils.threads import map_batches
+
+
+@dataclass(frozen=True, eq=False)
+class MemberRows(Rows):
+    """Rows of each member: embeddings (m, n, d), columns (m, n, u), targets (m, n, k).
+
+    And weights (m, n) or None.
+    """
+
+    z: torch.Tensor
+    columns: torch.Tensor | None
+    y: torch.Tensor
+    weight: torch.Tensor | None
+
+    def cut(self, batch):
+        """Rows of a slice of each member's."""
+        return self.select((slice(None), batch))
 
 
 class ValidationResult(NamedTuple):
@@ -61,8 +81,7 @@ def validate(network, data, n_neighbors):
 
     Neighbors of a validation row are the nearest of the member's training rows.
     """
-    parts = embed_parts(network, data)
-    [validation] = predict_validation(network, data, parts, n_neighbors)
+    validation = predict_validation(network, data, embed_parts(network, data), n_neighbors)
     error = mean_over_rows(validation.errors, validation.weight)
     return validation, error, _score(error, validation.y, validation.weight, data.task)
 
@@ -74,8 +93,8 @@ def embed_parts(network, data):
     return [_take(data, z, part) for part in (data.split.validation, data.split.train)]
 
 
-def predict_validation(network, data, parts, n_neighbors, calibrations=(), likenesses=(0.0,)):
-    """Predict the validation rows with each likeness; (c, m, n, k) if there are c calibrations.
+def predict_validation(network, data, parts, n_neighbors, calibrations=(), space=None):
+    """Predict the validation rows, to (c, m, n, k) if there are c calibrations.
 
     Parameters
     ----------
@@ -84,34 +103,35 @@ def predict_validation(network, data, parts, n_neighbors, calibrations=(), liken
     parts : list of MemberRows
         Of :func:`embed_parts`.
     n_neighbors : int or None
-    calibrations, likenesses : sequence of float
-        To try; of likeness the strengths.
+    calibrations : sequence of float
+        To try.
+    space : Space, default=None
+        In which the nearest are found; that of embeddings alone by default.
 
     Returns
     -------
-    results : list of ValidationResult
+    result : ValidationResult
     """
-    (queries, neighbors), task = parts, data.task
-    y, weight, head = queries.y, queries.weight, network.head
+    (queries, rows), head = parts, network.head
+    space = Space(head.similarity) if space is None else space
+    weight, kept = None if rows.weight is None else rows.weight.unsqueeze(-2), head.calibration
 
-    def attend():
-        if any(likenesses):
-            alike = [replace(data.likeness, strength=strength) for strength in likenesses]
-            return attend_alike(head, alike, queries, neighbors, n_neighbors)
-        of_each = None if neighbors.weight is None else neighbors.weight.unsqueeze(-2)
-        known = queries.z, neighbors.z, neighbors.y, of_each, n_neighbors
-        return attend_in_batches(head, *known, max(1, len(calibrations))).unsqueeze(0)
+    def attend(batch):
+        q = queries.cut(batch)
+        return head(q.z, rows.z, rows.y, None, weight, n_neighbors, space.similarities(q, rows))
 
-    kept, shape = head.calibration, y.shape
     if calibrations:
-        # All calibrations are tried at once, as the ranks are the same.
+        # All are tried at once, as the ranks are the same.
         head.calibration = kept.new_tensor(calibrations).unsqueeze(1).expand(-1, len(kept))
-        shape = len(calibrations), *shape  # also of a head that does not read its calibration
+    row_bytes = max(1, len(calibrations)) * rows.z.element_size() * rows.z.shape[:2].numel()
+    length = count_queries(row_bytes, rows.z.is_cpu)
     try:
-        predicted = [y_hat.expand(shape) for y_hat in attend()]
+        y_hat = torch.cat(map_batches(attend, cut(queries.z.shape[1], length)), -2)
     finally:
         head.calibration = kept
-    return [ValidationResult(y, y_hat, task.losses(y_hat, y), weight) for y_hat in predicted]
+    if calibrations:  # also of a head that does not read its calibration
+        y_hat = y_hat.expand(len(calibrations), *queries.y.shape)
+    return ValidationResult(queries.y, y_hat, data.task.losses(y_hat, queries.y), queries.weight)
 
 
 def _take(data, z, rows):

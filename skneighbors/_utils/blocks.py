@@ -2,7 +2,11 @@
 
 import math
 
+import numpy as np
+import torch
 from sklearn import get_config
+
+from .device import CPU
 
 # Size of a block that fits the cache of a CPU.
 CACHED_BYTES = 2**21
@@ -44,3 +48,11 @@ def count_batches(n_rows, batch_size):
 def gather_rows(array, rows):
     """array[rows] of shape (b, K, ...) for rows (b, K); on the CPU three times faster."""
     return array.index_select(0, rows.flatten()).view(*rows.shape, *array.shape[1:])
+
+
+def sample_rows(n_rows, n_most):
+    """Numbers of all rows, or of some at random; in their order. More rows change few of them."""
+    if n_rows <= n_most:
+        return torch.arange(n_rows, device=CPU)
+    numbers = np.random.Generator(np.random.Philox(0)).random(n_rows)
+    return torch.from_numpy(np.sort(np.argpartition(numbers, n_most)[:n_most]))

@@ -123,11 +123,14 @@ class NeighborHead(nn.Module):
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(self.weights, (z, z_n), self_index, sample_weight)
+        return self.weights_of(z, self._similarities(z, z_n), self_index, sample_weight)
+
+    def _similarities(self, z, z_n):
         if z.shape[-1] != self.embedding_dim:
             raise ValueError(
                 f"z must have embedding_dim={self.embedding_dim} columns; got {tuple(z.shape)}."
             )
-        return self.weights_of(z, similarity(z, z_n, self.similarity), self_index, sample_weight)
+        return similarity(z, z_n, self.similarity)
 
     def weights_of(
         self,
@@ -194,6 +197,7 @@ class NeighborHead(nn.Module):
         self_index: torch.Tensor | None = None,
         sample_weight: torch.Tensor | None = None,
         n_neighbors: int | None = None,
+        s: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Predict the queries' targets.
 
@@ -213,6 +217,8 @@ class NeighborHead(nn.Module):
             that stands there twice. No gradient flows to them.
         n_neighbors : int, default=None
             Predict from this many most similar neighbors alone; None: from all.
+        s : Tensor of shape (..., b, N), default=None
+            Similarities, if others than those of the embeddings are to weigh the neighbors.
 
         Returns
         -------
@@ -232,7 +238,7 @@ class NeighborHead(nn.Module):
         """
         if torch.is_autocast_enabled(z.device.type):
             return without_autocast(
-                self.forward, (z, z_n, y_n), self_index, sample_weight, n_neighbors
+                self.forward, (z, z_n, y_n), self_index, sample_weight, n_neighbors, s
             )
         if n_neighbors is not None and n_neighbors < 1:
             raise ValueError(f"n_neighbors must be at least 1 or None; got {n_neighbors!r}.")
@@ -243,10 +249,11 @@ class NeighborHead(nn.Module):
                 f"got {tuple(y_n.shape)}."
             )
         values = self.subtract_trend(z_n, targets)
+        if s is None:
+            s = self._similarities(z, z_n)
         if n_neighbors is None or n_neighbors >= z_n.shape[-2]:
-            means = average(self.weights(z, z_n, self_index, sample_weight), values)
+            means = average(self.weights_of(z, s, self_index, sample_weight), values)
         else:
-            s = similarity(z, z_n, self.similarity)
             mask = NeighborMask.of(s, self_index, sample_weight)
             columns, weights = self._weigh_nearest(z, s, mask, n_neighbors)
             means = (weights.unsqueeze(-1) * _take(values, columns)).sum(-2)

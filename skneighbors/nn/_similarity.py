@@ -78,12 +78,11 @@ class Similarity:
     ----------
     p : int
         Of the Minkowski distance between points; the nearest point is the most similar row.
-    largest : float or None
-        Similarity of rows that coincide; None if others may be more similar.
+    join : callable or None
+        Distance by the coordinates of two spaces, of those by each; None if that is no distance.
     """
 
-    p = 2
-    largest = 0.0
+    p, join = 2, None
 
     def __call__(self, z, z_n):
         """Similarities (..., b, N) of queries (..., b, d) and rows (..., N, d), with gradients."""
@@ -147,6 +146,8 @@ def _distances_by_member(z, z_n, rows, p):
 class Euclidean(Similarity):
     """Minus the Euclidean distance."""
 
+    join = staticmethod(torch.hypot)
+
     def __call__(self, z, z_n):
         if torch.compiler.is_compiling():
             return -torch.cdist(z, z_n, compute_mode="donot_use_mm_for_euclid_dist")
@@ -168,7 +169,7 @@ class Euclidean(Similarity):
 class Manhattan(Similarity):
     """Minus the Manhattan distance, 0 where rows coincide up to rounding."""
 
-    p = 1
+    p, join = 1, staticmethod(torch.add)
 
     def __call__(self, z, z_n):
         distances = torch.cdist(z, z_n, p=1)
@@ -186,8 +187,6 @@ class Manhattan(Similarity):
 
 class Product(Similarity):
     """Inner product over the number of dimensions; the distance is minus that."""
-
-    largest = None
 
     def __call__(self, z, z_n):
         return z @ z_n.mT / z.shape[-1]
@@ -217,8 +216,6 @@ class Product(Similarity):
 
 class Cosine(Similarity):
     """Cosine of the angle; the distance is 1 minus that of the embeddings side by side."""
-
-    largest = 1.0
 
     def __call__(self, z, z_n):
         return F.normalize(z, dim=-1) @ F.normalize(z_n, dim=-1).mT
