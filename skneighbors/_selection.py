@@ -52,7 +52,8 @@ def weigh(network, history, task, blend, settings):
     """
     results = [(history.best.validation, network.head.calibration)]
     choices = []
-    for likeness, own in zip(settings.likenesses, history.calibrated or results, strict=True):
+    # The first alone where nothing was calibrated, as by an interrupt.
+    for likeness, own in zip(settings.likenesses, history.calibrated or results, strict=False):
         (result, calibration), weighed = own, blend
         if result is None:
             choices.append(Choice(likeness, calibration, blend))

@@ -32,7 +32,7 @@ def rebuilt(model, X, y, weight, held_out):
     fitted, present = model._model, row_of >= 0
     matrix, columns = fitted.reader.read(Table.of(X[samples])), None
     if fitted.likeness_encoder is not None:
-        columns = fitted.likeness_encoder.transform(fitted.reader.compare(matrix))
+        columns = fitted.likeness_encoder.transform(fitted.reader, matrix)
     rows = LabeledRows(
         fitted.encoder.transform(matrix),
         fitted.task.transform(y.reshape(len(y), -1)[samples]),
@@ -45,11 +45,11 @@ def rebuilt(model, X, y, weight, held_out):
     for row, own in zip(fitted.samples, old.rows.blended.numpy(), strict=True):
         left_out[samples == row] = own
     left_out = torch.from_numpy(left_out)
-    bank = NeighborBank.build(old.network, rows, old.task, left_out, old.blend_weight)
+    bank = NeighborBank.build(old.network, rows, old.task, left_out)
     twin = copy.copy(model)
     twin._model = replace(
         fitted,
-        bank=replace(bank, likeness=old.likeness),
+        bank=replace(bank, space=old.space, blend_weight=old.blend_weight),
         validation=held_out,
         matrix=matrix,
         numbering=SampleNumbering(row_of, weight.copy()),

@@ -6,8 +6,11 @@ import pytest
 import torch
 from explained import differences_of, predicted_by
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 
 from skneighbors import PAPER, NONARegressor, Recipe, load
+from skneighbors._columns import LikenessEncoder, Table
+from skneighbors._utils.blocks import sample_rows
 
 QUICK = dict(max_iter=8, hidden_layer_sizes=(16,), random_state=0)
 ALIKE = Recipe(likeness=2.0)
@@ -34,41 +37,47 @@ def model(request, table):
     return NONARegressor(recipe=Recipe(likeness=request.param), n_neighbors=9, **QUICK).fit(X, y)
 
 
-def gower(model, X, rows):
-    """Gower's distances of rows of X and rows of the table that it was fitted to."""
-    X = pd.concat([rows, X])
-    ranks = {
-        name: X[name].map(lambda v, c=rows[name]: _rank(v, c)) for name in ("size", "age", "rooms")
-    }
-    codes = X["city"].cat.codes.to_numpy()
-    total = (codes[:, None] != codes) * 1.0
-    for column in ranks.values():
-        a = column.to_numpy(float)
-        differ = np.abs(a[:, None] - a)
-        missing = np.isnan(a)
-        differ[missing[:, None] != missing] = 1
-        differ[missing[:, None] & missing] = 0
-        total += differ
-    return total[len(rows) :, : len(rows)] / 4
+def points_of(model, X):
+    """Points of rows by their columns."""
+    fitted = model._model
+    return fitted.likeness_encoder.transform(fitted.reader, fitted.reader.read(Table.of(X)))
 
 
-def _rank(value, column):
-    known = column.dropna()
-    return np.nan if np.isnan(value) else ((known < value).mean() + (known <= value).mean()) / 2
-
-
-def test_neighbors_are_those_of_both_distances(table):
+@pytest.mark.parametrize("similarity", ["l2", "l1"])
+@pytest.mark.parametrize("n_neighbors", [9, None])
+def test_neighbors_are_those_of_both_distances(table, similarity, n_neighbors):
     X, X_test, y, _ = table
-    model = NONARegressor(recipe=ALIKE, n_neighbors=9, **QUICK).fit(X, y)
-    r = np.linalg.norm(model.transform(X_test)[:, None] - model.transform(X), axis=2)
-    near = r.argsort(axis=1, kind="stable")[:, :200]  # candidates
-    r, g = (np.take_along_axis(part, near, axis=1) for part in (r, gower(model, X_test, X)))
-    expected = r + 2 * r[:, 79:80] * g / np.sort(g, axis=1)[:, 79:80]
-    nearest = expected.argsort(axis=1, kind="stable")[:, :9]
-    distances, rows = model.kneighbors(X_test)
-    assert_array_equal(rows, np.take_along_axis(near, nearest, axis=1))
-    assert_allclose(distances, np.take_along_axis(expected, nearest, axis=1), rtol=1e-9)
-    assert_array_equal(np.sort(model.explain(X_test).indices), np.sort(rows))
+    params = dict(recipe=ALIKE, n_neighbors=n_neighbors, similarity=similarity, n_estimators=2)
+    model = NONARegressor(**params, **QUICK).fit(X, y)
+    metric = {"l2": "euclidean", "l1": "cityblock"}[similarity]
+    z, z_test = (model.transform(part) for part in (X, X_test))
+    g = cdist(points_of(model, X_test).astype(float), points_of(model, X), metric)
+    members = (np.split(part, 2, axis=1) for part in (z_test, z))
+    r = [cdist(*own, metric) for own in zip(*members, strict=True)]
+    order = model._model.samples  # as the rows of the bank
+    units = [_typical(own, metric) for own in np.split(z[order], 2, axis=1)]
+    scales = 2 * np.array(units) / _typical(points_of(model, X)[order], metric)
+    p = {"l2": 2, "l1": 1}[similarity]
+    expected = np.linalg.norm(np.stack([*r, np.linalg.norm(scales, p) * g]), p, axis=0)
+    distances, rows = model.kneighbors(X_test, 9)
+    assert_array_equal(rows, expected.argsort(axis=1, kind="stable")[:, :9])
+    assert_allclose(distances, np.sort(expected, axis=1)[:, :9], rtol=1e-6)
+    if n_neighbors:
+        assert_array_equal(np.sort(model.explain(X_test).indices), np.sort(rows))
+    # The weights are those of a head that is given each member's similarities.
+    head, n = model.network_.head.double(), n_neighbors or len(X)
+    s = torch.from_numpy(-np.linalg.norm(np.stack([r, scales[:, None, None] * g]), p, axis=0))
+    near = torch.from_numpy(expected.argsort(axis=1, kind="stable")[:, :n]).expand(2, -1, -1)
+    q, total = torch.from_numpy(np.stack(np.split(z_test, 2, axis=1))), torch.tensor([[[300.0]]])
+    weights = head.weights_of(q, s.gather(2, near), total=total)
+    weights = torch.zeros_like(s).scatter(2, near, weights).mean(0)
+    assert_allclose(model.neighbor_weights(X_test).toarray(), weights.detach(), atol=1e-6)
+
+
+def _typical(points, metric):
+    rows = sample_rows(len(points), 256)
+    of_80th = np.sort(cdist(points[rows], points, metric), axis=1)[:, 79]
+    return np.quantile(of_80th, 0.5, method="lower")
 
 
 def test_more_likeness_makes_neighbors_more_alike(table):
@@ -77,7 +86,10 @@ def test_more_likeness_makes_neighbors_more_alike(table):
     for likeness in (0.0, 1.0, 8.0):
         model = NONARegressor(recipe=Recipe(likeness=likeness), n_neighbors=5, **QUICK).fit(X, y)
         rows = model.kneighbors(X_test, return_distance=False)
-        means.append(np.take_along_axis(gower(model, X_test, X), rows, axis=1).mean())
+        reader = model._model.reader
+        encoder = LikenessEncoder.fit(reader, model._model.matrix, np.ones(len(X)))
+        points = (encoder.transform(reader, reader.read(Table.of(part))) for part in (X_test, X))
+        means.append(np.take_along_axis(cdist(*points), rows, axis=1).mean())
         assert model.likeness_ == likeness
     assert means[0] > means[1] > means[2]
 
@@ -141,13 +153,13 @@ def test_noise_lets_likeness_rule_and_smooth_targets_do_not():
 @pytest.mark.parametrize(
     "params",
     [
-        dict(n_neighbors=None),
         dict(similarity="dot"),
+        dict(similarity="cosine"),
         dict(feature_extractor=lambda: torch.nn.Linear(4, 4)),
         dict(early_stopping=False, blend=None),
         PAPER | dict(max_iter=8),
     ],
-    ids=["all rows", "dot", "extractor", "no validation rows", "paper"],
+    ids=["dot", "cosine", "extractor", "no validation rows", "paper"],
 )
 def test_where_it_has_no_say(params):
     rng = np.random.default_rng(0)
@@ -162,7 +174,6 @@ def test_where_it_has_no_say(params):
     ("likeness", "params", "message"),
     [
         (1.0, dict(similarity="dot"), "likeness=1.0 cannot be used with similarity='dot'"),
-        (1.0, dict(n_neighbors=None), "likeness=1.0 cannot be used with n_neighbors=None"),
         (
             "calibrated",
             dict(early_stopping=False),

@@ -1,4 +1,4 @@
-"""A kind of column is one class and one line in ``KINDS``: colors, as three numbers each."""
+"""A kind of column is one class and one line in ``KINDS``: colors, alike where their blue is."""
 
 import pickle
 import re
@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import r2_score
 
 from skneighbors import NONARegressor, Recipe, load
-from skneighbors._columns import KINDS
+from skneighbors._columns import KINDS, Table
 from skneighbors._columns.base import Kind
 
 N = 200
@@ -37,6 +37,9 @@ class Colors(Kind):
             elif column.texts.get(cell):
                 raise ValueError(f"{column.name} holds {cell!r}; in fit it held colors.")
         return block
+
+    def coordinates(self, block):
+        return np.nan_to_num(block[:, 2:], nan=0.5)  # ranks of blue
 
     def decode_present(self, block):
         return ["#" + bytes(row).hex() for row in block.astype(np.uint8)]
@@ -72,9 +75,13 @@ def test_colors(blend, tmp_path):
     assert_allclose(why.by_column.differences.sum(2), differences_of(model, why), atol=1e-9)
     assert_array_equal(why.by_column.query_values[:, 1], X["color"][150:155])
     assert set(why.by_column.row_values[..., 1].ravel()) <= {None, *X["color"][:150]}
-    # In likeness the three count as one column.
-    weight = model._model.likeness_encoder.column_weight
-    assert_allclose(weight, [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3])
+    # In likeness the columns count a third each, and of colors blue alone.
+    reader, encoder = model._model.reader, model._model.likeness_encoder
+    alike = pd.DataFrame({"size": 0.0, "color": ["#00007f", "#ff007f", "#0000ff"], "town": "a"})
+    points = encoder.transform(reader, reader.read(Table.of(alike))).astype(float)
+    assert_array_equal(points[0], points[1])
+    ranks = [(X["color"][:150].str[5:].dropna() <= blue).mean() for blue in ("7f", "ff")]
+    assert_allclose(np.ptp(points, axis=0).sum() * 3**0.5, ranks[1] - ranks[0], atol=0.01)
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").predict(X[150:]), model.predict(X[150:]))
     updated = pickle.loads(pickle.dumps(model)).append(X[150:], y[150:])

@@ -71,7 +71,7 @@ def make_bank():
         weight = None if weight is None else torch.as_tensor(np.asarray(weight, dtype=np.float64))
         group = None if group is None else torch.as_tensor(group)
         rows = LabeledRows(Z[:, :dim], y, weight, group)
-        bank = NeighborBank.build(network, rows, TASK, blended, blend_weight=share)
+        bank = replace(NeighborBank.build(network, rows, TASK, blended), blend_weight=share)
         z = Z.unflatten(1, (2, dim)).contiguous()
         values = y.unsqueeze(1) - bank.trends(z)
         return replace(bank, rows=replace(bank.rows, z=z, values=values))

@@ -63,7 +63,8 @@ def calibration_of(model):
 def calibrations_of(network, data):
     """What each temperature is to be divided by, (m,), where likeness has no say."""
     settings = settings_for(400, n_neighbors=K, calibrations=tuple(TRIED), likenesses=(0.0,))
-    return calibrate(network, data, settings).calibrations.squeeze(0)
+    [calibrated] = calibrate(network, data, settings)
+    return calibrated.calibration
 
 
 def errors_of_each(network, data):
@@ -115,7 +116,7 @@ def chosen(far_from_one, auto, monkeypatch):
 
     def choosing(*args):
         calibrated = choose(*args)
-        values.append(calibrated.calibrations.numpy())
+        values.append([own.calibration.numpy() for own in calibrated])
         return calibrated
 
     monkeypatch.setattr(trainer, "calibrate", choosing)
