@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from ._blend.mixture import BlendFit
+from ._blend import BlendFit
 from ._utils.blocks import sample_rows
 
 # Losses to the lowest up to which more likeness is taken: of validation rows, and of so many rows

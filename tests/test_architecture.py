@@ -27,7 +27,7 @@ FLOORS = [
     {"_selection"},
     {"_training", "_blend", "_model"},
     {"_task"},
-    {"_columns", "_network", "_settings"},
+    {"_columns", "_network", "_settings", "_space"},
     {"_utils"},
     {"nn"},
 ]

@@ -12,5 +12,5 @@
 from .base import BlendData, BlendSettings
 from .boosting import BOOSTING, Bag, BaggedBoosting, BaggedLogisticBoosting, CategoryEncoder
 from .linear import LINEAR, LinearFeatures, LinearModel, LogisticModel
-from .mixture import PARTS, Mixture, fit_blended
+from .mixture import PARTS, BlendFit, Mixture, fit_blended
 from .trees import Trees

@@ -18,8 +18,8 @@
     explanations   the results, to print and to plot, in the words of the task
     suspects       label errors: rows whose targets are unlike their predictions by the others
 
-The nearest rows are those by the similarity (see `nn/_similarity.py`) of the embeddings of all
-members side by side, and by likeness in the columns (see `_columns/likeness.py`).
+The nearest rows are those in the :class:`Space` of the embeddings of all members side by side, and
+of the columns.
 """
 
 from .bank import NeighborBank
