@@ -310,6 +310,8 @@ class Chebyshev(Similarity):
 class Half(Euclidean):
     """Minus half of the Euclidean distance."""
 
+    join = None  # points are twice as far from each other
+
     def __call__(self, z, z_n):
         return super().__call__(z, z_n) / 2
 

@@ -79,7 +79,8 @@ class Similarity:
     p : int
         Of the Minkowski distance between points; the nearest point is the most similar row.
     join : callable or None
-        Distance by the coordinates of two spaces, of those by each; None if that is no distance.
+        Distance by the coordinates of two spaces, of those by each, where points are as far from
+        each other as rows; None elsewhere.
     """
 
     p, join = 2, None
