@@ -278,8 +278,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         if not self._model.validation:
             warn_unless_validated(self._model, unbounded if is_infinite else TOO_NARROW)
         elif is_infinite:
-            n_validation = self._model.n_validation(self._check_search())
-            warn_of_infinite(unbounded, confidence_level, n_validation)
+            warn_of_infinite(unbounded, confidence_level, self._model.n_validation)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Embed X in the embedding space.

@@ -78,7 +78,9 @@ class NeighborBank(Stored):
     blend_weight : float
         The blended model's weight in predictions; 0 if there is none.
     space : Space
-        By which the nearest are found.
+        In which the nearest are found.
+    algorithm : {"auto", "ivf", "hnsw"}, default="auto"
+        How these are found.
     cache : Cache
         Of engines; empty in what is made by `replace`.
     """
@@ -88,6 +90,7 @@ class NeighborBank(Stored):
     task: Task
     blend_weight: float
     space: Space
+    algorithm: str = field(default="auto", metadata={"in_files": False})
     cache: Cache = field(default_factory=Cache, init=False)
 
     def _check_fields(self, sizes):
@@ -154,7 +157,7 @@ class NeighborBank(Stored):
     @cached_property
     def index(self):
         """Index of the rows by which the nearest are found."""
-        return NeighborIndex(self.space, self.rows, self.cache)
+        return NeighborIndex(self.space, self.rows, self.algorithm, self.cache)
 
     @cached_property
     def limits(self):
@@ -170,16 +173,16 @@ class NeighborBank(Stored):
         """Whether a trend is part of predictions."""
         return self.network.head.trend is not None
 
-    def to(self, device):
-        """Bank whose tensors lie on `device`: itself, or a copy."""
-        if self.rows.z.device == device:
+    def to(self, device, algorithm=None):
+        """Bank on a device, that searches by an algorithm, or as it does: itself, or a copy."""
+        algorithm = self.algorithm if algorithm is None else algorithm
+        if self.rows.z.device == device and self.algorithm == algorithm:
             return self
-        moved = replace(
-            self,
-            network=copy.deepcopy(self.network).to(device),
-            rows=self.rows.to(device),
-        )
-        vars(moved)["cache"] = self.cache  # which knows devices
+        moved = replace(self, algorithm=algorithm)
+        if self.rows.z.device != device:
+            network = copy.deepcopy(self.network).to(device)
+            moved = replace(moved, network=network, rows=self.rows.to(device))
+        vars(moved)["cache"] = self.cache  # which knows devices and algorithms
         return moved
 
     @torch.no_grad()
@@ -211,7 +214,7 @@ class NeighborBank(Stored):
         return self.network.trends(z, self.task.n_values)
 
     @torch.no_grad()
-    def predict(self, queries, blended, n_neighbors=None, algorithm="auto"):
+    def predict(self, queries, blended, n_neighbors=None):
         """Predict, to (n, k); see :meth:`attend`.
 
         Parameters
@@ -220,9 +223,8 @@ class NeighborBank(Stored):
         blended : Tensor of shape (n, k)
             Predictions of the blended model.
         n_neighbors : int or None
-        algorithm : {"auto", "ivf", "hnsw"}
         """
-        means = self.average(queries, n_neighbors, algorithm)
+        means = self.average(queries, n_neighbors)
         return self.complete(queries.z, means, blended).clamp(*self.limits)
 
     def predict_left_out(self, rows, n_neighbors):
@@ -230,18 +232,17 @@ class NeighborBank(Stored):
         left_out = self.rows.leave_out(rows)
         return self.complete(left_out.z, self.average(left_out, n_neighbors), left_out.blended)
 
-    def average(self, queries, n_neighbors, algorithm="auto"):
+    def average(self, queries, n_neighbors):
         """Weighted means (n, k) of the values of neighbors; see :meth:`attend`."""
         values = self.rows.values
-        means = self.attend(queries, lambda near: near.average(values), n_neighbors, algorithm)
-        return torch.cat(means)
+        return torch.cat(self.attend(queries, lambda near: near.average(values), n_neighbors))
 
     def complete(self, z, means, blended):
         """Turn means (n, k) of values into predictions: add the trends, mix with the blended."""
         return torch.lerp(means + self.trends(z).mean(1), blended, self.blend_weight)
 
     @torch.no_grad()
-    def attend(self, queries, function, n_neighbors=None, algorithm="auto", n_beside=0):
+    def attend(self, queries, function, n_neighbors=None, n_beside=0):
         """Results of a function of :class:`Neighbors`, for batches of queries in their order.
 
         Parameters
@@ -252,7 +253,6 @@ class NeighborBank(Stored):
             Called in several threads at once.
         n_neighbors : int or None
             Number of rows, the nearest, to attend to; None for all.
-        algorithm : {"auto", "ivf", "hnsw"}
         n_beside : int, default=0
             If these are more rows, the function is given the neighbors among so many, too.
 
@@ -269,7 +269,7 @@ class NeighborBank(Stored):
         length = min(_ATTENDED, count_queries(row_bytes, is_cpu, _TEMPORARIES))
         results = []
         for part in cut(len(queries), most):
-            weigh = self._weigh(queries.select(part), counts, algorithm)
+            weigh = self._weigh(queries.select(part), counts)
 
             def attend(batch, start=part.start, weigh=weigh):
                 found = slice(start + batch.start, start + batch.stop)
@@ -278,18 +278,19 @@ class NeighborBank(Stored):
             results += map_batches(attend, cut(part.stop - part.start, length))
         return results
 
-    def _weigh(self, queries, counts, algorithm):
+    def _weigh(self, queries, counts):
         """Make a function of batches: for each count the nearest rows and weights (m, b, K)."""
         z, self_index = queries.z, queries.self_index
         if counts[0] == len(self):
             nearest = self.index.find_all(queries)
         else:
-            nearest = self.index.find(queries, counts[-1], algorithm)
+            nearest = self.index.find(queries, counts[-1])
         total, weight = self.rows.total_weight, None
         if self_index is not None:
             lost = self.rows.weights_by_group()[self.rows.group[self_index]]
             total = total - torch.where(self_index >= 0, lost, 0).unsqueeze(1)
-        if self_index is not None or self.rows.sample_weight is not None or algorithm != "auto":
+        is_exact = self.algorithm == "auto"
+        if self_index is not None or self.rows.sample_weight is not None or not is_exact:
             weight = (nearest.distances < torch.inf).to(z) * self.rows.weights()[nearest.rows]
 
         def weigh(batch):

@@ -37,7 +37,7 @@ def explain(model, queries, search, by_column):
     blended = model.blend_parts(queries.matrix)
     compare = partial(_compare, bank, bank.trends(embedded.z))
     n_among = _N_AMONG if embedded.z.shape[1] > 1 else 0  # a single network has none beside it
-    parts = bank.attend(embedded, compare, search.n_neighbors, search.algorithm, n_among)
+    parts = bank.attend(embedded, compare, search.n_neighbors, n_among)
     parts = map(torch.cat, zip(*parts, strict=True))
     rows, weights, mixtures, adjustments, means, agreement = parts
     mixed = model.mix(blended, len(means), means.device)

@@ -76,7 +76,7 @@ class Model(Stored):
     blended_model : Mixture or None
         The model that is averaged with the networks.
     cache : Cache
-        Of residuals and nearness; empty in what is made by `replace`.
+        Of residuals, scores and nearness; empty in what is made by `replace`.
     """
 
     bank: NeighborBank
@@ -155,9 +155,12 @@ class Model(Stored):
 
     def transform(self, queries, search):
         """Bank on the device to use, and queries embedded there."""
-        bank = self.bank.to(search.device)
+        bank = self._bank(search)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
         return bank, EmbeddedRows(z, self._columns(queries.matrix, search.device))
+
+    def _bank(self, search):
+        return self.bank.to(search.device, search.algorithm)
 
     def _columns(self, matrix, device):
         """Encode rows as read for likeness; None without it."""
@@ -199,15 +202,19 @@ class Model(Stored):
         if reach is None and not self.validation:
             reach = np.array(np.inf)
         elif reach is None:
-            judged = self.validation.judge(self.bank.to(search.device), search.n_neighbors)
-            scores = Scores.of(self.task.nonconformity(judged), judged)
+            key = search.n_neighbors, search.algorithm
+            scores = self.cache.get("scores", key, lambda: self._score(search))
             reach = scores.exceeded(confidence_level).numpy()
         return self.task.region(y, reach), reach
+
+    def _score(self, search):
+        judged = self.validation.judge(self._bank(search), search.n_neighbors)
+        return Scores.of(self.task.nonconformity(judged), judged)
 
     def predict_scaled(self, queries, search, offsets=None, *arguments):
         """Predictions (n, k), standardized, and what a method of their residuals gives."""
         bank, rows, blended = self.embed(queries, search)
-        y = bank.predict(rows, blended, search.n_neighbors, search.algorithm).cpu().numpy()
+        y = bank.predict(rows, blended, search.n_neighbors).cpu().numpy()
         if offsets is not None:
             residuals = self.residuals(bank, search.n_neighbors)
             offsets = offsets(residuals, rows, *arguments).cpu().numpy()
@@ -215,13 +222,13 @@ class Model(Stored):
 
     def residuals(self, bank, n_neighbors):
         """Distribution of residuals, by the bank on any device; that of the last call is kept."""
-        return self.cache.get(
-            "residuals", n_neighbors, lambda: measure(bank, self.validation, n_neighbors)
-        )
+        key = n_neighbors, bank.algorithm
+        return self.cache.get("residuals", key, lambda: measure(bank, self.validation, n_neighbors))
 
-    def n_validation(self, search):
+    @property
+    def n_validation(self):
         """Effective number of validation rows, or groups, for intervals."""
-        judged = self.validation.judge(self.bank, search.n_neighbors)
+        judged = self.validation.judge(self.bank, self.validation.n_neighbors)
         weight = weigh_by_group(judged.weight, judged.group)
         return float(effective_count(judged.group.bincount(weight)))
 
@@ -232,13 +239,13 @@ class Model(Stored):
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
         bank, rows = self.transform(queries, search)
-        nearness = self.cache.get("nearness", None, lambda: measure_nearness(bank))
+        nearness = self.cache.get("nearness", bank.algorithm, lambda: measure_nearness(bank))
         return novelty(bank, rows, nearness).numpy()
 
     def attend(self, queries, search, function):
         """Results of a function of the neighbors of batches of queries."""
         bank, rows = self.transform(queries, search)
-        return bank.attend(rows, function, search.n_neighbors, search.algorithm)
+        return bank.attend(rows, function, search.n_neighbors)
 
     def neighbor_weights(self, queries, search):
         """Weights of the samples, CSR (n, n_samples)."""
@@ -259,14 +266,14 @@ class Model(Stored):
     def kneighbors(self, queries, search, n_neighbors):
         """Distances and numbers of the nearest samples of queries."""
         n_neighbors = self._check_number(search, n_neighbors, len(self._samples_left()))
-        return self._find_samples(*self.transform(queries, search), search, n_neighbors)
+        return self._find_samples(*self.transform(queries, search), n_neighbors)
 
     def neighbors_of_samples(self, search, n_neighbors):
         """Do the same for the samples themselves; none is a neighbor of itself."""
         samples = self._samples_left()
         n_neighbors = self._check_number(search, n_neighbors, len(samples) - 1)
-        bank, rows = self.bank.to(search.device), self.numbering.row_of[samples]
-        distances, found = self._find_samples(bank, bank.rows, search, n_neighbors + 1, rows)
+        bank, rows = self._bank(search), self.numbering.row_of[samples]
+        distances, found = self._find_samples(bank, bank.rows, n_neighbors + 1, rows)
         # If more rows coincide than are searched, a sample may not be found; then the last goes.
         is_other = found != samples[:, None]
         is_other[is_other.all(axis=1), -1] = False
@@ -283,8 +290,8 @@ class Model(Stored):
             raise ValueError("n_neighbors: no other sample is left.")
         return check_int("n_neighbors", n_neighbors, 1, largest, ", the number of neighbors")
 
-    def _find_samples(self, bank, queries, search, n_samples, taken=slice(None)):
-        found = bank.index.find(queries, min(n_samples, len(bank)), search.algorithm)
+    def _find_samples(self, bank, queries, n_samples, taken=slice(None)):
+        found = bank.index.find(queries, min(n_samples, len(bank)))
         distances, rows = (part.cpu().numpy()[taken] for part in (found.distances, found.rows))
         samples, column = self.numbering.expand_rows(rows, n_samples)
         return np.take_along_axis(distances, column, axis=1), samples

@@ -43,12 +43,14 @@ class NeighborIndex:
     ----------
     space : Space
     rows : NeighborRows
+    algorithm : {"auto", "ivf", "hnsw"}
     cache : Cache
         Of engines, which :meth:`find` makes when they are first needed.
     """
 
     space: Space
     rows: NeighborRows
+    algorithm: str
     cache: Cache
 
     @cached_property
@@ -61,7 +63,7 @@ class NeighborIndex:
         self_index = self_index.unsqueeze(1)
         return (self.rows.group[rows] == self.rows.group[self_index]) & (self_index >= 0)
 
-    def find(self, queries, k, algorithm="auto"):
+    def find(self, queries, k):
         """Find the k nearest rows of queries.
 
         Candidates come from an engine. Their distances are computed again, from differences,
@@ -73,17 +75,16 @@ class NeighborIndex:
             n of them.
         k : int
             Up to the number of rows.
-        algorithm : {"auto", "ivf", "hnsw"}
 
         Returns
         -------
         nearest : Nearest
         """
         n_found = k + _MARGIN
-        found, is_settled = self._search(queries, k, n_found, algorithm)
+        found, is_settled = self._search(queries, k, n_found)
         while not is_settled.all():
             left, n_found = torch.nonzero(~is_settled).squeeze(1), 4 * n_found
-            again, is_settled[left] = self._search(queries.select(left), k, n_found, algorithm)
+            again, is_settled[left] = self._search(queries.select(left), k, n_found)
             found.rows[left], found.distances[left], found.s[:, left] = again
         return found
 
@@ -102,14 +103,13 @@ class NeighborIndex:
             distances.masked_fill_(self.excludes(queries.self_index), torch.inf)
         return Nearest(every.expand_as(distances), distances, s)
 
-    def _search(self, queries, k, n_found, algorithm):
+    def _search(self, queries, k, n_found):
         """Find the k nearest among so many candidates, and whether no other row can be nearer."""
         z, complete = queries.z, n_found >= len(self.rows)
         if complete:
             candidates = torch.arange(len(self.rows), device=z.device).expand(len(z), -1)
         else:
-            name = z.device, algorithm
-            engine = self.cache.get(name, None, lambda: self._make_engine(algorithm))
+            engine = self.cache.get((z.device, self.algorithm), None, self._make_engine)
             candidates = engine.nearest(self.space.query_points(queries), n_found)
             complete = not engine.is_exact
 
@@ -123,8 +123,8 @@ class NeighborIndex:
         found = Nearest(torch.cat(rows), torch.cat(distances), torch.cat(s, 1))
         return found, torch.cat(is_settled) | complete
 
-    def _make_engine(self, algorithm):
-        return make_engine(self.space.row_points(self.rows), self.space.p, algorithm)
+    def _make_engine(self):
+        return make_engine(self.space.row_points(self.rows), self.space.p, self.algorithm)
 
     def _row_bytes(self, rows):
         """Bytes of the differences between one query and its rows (n, K)."""

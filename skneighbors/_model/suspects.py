@@ -161,8 +161,8 @@ def find_suspects(model, search, n_rows, confidence_level=None):
     -------
     suspects : Suspects
     """
-    bank, task, spread, reach = model.bank.to(search.device), model.task, None, None
-    group = bank.rows.group
+    bank = model.bank.to(search.device, search.algorithm)
+    task, spread, reach, group = model.task, None, None, bank.rows.group
     if not group.any():
         raise ValueError(
             "suspects compares rows with others; a single one, or a single group, is left."
@@ -192,12 +192,11 @@ def find_suspects(model, search, n_rows, confidence_level=None):
 def _predict_left_out(bank, residuals, search):
     """Predict all rows of the bank (N, k), each without itself and its group."""
     rows = bank.rows
-    if search.algorithm == "auto" and len(residuals.rows) == len(bank):  # by exact search
+    if len(residuals.rows) == len(bank):
         y_hat = residuals.y_hat.to(rows.z.device)
     else:
-        every = rows.leave_out(torch.arange(len(bank), device=rows.z.device))
-        means = bank.average(every, search.n_neighbors, search.algorithm)
-        y_hat = bank.complete(rows.z, means, rows.blended)
+        every = torch.arange(len(bank), device=rows.z.device)
+        y_hat = bank.predict_left_out(every, search.n_neighbors)
     return y_hat.clamp(*bank.limits_left_out())
 
 
@@ -210,4 +209,4 @@ def _find_neighbors(model, bank, search, worst):
         return [model.samples[own[:_N_NEIGHBORS][w[:_N_NEIGHBORS] > 0]] for w, own in both]
 
     left_out = bank.rows.leave_out(torch.from_numpy(worst).to(bank.rows.z.device))
-    return list(chain(*bank.attend(left_out, find, search.n_neighbors, search.algorithm)))
+    return list(chain(*bank.attend(left_out, find, search.n_neighbors)))
