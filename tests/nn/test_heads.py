@@ -209,14 +209,6 @@ def test_self_is_left_out_by_index_and_copies_stay(head, params, training, data)
 
 
 @heads
-def test_no_row_touches_another_query(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **params)
-    alone = torch.cat([head(z[i : i + 1], z_n, y_n) for i in range(len(z))])
-    assert_allclose(alone.detach(), head(z, z_n, y_n).detach())
-
-
-@heads
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("with_self", [False, True])
 def test_weights_are_copies(head, params, training, with_self, data):
@@ -239,27 +231,19 @@ def test_weights_are_copies(head, params, training, with_self, data):
     assert_allclose(same.detach(), weighted.detach())
 
 
-@heads
-def test_each_target_has_its_own_trend(head, params, data):
-    z, z_n, y_n = data
-    params = {**params, "trend": "linear"}
-    both, one = make(head, **params), head(4, **params).double().eval()
-    state = both.state_dict()
-    for k in range(2):
-        trend = {f"trend.{name}": state[f"trend.{name}"][[k]] for name in ("weight", "bias")}
-        one.load_state_dict({**state, **trend})
-        y_hat = one(z, z_n, y_n[:, k]).detach()
-        assert_allclose(y_hat, both(z, z_n, y_n)[:, k].detach())
-
-
-@heads
-def test_trend_of_another_number_of_targets(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **{**params, "trend": "linear"})
-    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9,\)"):
-        head(z, z_n, y_n[:, 0])
-    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9, 4\)"):
-        head(z, z_n, torch.cat([y_n, y_n], 1))
+@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+def test_what_does_not_fit_is_named(head, data):
+    (z, z_n, y_n), head = data, make(head, trend="linear")
+    targets = r"y_n must have n_targets=2 columns .* got"
+    for y, options, message in (
+        (y_n[:, 0], {}, rf"{targets} \(9,\)"),
+        (torch.cat([y_n, y_n], 1), {}, rf"{targets} \(9, 4\)"),
+        (y_n, {"self_index": torch.arange(9)}, r"self_index must have shape \(5,\); got \(9,\)"),
+        (y_n, {"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        (y_n, {"n_neighbors": -1}, "n_neighbors must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            head(z, z_n, y, **options)
 
 
 @heads
@@ -343,19 +327,6 @@ def test_unknown_option(head, option, value):
 def test_a_calibration_that_single_precision_does_not_hold(head, calibration):
     with pytest.raises(ValueError, match=r"calibration must be positive and finite .* got"):
         head(4, calibration=calibration)
-
-
-def test_self_index_of_a_wrong_shape(data):
-    z, z_n, y_n = data
-    with pytest.raises(ValueError, match=r"self_index must have shape \(5,\); got \(9,\)"):
-        make(NONA)(z, z_n, y_n, self_index=torch.arange(9))
-
-
-@heads
-@pytest.mark.parametrize("n_neighbors", [0, -1])
-def test_a_prediction_needs_a_neighbor(head, params, n_neighbors, data):
-    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
-        make(head, **params)(*data, n_neighbors=n_neighbors)
 
 
 @heads
