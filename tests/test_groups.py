@@ -140,20 +140,6 @@ def test_a_group_of_no_weight_is_none():
     assert_array_equal(model.predict(X[:15]), expected.predict(X[:15]))
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ("who", r"groups must have one entry for each of 30 samples; got 'who'\."),
-        (["who"], r"groups must have one entry for each of 30 samples; got an .* \(1,\)\."),
-        (["a", "b", None] * 10, "groups contains NaN, None or NA; every sample"),
-        ([1] * 30, "groups must hold at least 2 groups to train on; got 1"),
-    ],
-)
-def test_what_are_no_groups_is_said(groups, message):
-    with pytest.raises(ValueError, match=message):
-        NONARegressor(**QUICK).fit(np.arange(30.0)[:, None], np.arange(30.0), groups=groups)
-
-
 SAME_GROUPS = {
     "texts": np.array(["a", "b", "b"]),
     "objects": np.array(["a", "b", "b"], dtype=object),
@@ -188,8 +174,9 @@ def test_groups_are_found_by_value(groups):
         (pd.Categorical([1, "1", 2]), r"groups must be all numbers or all text; got 1 and '1'"),
         (pd.MultiIndex.from_arrays([["a", "b"], [1, 2]]).repeat([1, 2]), "of type 'tuple'"),
         (pd.period_range("2020", periods=3), "of type 'Period'"),
-        (["a", float("nan"), "b"], "contains NaN, None or NA"),
+        (["a", float("nan"), "b"], "groups contains NaN, None or NA; every sample"),
         (pa.array(["a", None, "b"]).dictionary_encode(), "contains NaN, None or NA"),
+        ("who", r"groups must have one entry for each of 3 samples; got 'who'\."),
         ([{"a": "b" * 1000}] * 3, r"groups holds \{'a': 'bbb.*\.\.\., of type 'dict'"),
     ],
 )
@@ -242,18 +229,6 @@ def test_validation_weights(friedman_rows):
     scores = weighted.validation_scores_
     copied = NONARegressor(**QUICK).fit(X, y, X_val=X_val[copies], y_val=y_val[copies])
     assert_allclose(scores, copied.validation_scores_, rtol=1e-5)
-
-
-def test_later_rows_validate_and_join(friedman_rows):
-    X, y, X_val, y_val = friedman_rows
-    table = pd.DataFrame(X).add_prefix("x").assign(kind=np.where(X[:, 0] > 0.5, "a", "b"))
-    later = pd.DataFrame(X_val).add_prefix("x").assign(kind="c")
-    model = NONARegressor(max_iter=40, random_state=0)
-    model.fit(table, y, X_val=later[:50], y_val=y_val[:50])
-    before = model.score(later[50:], y_val[50:])
-    model.append(later[:50], y_val[:50])
-    assert model.score(later[50:], y_val[50:]) > before - 0.05
-    assert len(model._model.bank) == 250
 
 
 @pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
