@@ -272,12 +272,3 @@ def test_a_score_is_exceeded_as_often_as_it_says(network):
             half_width = all_of(bank, X[[i]], held_out, confidence)[2]
             n_inside += ((y[i] - y_hat[i]).abs() <= half_width)[0]
         assert_array_equal(n_inside, [math.ceil(confidence * 10)] * 2)
-
-
-def test_in_inference_mode(bank):
-    X = make_rows(10, seed=3)[0]
-    own, expected = measure(bank, None, K), all_of(bank, X)
-    with torch.inference_mode():
-        inside = measure(bank, None, K)
-        assert_alike(zip(distribution(bank, own, X), expected, strict=True))
-    assert_alike(zip(distribution(bank, inside, X), expected, strict=True))
