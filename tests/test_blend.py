@@ -112,14 +112,6 @@ def test_smooth_targets_are_left_to_the_networks():
     assert model.blend_weight_ < 0.1
 
 
-@pytest.mark.parametrize("blend", ["boosting", "linear"])
-def test_a_column_missing_from_the_rows_of_one_fit(data, blend):
-    X, _, y, _ = data
-    X = np.column_stack([X, np.where(np.arange(200) == 7, 1.0, np.nan)])
-    model = NONARegressor(blend=blend, **QUICK).fit(X, y)
-    assert np.isfinite(model.predict(X[:9])).all()
-
-
 def test_more_categories_than_boosting_takes():
     rng = np.random.RandomState(0)
     level = np.concatenate([np.repeat(np.arange(20), 40), np.arange(20, 520)])

@@ -28,7 +28,7 @@ from skneighbors._task import Regression
 from skneighbors._utils.arrays import Stored, array_field
 from skneighbors.nn import similarity
 from skneighbors.nn._scaling import coincidence
-from skneighbors.nn._similarity import SIMILARITIES, Euclidean, Similarity
+from skneighbors.nn._similarity import SIMILARITIES, Similarity
 
 N, K = 240, 9
 QUICK = dict(n_neighbors=K, hidden_layer_sizes=(16,), n_estimators=2, max_iter=25, random_state=0)
@@ -192,14 +192,6 @@ def test_no_counts(model, n_targets):
     assert len(model._model.numbering) == N
 
 
-def test_counts_given_for_validation(kind):
-    (X, y), (X_val, y_val) = make_counts(), make_counts(seed=1)
-    model = kind(blend="boosting", **QUICK).fit(X, y, X_val=X_val, y_val=y_val)
-    low, high = model.predict_interval(X_val, 0.75).T
-    assert np.mean((low <= y_val) & (y_val <= high)) >= 0.75  # of the very rows that say how wide
-    assert (low >= 0).all()
-
-
 @dataclass(frozen=True, eq=False)
 class Poisson(Regression):
     """Counts whose loss is the deviance of a Poisson distribution; nothing blends by it."""
@@ -283,23 +275,8 @@ class Chebyshev(Similarity):
         return differences.neg().permute(2, 0, 1), differences.amax(-1)
 
 
-class Half(Euclidean):
-    """Minus half of the Euclidean distance."""
-
-    def __call__(self, z, z_n):
-        return super().__call__(z, z_n) / 2
-
-    def compare(self, z, z_n, rows):
-        s, distances = super().compare(z, z_n, rows)
-        return s / 2, distances / 2
-
-    def reach(self, distances, norms, radius, n_dims):
-        return super().reach(2 * distances, norms, radius, n_dims) / 2
-
-
 DISTANCES = {
     "chebyshev": lambda a, b: cdist(a, b, "chebyshev"),
-    "half": lambda a, b: cdist(a, b) / 2,
     "l2": cdist,
     "l1": lambda a, b: cdist(a, b, "cityblock"),
     "cosine": lambda a, b: cdist(a, b, "cosine"),
@@ -307,11 +284,10 @@ DISTANCES = {
 }
 
 
-@pytest.fixture(params=["chebyshev", "half"])
+@pytest.fixture(params=["chebyshev"])
 def metric(request, monkeypatch):
     """Name of a similarity that is there now."""
     monkeypatch.setitem(SIMILARITIES, "chebyshev", Chebyshev())
-    monkeypatch.setitem(SIMILARITIES, "half", Half())
     return request.param
 
 
@@ -404,7 +380,6 @@ def test_a_similarity_that_coincides(metric):
 
 
 @pytest.mark.parametrize("algorithm", ["ivf", "hnsw"])
-@pytest.mark.parametrize("metric", ["chebyshev"], indirect=True)
 def test_indices_that_cannot_search_by_a_similarity(by_metric, metric, algorithm):
     X, y = make_rows()
     message = f"algorithm='{algorithm}' cannot search by similarity='chebyshev'"

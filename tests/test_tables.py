@@ -1,6 +1,5 @@
 """Tables as they come: what must not matter does not, and categories don't leak targets."""
 
-import datetime
 import functools
 
 import narwhals as nw
@@ -194,12 +193,6 @@ def test_levels_do_not_leak_targets(estimator_class, leave_one_out, n_each):
     # A network may learn the noise of the rows that it sees, by one seed: a leak is by all.
     assert np.median(known) < 0.05
     assert max(unknown) < 0.05
-
-
-def test_dates_beyond_those_of_fit(estimator_class):
-    model = estimator_class(**QUICK).fit(X, y)
-    later = X_TEST.assign(day=datetime.datetime(2200, 1, 1))
-    assert np.isfinite(model.predict(later)).all()
 
 
 @pytest.mark.parametrize("name", ["compute", "columns", "column_names", "collect"])
