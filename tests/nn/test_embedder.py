@@ -92,26 +92,6 @@ def test_batch_norm_of_one_row_is_its_bias():
     assert_allclose(norm(normal(1, 3)).detach(), norm.bias.detach()[None])
 
 
-@pytest.mark.parametrize("hidden_layer_sizes", [(), (8,), (8, 4)])
-@pytest.mark.parametrize("numerical_embedding", ["periodic", None])
-@pytest.mark.parametrize("batch_norm", [True, False])
-def test_embedder_options(hidden_layer_sizes, numerical_embedding, batch_norm):
-    embedder = MLPEmbedder(
-        3,
-        hidden_layer_sizes,
-        5,
-        numerical_embedding=numerical_embedding,
-        batch_norm=batch_norm,
-        dropout=0.3,
-    ).double()
-    z = embedder(normal(6, 3))
-    assert z.shape == (6, 5)
-    z.sum().backward()
-    assert all(p.grad is not None for p in embedder.parameters())
-    norms = [m for m in embedder.modules() if isinstance(m, WeightedBatchNorm)]
-    assert len(norms) == batch_norm * len(hidden_layer_sizes)
-
-
 @pytest.mark.parametrize("batch_norm", [True, False])
 def test_from_the_third_on_hidden_layers_of_equal_width_are_residual(batch_norm):
     embedder = MLPEmbedder(6, (6, 6, 6, 8, 8), 8, activation="tanh", batch_norm=batch_norm).double()
