@@ -11,11 +11,8 @@ import pyarrow as pa
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns.checks import check_groups
@@ -243,21 +240,9 @@ def test_validation_rows_choose_the_weight_however_few_rows_there_are(
         assert n_rows == 3 or 0 < model.blend_weight_ <= 1
 
 
-def test_validation_rows_through_a_pipeline(friedman_rows):
-    X, y, X_val, y_val = friedman_rows
-    scaler = StandardScaler().fit(X)
-    model = NONARegressor(**QUICK)
-    model.fit(scaler.transform(X), y, X_val=scaler.transform(X_val), y_val=y_val)
-    expected = model.predict(scaler.transform(X_val))
-    with config_context(enable_metadata_routing=True):
-        model = NONARegressor(**QUICK).set_fit_request(X_val=True, y_val=True)
-        pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
-        pipeline.fit(X, y, X_val=X_val, y_val=y_val)
-        assert_array_equal(pipeline.predict(X_val), expected)
-
-
-@pytest.mark.parametrize("as_given", [np.asarray, pd.DataFrame, list])
-@pytest.mark.parametrize("n_rows", [100, 30])
+@pytest.mark.parametrize(
+    ("n_rows", "as_given"), [(100, np.asarray), (100, pd.DataFrame), (100, list), (30, list)]
+)
 def test_a_search_splits_validation_rows_as_many_as_those_of_x(friedman_rows, n_rows, as_given):
     X, y, X_val, y_val = (part[:100] for part in friedman_rows)
     given = X_val[:n_rows], y_val[:n_rows], np.arange(1, n_rows + 1)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 
 from skneighbors._model.numbering import SampleNumbering
 
@@ -130,23 +129,6 @@ def test_rows_are_named_by_their_samples(data, fitted, appended):
     pairs = np.array([own[:n_samples] for own in named])
     assert_array_equal(samples, pairs[..., 0])
     assert_array_equal(column, pairs[..., 1])
-
-
-@given(st.data(), fitted(), st.lists(WEIGHTS, max_size=5))
-def test_samples_share_the_weights_of_their_rows(data, fitted, appended):
-    numbering, model = append_and_forget(data, fitted, appended)
-    if not model.rows:
-        return
-    shares = numbering.fractions()
-    assert isinstance(shares, sparse.csr_array)
-    expected = np.zeros((len(model.rows), len(numbering)))
-    for row, own in enumerate(model.rows):
-        total = sum(model.weight[sample] for sample in own)
-        for sample in own:
-            expected[row, sample] = model.weight[sample] / total
-    assert_allclose(shares.toarray(), expected)
-    assert_allclose(shares.sum(axis=1), 1)
-    assert shares.nnz == sum(map(len, model.rows))
 
 
 @pytest.fixture
