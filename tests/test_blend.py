@@ -8,7 +8,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
-from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import Mixture
@@ -102,24 +101,6 @@ def test_what_does_not_help_gets_no_weight(estimator_class, data):
     assert model.blend_weight_ == 0
     assert model.blend_ is None
     assert_array_equal(model.predict(X_test), networks_alone(model, X_test).ravel())
-
-
-@pytest.mark.slow
-def test_smooth_targets_are_left_to_the_networks():
-    X, y = make_friedman1(400, random_state=0)
-    model = NONARegressor(n_estimators=2, random_state=0).fit(X, y)
-    assert model.plan_.parts == ("boosting", "linear")
-    assert model.blend_weight_ < 0.1
-
-
-def test_more_categories_than_boosting_takes():
-    rng = np.random.RandomState(0)
-    level = np.concatenate([np.repeat(np.arange(20), 40), np.arange(20, 520)])
-    y = np.where(level < 20, level % 2, 0.5) + 0.1 * rng.normal(size=len(level))
-    X = pd.DataFrame({"level": [f"level {i}" for i in level]})
-    model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
-    own = model.blend_.predict(model._read_queries(X)[1].matrix).ravel()
-    assert np.corrcoef(own[:800], y[:800])[0, 1] > 0.9
 
 
 @pytest.mark.slow

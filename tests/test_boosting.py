@@ -253,10 +253,6 @@ def test_thresholds_are_quantiles(n_values, with_missing, scale):
     assert_allclose(growing._find_edges(x, weight), expected, rtol=1e-14)
 
 
-def test_a_column_without_values_has_no_thresholds():
-    assert len(growing._find_edges(np.full(9, np.nan), None)) == 0
-
-
 def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable_trees):
     X, y, weight = table
     X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
