@@ -305,6 +305,24 @@ def test_a_scalar_weight_and_several_targets(estimator_class, X, y, X_test):
     assert_allclose(model.fit(np.tile(X, (2, 1)), np.tile(Y, (2, 1))).predict(X_test), heavy)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trend", ["linear", None])
+@pytest.mark.parametrize("n_copies", [1, 8])
+def test_no_row_sees_its_own_label_however_many_copies_there_are(
+    estimator_class, leave_one_out, n_copies, trend
+):
+    rng = np.random.RandomState(0)
+    X, y = np.repeat(rng.normal(size=(240 // n_copies, 3)), n_copies, axis=0), rng.normal(size=240)
+    X_test, y_test = rng.normal(size=(400, 3)), rng.normal(size=400)
+    model = estimator_class(trend=trend, blend=None, random_state=0, max_iter=150).fit(X, y)
+    test_score = r2_score(y_test, model.predict(X_test))
+    score = r2_score(y, leave_one_out(model, X))
+    assert test_score <= 0.05
+    # A leak would show as a score above 0; few, noisy neighbors as one below.
+    assert -0.5 < score < 0.1
+    assert score - test_score < 0.2
+
+
 class _Single(torch.nn.Module):
     def forward(self, x):
         return x.to(torch.float16)
