@@ -141,14 +141,6 @@ def test_a_row_is_predicted_by_the_bag_that_it_is_not_in(table):
     assert again.predict(X[[row]]) > 10 * np.abs(y).max()
 
 
-def test_out_of_fold_predictions_of_noise_flatter_nobody():
-    rng = np.random.RandomState(0)
-    X = rng.randint(100, size=(1000, 1)).astype(float)
-    y = rng.normal(size=1000)
-    _, out_of_fold = fit(X, y, n_categories=np.array([100]))
-    assert abs(np.corrcoef(out_of_fold.ravel(), y)[0, 1]) < 0.1
-
-
 def test_rows_of_a_group_are_out_of_the_same_bag(table):
     X, _, _ = table
     groups = np.arange(len(X)) // 10
@@ -261,10 +253,6 @@ def test_thresholds_are_quantiles(n_values, with_missing, scale):
     assert_allclose(growing._find_edges(x, weight), expected, rtol=1e-14)
 
 
-def test_a_column_without_values_has_no_thresholds():
-    assert len(growing._find_edges(np.full(9, np.nan), None)) == 0
-
-
 def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable_trees):
     X, y, weight = table
     X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
@@ -280,22 +268,3 @@ def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable_trees):
     )
     boosting.fit(X, y, sample_weight=weight)
     assert_allclose(trees.predict(X), boosting.decision_function(X), rtol=1e-6)
-
-
-def test_trees_boosted_one_by_one_predict_as_they_were_fitted(table, unreadable_trees):
-    """At the training rows: as the mean and the residuals that were left say."""
-    X, y, _ = table
-    settings = dict(max_iter=200, learning_rate=0.3, max_features=1.0)
-    trees = growing.grow(X, y, None, 0, np.random.RandomState(0), **settings)
-    assert np.mean((trees.predict(X) - y) ** 2) < 0.05 * y.var()
-
-
-def test_leaves_are_small_enough_for_few_rows():
-    rng = np.random.RandomState(0)
-    X, X_test = rng.uniform(size=(100, 2)), rng.uniform(size=(1000, 2))
-    own = (
-        fit(X, np.exp(5 * X[:, 0]), n_categories=np.zeros(2, dtype=int))[0].predict(X_test).ravel()
-    )
-    others = HistGradientBoostingRegressor(random_state=0).fit(X, np.exp(5 * X[:, 0]))
-    errors = [np.mean((y - np.exp(5 * X_test[:, 0])) ** 2) for y in (own, others.predict(X_test))]
-    assert errors[0] < 0.7 * errors[1]

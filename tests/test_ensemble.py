@@ -55,16 +55,6 @@ def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, 
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 0.97 * errors.mean()
 
 
-def test_weights_of_rows_are_means_over_members(X, y, X_test):
-    model = NONARegressor(n_neighbors=None, blend=None, max_iter=20, random_state=0).fit(X, y)
-    bank = model._model.bank
-    assert len(member_predictions(model, X_test)) == model.plan_.n_estimators == 4
-    z = bank.embed(torch.from_numpy(model._model.encoder.transform(X_test)))
-    each = bank.network.head.weights(z.transpose(0, 1), bank.rows.z.transpose(0, 1)).numpy()
-    joint = each.mean(0)[:, np.argsort(model._model.samples)]
-    assert_allclose(model.neighbor_weights(X_test).toarray(), joint, atol=1e-12)
-
-
 def with_near_rows(context_neighbors, **params):
     recipe = Recipe(context_size=32, context_neighbors=context_neighbors)
     return NONARegressor(recipe=recipe, batch_size=32, random_state=0, **params)

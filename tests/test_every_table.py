@@ -19,7 +19,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reading import UNREADABLE
 
 from skneighbors import NONARegressor
 from skneighbors._columns import TrainingSamples
@@ -320,47 +319,3 @@ def test_what_holds_the_values_changes_nothing(example):
         if names != list(example.rows):
             with pytest.raises(ValueError, match="feature names should match"):
                 model.predict(other)
-
-
-SORTS = {
-    "numbers": [2, 0.5],
-    "text": ["a", "7"],
-    "bools": [True, np.False_],
-    "dates": [datetime.date(2020, 1, 1), pd.Timestamp(0), np.datetime64(0, "s")],
-}
-OF_SORT = {"text": "text", "categories": "text", "bools": "bools"}
-OF_SORT |= dict.fromkeys(["days", "moments", "moments in zones"], "dates")
-
-
-@MANY
-@given(examples(), st.data())
-def test_what_cannot_be_read_is_an_error_that_names_the_column(example, data):
-    name = data.draw(st.sampled_from([name for name in example.kinds if name != "n"] or ["n"]))
-    own = next((key for key, kind in KINDS.items() if kind is example.kinds[name]), "int8")
-    sort = OF_SORT.get(own, "numbers")
-    foreign = [cell for other, cells in SORTS.items() if other != sort for cell in cells]
-    some = next((value for value in example.rows[name] if value is not None), None)
-    cells = [*UNREADABLE.values(), *([] if some is None else foreign)]
-    cell = data.draw(st.sampled_from(range(len(cells))).map(cells.__getitem__))
-    libraries = set(example.libraries) & {"pandas", "narwhals", *PLAIN}
-    library = data.draw(st.sampled_from(sorted(libraries)))
-
-    def spoil(columns):
-        column = [some, *columns[name][1:]]
-        column[data.draw(st.integers(1, len(column) - 1)) if len(column) > 1 else 0] = cell
-        if library in PLAIN:
-            return Example.hold(example, columns | {name: column}, library)
-        table = nw.to_native(example.hold(columns, library, to_fit=True), pass_through=True).copy()
-        table[name] = pd.Series(column, dtype=object)
-        return nw.from_native(table) if library == "narwhals" else table
-
-    def refuse(ask, table):
-        shown = list(example.rows).index(name) if library in PLAIN else repr(name)
-        with pytest.raises(ValueError, match=f"^Column {shown} of X holds") as error:
-            ask(table)
-        assert len(str(error.value)) < 400
-
-    refuse(lambda table: make_model().fit(table, targets(example)), spoil(example.rows))
-    model = make_model().fit(example.hold(example.rows, "pandas", to_fit=True), targets(example))
-    if some is not None:
-        refuse(model.predict, spoil({key: column[:2] for key, column in example.rows.items()}))

@@ -94,6 +94,7 @@ CASES = {
     ),
     "lines, two targets": ({"blend": "linear"}, lambda: make_numbers(2), {}),
     "groups": ({}, lambda: make_numbers(1), {"groups": np.arange(N) // 5}),
+    "time": ({}, lambda: make_numbers(1), {"time": np.arange(N)}),
     "validation": (
         {},
         lambda: make_numbers(1),
@@ -140,8 +141,9 @@ def test_what_is_saved_is_loaded(estimator_class, case, changed, tmp_path):
     model, X = fit(estimator_class, case), queries(case)
     if changed:
         y = CASES[case][1]()[1]
-        model = pickle.loads(pickle.dumps(model))
-        model.append(X[:3], np.asarray(y)[:3]).forget([0, 5])
+        copied = pickle.loads(pickle.dumps(model))
+        assert_same(model, copied, X)
+        model = copied.append(X[:3], np.asarray(y)[:3]).forget([0, 5])
     assert model.save(tmp_path / "model") is None
     again = load(tmp_path / "model")
     assert type(again) is estimator_class
@@ -358,31 +360,28 @@ def test_names_labels_and_categories_come_back(kind, tmp_path):
     assert X.index[1] not in left.ravel().tolist()
 
 
-@pytest.mark.parametrize("make", [pd.Index, pd.Series, np.asarray, list, tuple])
-@pytest.mark.parametrize("kind", ["text", "moments"])
-def test_parameters_that_name_columns_come_back(kind, make, tmp_path):
-    X = make_frame(NAMES[kind])
-    X.isetitem(1, [i % 4 for i in range(N)])
-    model = fit_quickly(X, categorical_features=make(list(X.columns[:2])))
-    again = comes_back(model, X, tmp_path)
-    assert list(again.categorical_features) == list(X.columns[:2])
-    assert_array_equal(again.fit(X, X_NUMBERS[:, 0]).predict(X), model.predict(X))
-
-
-NUMBERS_OF_COLUMNS = {
-    "an index": pd.Index([0, 1]),
-    "nullable": pd.Series([0, 1], dtype="Int64"),
-    "of polars": pl.Series([0, 1]),
-    "of Arrow": pa.array([0, 1]),
-    "of the other byte order": np.array([0, 1], dtype=">i8"),
-    "a mask": pd.Series([True, True, False]),
+# What names the first two columns, whose names are of a kind.
+COLUMNS = {
+    ("text", "a series"): pd.Series(["a", "b"]),
+    ("text", "an array"): np.asarray(["a", "b"]),
+    ("text", "a list"): ["a", "b"],
+    ("moments", "an index"): pd.Index(NAMES["moments"][:2]),
+    ("moments in a zone", "a tuple"): tuple(NAMES["moments in a zone"][:2]),
+    ("numbers", "an index"): pd.Index([0, 1]),
+    ("numbers", "nullable"): pd.Series([0, 1], dtype="Int64"),
+    ("numbers", "of polars"): pl.Series([0, 1]),
+    ("numbers", "of Arrow"): pa.array([0, 1]),
+    ("numbers", "of the other byte order"): np.array([0, 1], dtype=">i8"),
+    ("numbers", "a mask"): pd.Series([True, True, False]),
 }
 
 
-@pytest.mark.parametrize("given", NUMBERS_OF_COLUMNS)
-def test_parameters_of_any_library_come_back(given, tmp_path):
+@pytest.mark.parametrize(("kind", "held"), COLUMNS)
+def test_parameters_of_any_library_come_back(kind, held, tmp_path):
     X = np.column_stack([np.arange(N) % 3, np.arange(N) % 4, X_NUMBERS[:, 0]])
-    sizes, columns = pd.Series([4, 3]), NUMBERS_OF_COLUMNS[given]
+    if kind != "numbers":
+        X = pd.DataFrame(X, columns=make_index(NAMES[kind]))
+    sizes, columns = pd.Series([4, 3]), COLUMNS[kind, held]
     model = fit_quickly(X, categorical_features=columns, hidden_layer_sizes=sizes)
     again = comes_back(model, X, tmp_path)
     assert_array_equal(again.categorical_features, np.asarray(columns))
@@ -736,16 +735,6 @@ def test_a_device_that_is_not_there(good, tmp_path):
         assert not isinstance(error.value, ModelFileError)
 
 
-def loads_or_refuses(path, expected, X):
-    """Whether a file is refused; if not, it must predict the same."""
-    try:
-        model = load(path)
-    except ModelFileError:
-        return True
-    assert_array_equal(model.predict(X), expected)
-    return False
-
-
 def test_changed_files_are_refused(good, tmp_path):
     """Or predict the same: a date of an entry does not matter."""
     rng, content = np.random.default_rng(0), good.read_bytes()
@@ -762,7 +751,10 @@ def test_changed_files_are_refused(good, tmp_path):
             for place in rng.integers(len(content), size=rng.integers(1, 4)):
                 changed[place] ^= 1 << rng.integers(8)
         path.write_bytes(changed)
-        n_refused += loads_or_refuses(path, expected, X)
+        try:
+            assert_array_equal(load(path).predict(X), expected)
+        except ModelFileError:
+            n_refused += 1
     assert n_refused >= 0.95 * N_CHANGED
 
 

@@ -11,11 +11,8 @@ import pyarrow as pa
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skneighbors import NONARegressor, Recipe
 from skneighbors._columns.checks import check_groups
@@ -140,20 +137,6 @@ def test_a_group_of_no_weight_is_none():
     assert_array_equal(model.predict(X[:15]), expected.predict(X[:15]))
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ("who", r"groups must have one entry for each of 30 samples; got 'who'\."),
-        (["who"], r"groups must have one entry for each of 30 samples; got an .* \(1,\)\."),
-        (["a", "b", None] * 10, "groups contains NaN, None or NA; every sample"),
-        ([1] * 30, "groups must hold at least 2 groups to train on; got 1"),
-    ],
-)
-def test_what_are_no_groups_is_said(groups, message):
-    with pytest.raises(ValueError, match=message):
-        NONARegressor(**QUICK).fit(np.arange(30.0)[:, None], np.arange(30.0), groups=groups)
-
-
 SAME_GROUPS = {
     "texts": np.array(["a", "b", "b"]),
     "objects": np.array(["a", "b", "b"], dtype=object),
@@ -188,8 +171,9 @@ def test_groups_are_found_by_value(groups):
         (pd.Categorical([1, "1", 2]), r"groups must be all numbers or all text; got 1 and '1'"),
         (pd.MultiIndex.from_arrays([["a", "b"], [1, 2]]).repeat([1, 2]), "of type 'tuple'"),
         (pd.period_range("2020", periods=3), "of type 'Period'"),
-        (["a", float("nan"), "b"], "contains NaN, None or NA"),
+        (["a", float("nan"), "b"], "groups contains NaN, None or NA; every sample"),
         (pa.array(["a", None, "b"]).dictionary_encode(), "contains NaN, None or NA"),
+        ("who", r"groups must have one entry for each of 3 samples; got 'who'\."),
         ([{"a": "b" * 1000}] * 3, r"groups holds \{'a': 'bbb.*\.\.\., of type 'dict'"),
     ],
 )
@@ -244,18 +228,6 @@ def test_validation_weights(friedman_rows):
     assert_allclose(scores, copied.validation_scores_, rtol=1e-5)
 
 
-def test_later_rows_validate_and_join(friedman_rows):
-    X, y, X_val, y_val = friedman_rows
-    table = pd.DataFrame(X).add_prefix("x").assign(kind=np.where(X[:, 0] > 0.5, "a", "b"))
-    later = pd.DataFrame(X_val).add_prefix("x").assign(kind="c")
-    model = NONARegressor(max_iter=40, random_state=0)
-    model.fit(table, y, X_val=later[:50], y_val=y_val[:50])
-    before = model.score(later[50:], y_val[50:])
-    model.append(later[:50], y_val[:50])
-    assert model.score(later[50:], y_val[50:]) > before - 0.05
-    assert len(model._model.bank) == 250
-
-
 @pytest.mark.parametrize("blend", ["auto", "boosting", "linear"])
 def test_validation_rows_choose_the_weight_however_few_rows_there_are(
     estimator_class, friedman_rows, blend
@@ -268,21 +240,9 @@ def test_validation_rows_choose_the_weight_however_few_rows_there_are(
         assert n_rows == 3 or 0 < model.blend_weight_ <= 1
 
 
-def test_validation_rows_through_a_pipeline(friedman_rows):
-    X, y, X_val, y_val = friedman_rows
-    scaler = StandardScaler().fit(X)
-    model = NONARegressor(**QUICK)
-    model.fit(scaler.transform(X), y, X_val=scaler.transform(X_val), y_val=y_val)
-    expected = model.predict(scaler.transform(X_val))
-    with config_context(enable_metadata_routing=True):
-        model = NONARegressor(**QUICK).set_fit_request(X_val=True, y_val=True)
-        pipeline = make_pipeline(StandardScaler(), model, transform_input=["X_val"])
-        pipeline.fit(X, y, X_val=X_val, y_val=y_val)
-        assert_array_equal(pipeline.predict(X_val), expected)
-
-
-@pytest.mark.parametrize("as_given", [np.asarray, pd.DataFrame, list])
-@pytest.mark.parametrize("n_rows", [100, 30])
+@pytest.mark.parametrize(
+    ("n_rows", "as_given"), [(100, np.asarray), (100, pd.DataFrame), (100, list), (30, list)]
+)
 def test_a_search_splits_validation_rows_as_many_as_those_of_x(friedman_rows, n_rows, as_given):
     X, y, X_val, y_val = (part[:100] for part in friedman_rows)
     given = X_val[:n_rows], y_val[:n_rows], np.arange(1, n_rows + 1)

@@ -5,7 +5,6 @@ import warnings
 import asked
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
@@ -54,11 +53,6 @@ def read_only(array):
     array = array.copy()
     array.flags.writeable = False
     return array
-
-
-def mapped(array, path):
-    np.save(path, array)
-    return np.load(path, mmap_mode="r")
 
 
 QUESTIONS = asked.QUESTIONS | {"append": lambda model, X: [model.append(X, X[:, 0]).predict(X)]}
@@ -127,19 +121,3 @@ def test_any_order_in_memory(estimator_class, change):
     model = estimator_class(feature_extractor=_Writes, **QUICK).fit(given, y)
     expected = estimator_class(feature_extractor=_Reads, **QUICK).fit(given.copy("C"), y)
     assert_allclose(model.predict(given), expected.predict(given.copy("C")), rtol=1e-12)
-
-
-def test_memory_maps(estimator_class, tmp_path, in_a_child):
-    X, y, _ = make_data()
-    paths = [tmp_path / name for name in ("X.npy", "y.npy")]
-    given = [mapped(part, path) for part, path in zip((X, y), paths, strict=True)]
-    model = estimator_class(feature_extractor=_Writes, **QUICK)
-
-    def ask():  # where a write would kill the process
-        torch.set_num_threads(1)
-        model.fit(*given)
-        for own in QUESTIONS.values():
-            own(model, given[0])
-
-    assert in_a_child(ask)
-    assert_array_equal(np.load(paths[0]), X)

@@ -112,23 +112,17 @@ def test_says_where_an_estimator_of_ours_is(display, fit, X, y):
 
 
 @pytest.mark.parametrize(
-    ("display", "options", "message"),
+    ("display", "name", "value"),
     [
-        *[
-            (
-                NeighborsDisplay,
-                {"n_neighbors": n},
-                "The 'n_neighbors' parameter of NeighborsDisplay",
-            )
-            for n in (0, 2.5, None)
-        ],
-        (IntervalDisplay, {"n_bins": 0}, "The 'n_bins' parameter of IntervalDisplay"),
-        (IntervalDisplay, {"confidence_level": 1.0}, "The 'confidence_level' parameter"),
+        *[(NeighborsDisplay, "n_neighbors", value) for value in (0, 2.5, None)],
+        (IntervalDisplay, "n_bins", 0),
+        (IntervalDisplay, "confidence_level", 1.0),
     ],
 )
-def test_refuses_parameters(display, options, message, fit, X, y):
-    with pytest.raises(ValueError, match=message):
-        plot(display, fit(), X, y, **options)
+def test_refuses_parameters(display, name, value, fit, X, y):
+    caller = f"({display.__name__}|NONARegressor.predict_interval)"
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {caller}"):
+        plot(display, fit(), X, y, **{name: value})
 
 
 def test_refuses_what_does_not_fit(fit, X, y):
@@ -191,14 +185,16 @@ def test_parts_of_the_blended_model_have_lines(fit, X):
     assert entries[-1].startswith("linear model ")
 
 
-def test_neighbors_have_the_labels_of_the_table(friedman):
+def test_neighbors_have_the_labels_of_the_table_which_are_no_formulas(friedman):
     X, _, y, _ = friedman
-    table = pd.DataFrame(X, columns=[*"abcdefghij"], index=[f"home {i}" for i in range(len(X))])
+    table = pd.DataFrame(X, columns=[*"abcdefghij"], index=[f"$ {i} $\\frac0$" for i in range(200)])
     model = NONARegressor(n_neighbors=4, max_iter=1, random_state=0).fit(table, y)
     shown = NeighborsDisplay.from_estimator(model, table[:1], n_neighbors=3)
     labels = model.explain(table[:1]).labels[0]
-    assert labels[0].startswith("home ")
-    assert names_on(shown.axes_[0]) == [*labels[:3], "1 other"]
+    assert labels[0].startswith("$ ")
+    names = [name.replace(r"\$", "$") for name in names_on(shown.axes_[0])]
+    assert names == [*labels[:3], "1 other"]
+    shown.figure_.canvas.draw()
 
 
 @pytest.mark.parametrize("n_neighbors", [5, 6, 300])
@@ -279,13 +275,6 @@ def test_keywords_reach_the_artists(fit, X, y):
 def test_intervals_of_few_rows_have_fewer_bins(fit, X, y):
     shown = IntervalDisplay.from_estimator(fit(), X[:3], y[:3])
     assert len(shown.bin_coverage_) == 3
-
-
-def test_labels_are_no_formulas(friedman):
-    X, _, y, _ = friedman
-    table = pd.DataFrame(X, index=[f"fee_$ {i} $\\frac0$" for i in range(len(X))])
-    model = NONARegressor(max_iter=1, n_estimators=1, random_state=0).fit(table, y)
-    NeighborsDisplay.from_estimator(model, table[:1]).figure_.canvas.draw()
 
 
 def test_intervals_without_ends_are_not_drawn(fit, X, y):

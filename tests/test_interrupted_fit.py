@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
@@ -121,17 +120,6 @@ def test_weights_that_predict_nan_are_not_kept(estimator_class, learning_rate_in
     else:
         assert learning_rate_init < 1e30
         assert np.isfinite(model.predict(X)).all()
-
-
-def test_failed_refit_leaves_the_former_fit(estimator_class, X, y, X_test):
-    model = estimator_class(max_iter=2, random_state=0).fit(X, y)
-    before, attributes = model.predict(X_test), set(vars(model))
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(X[:, :4], np.full(len(X), np.nan))
-    with pytest.raises(ValueError, match="early_stopping"):
-        model.set_params(early_stopping=False).fit(X[:, :3], y, X_val=X[:, :3], y_val=y)
-    assert set(vars(model)) == attributes
-    assert_array_equal(model.predict(X_test), before)
 
 
 def test_attributes_are_set_where_all_of_a_fit_has_worked(X, y, monkeypatch):

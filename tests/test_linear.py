@@ -281,16 +281,6 @@ def test_categories_of_many_equal_samples_have_a_column(kind):
     assert np.isfinite(kind(**QUICK).fit(alone, y[:60]).score(alone, y[:60]))
 
 
-@pytest.mark.parametrize("kind", [NONARegressor, NONAClassifier])
-def test_a_row_of_weight_two_is_two_rows(kind):
-    data, _ = make_data("log_loss")
-    y, times = data.y.argmax(axis=1), data.weight.astype(int)
-    weighted = kind(**QUICK).fit(data.X, y, sample_weight=times)
-    repeated = kind(**QUICK).fit(np.repeat(data.X, times, axis=0), np.repeat(y, times))
-    matrix = weighted._model.reader.expand(weighted._model.matrix)
-    assert_array_equal(*(model.blend_.predict(matrix) for model in (weighted, repeated)))
-
-
 def columns_of(features):
     """Which column each encoded one is of."""
     counts = features.n_categories

@@ -16,7 +16,7 @@ from skneighbors._blend.base import BlendData, BlendSettings
 from skneighbors._training import loop
 from skneighbors._training.optim import AdamW
 from skneighbors._training.pace import Pace
-from skneighbors._training.trainer import ParallelTrainers, Trainer
+from skneighbors._training.trainer import Trainer
 
 X, y = make_friedman1(n_samples=160, random_state=0)
 QUICK = dict(hidden_layer_sizes=8, n_estimators=1, random_state=0)
@@ -57,28 +57,9 @@ def fake_time(monkeypatch):
 
 
 @pytest.fixture
-def rates(monkeypatch):
+def rates(noted):
     """Learning rates of all steps."""
-    seen, rate = [], Pace.learning_rate
-
-    def recorded(*args):
-        seen.append(rate(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(Pace, "learning_rate", recorded)
-    return seen
-
-
-@pytest.mark.parametrize("learns", [True, False])
-def test_enough_time_changes_nothing(estimator_class, learns):
-    params = QUICK | dict(max_iter=4, learning_rate_init=1e-2 if learns else 1e-30)
-    model = estimator_class(**params).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        timed = estimator_class(max_time=1e6, **params).fit(X, y)
-    assert timed.best_iter_ == model.best_iter_ > 0
-    assert_array_equal(timed.predict(X), model.predict(X))
-    assert timed.n_iter_ == 4
+    return noted(Pace, "learning_rate", lambda rate, *_: rate)
 
 
 IN_ORDER = {"time": np.arange(len(X))}
@@ -164,23 +145,6 @@ def test_a_training_again_is_as_much_shorter_as_there_is_time(fake_time, overfit
         counts.append((fake_time.n_steps - 5 * free.n_iter_) / n_again)
         assert fake_time.now <= limit + 1
     assert counts == [1, pytest.approx(0.8, abs=0.3), 0]
-
-
-def test_a_fit_that_has_become_slow_ends_in_time(fake_time, rates, monkeypatch):
-    epoch = ParallelTrainers.epoch
-
-    def slower(self):
-        fake_time.step = 4.0 if len(self._pace.positions) == 20 else fake_time.step
-        return epoch(self)
-
-    monkeypatch.setattr(ParallelTrainers, "epoch", slower)
-    limit = 31.0
-    params = NO_TREES | dict(max_iter=63, batch_size=256)
-    model = NONARegressor(max_time=limit, **params)
-    with pytest.warns(ConvergenceWarning, match="2[0-9] of 63 epochs"):
-        model.fit(X, y)
-    assert fake_time.now <= limit + 4
-    assert model.score(X, y) > 0
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

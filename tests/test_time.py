@@ -1,7 +1,6 @@
 """Later rows: what is held out by time, what is fitted then, and how it gets there."""
 
 import datetime
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -11,17 +10,13 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
-    GroupKFold,
     TimeSeriesSplit,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import skneighbors
 from skneighbors import ColumnWarning, NONARegressor, Recipe
-from skneighbors._blend import BaggedBoosting, LinearModel
 from skneighbors._columns.checks import check_time
 from skneighbors._training import EnsembleSplit
 
@@ -56,15 +51,13 @@ def test_the_last_fifth_is_held_out_and_fitted_in_the_end(estimator_class, table
     assert not np.allclose(without.transform(X), model.transform(X))
 
 
-def test_what_names_a_time_has_no_say(estimator_class, table):
-    X, y = table
-    expected = estimator_class(**QUICK).fit(X, y, time=X["date"]).predict(X)
+def test_what_names_a_time_has_no_say(table):
+    X, _ = table
     days = (X["date"] - X["date"].min()).dt.days
     dates = [datetime.date(2000, 1, 1) + datetime.timedelta(days=own) for own in days.tolist()]
     others = X["date"], X["date"].dt.tz_localize("Asia/Tokyo"), -1000 + 0.5 * days.to_numpy(), dates
     for time in others:
-        model = estimator_class(**QUICK).fit(X, y, time=time)
-        assert_array_equal(model.predict(X), expected)
+        assert_array_equal(check_time(time, np.ones(N)), days)
 
 
 def test_rows_without_a_time_are_trained_on(table):
@@ -73,10 +66,6 @@ def test_rows_without_a_time_are_trained_on(table):
     time[100:] = np.nan
     model = NONARegressor(**QUICK).fit(X, y, time=time)
     assert set(held_out_of(model)) == set(range(80, 100))
-    dates = pd.Series(pd.Timestamp("2025-01-01") + pd.to_timedelta(time, unit="D"))
-    assert dates.isna().sum() == 20
-    again = NONARegressor(**QUICK).fit(X, y, time=dates)
-    assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_equal_rows_count_as_of_the_last_time(table):
@@ -184,42 +173,6 @@ def test_new_groups_later_on(estimator_class):
     assert_array_equal(again.predict(X), model.predict(X))
 
 
-def test_drift_shows_in_validation_and_intervals():
-    rng = np.random.RandomState(0)
-    t = np.arange(400)
-    X = np.column_stack([rng.normal(size=400), t])
-    y = X[:, 0] + np.cumsum(rng.normal(size=400))  # what comes is not known
-    widths = np.zeros(2)
-    for seed in range(3):
-        model = NONARegressor(max_iter=30, hidden_layer_sizes=(32,), random_state=seed)
-        models = [clone(model).fit(X, y, time=time) for time in (None, t)]
-        scores = [max(own.validation_scores_) for own in models]
-        assert scores[0] > 0.9 > 0.5 > scores[1]
-        widths += [np.ptp(own.predict_interval(X[-20:], 0.8), axis=1).mean() for own in models]
-    assert widths[1] > 2 * widths[0]
-
-
-def test_the_blended_model_is_judged_by_what_it_has_not_seen(table, noted):
-    X, y = table
-    seen = [
-        noted(BaggedBoosting, "fit", lambda _, data, *arguments: len(data.y)),
-        noted(LinearModel, "fit", lambda _, data, *arguments: len(data.y)),
-    ]
-    numbers = X[["a"]].assign(t=np.arange(N))
-    NONARegressor(**QUICK | {"blend": "auto"}).fit(numbers, y, time=numbers["t"])
-    assert seen == [[N, N - N // 5]] * 2
-
-
-def test_the_plan_and_files_say_what_was_done(estimator_class, table, tmp_path):
-    X, y = table
-    model = estimator_class(**QUICK).fit(X, y, time=X["date"])
-    again = estimator_class(**model.plan_.params).fit(X, y, time=X["date"])
-    assert_array_equal(again.predict(X), model.predict(X))
-    model.save(tmp_path / "model")
-    for other in (skneighbors.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
-        assert_array_equal(other.predict_interval(X), model.predict_interval(X))
-
-
 @pytest.mark.parametrize(
     ("time", "message"),
     [
@@ -244,15 +197,12 @@ def test_times_of_rows_without_weight_need_not_be_read(table):
     X, y = table
     counted = np.arange(N) < 90
     X = X.assign(date=np.where(counted, X.date.dt.strftime("%Y-%m-%d"), "soon"))
+    days = ["2020-01-02", "2020-02-01", "2021-01-01", "soon"]
+    assert_array_equal(check_time(days, np.r_[1, 1, 1, 0])[:3], [0, 1, 2])
     with pytest.warns(ColumnWarning, match="count as missing"):
         model = NONARegressor(**QUICK).fit(X, y, time=X["date"], sample_weight=counted * 1.0)
     alone = NONARegressor(**QUICK).fit(X[:90], y[:90], time=X["date"][:90])
     assert_array_equal(model.predict(X[:90]), alone.predict(X[:90]))
-
-
-def test_text_of_rows_without_weight_says_nothing_of_times():
-    days = ["2020-01-02", "2020-02-01", "2021-01-01", "soon"]
-    assert_array_equal(check_time(days, np.r_[1, 1, 1, 0])[:3], [0, 1, 2])
 
 
 def test_text_as_times_that_could_be_read_otherwise_is_named():
@@ -274,53 +224,21 @@ def test_what_does_not_go_with_a_time(table):
     assert len(held_out_of(small)) == 6
 
 
-SEEN = []
-
-
-class Times(NONARegressor):
-    """Notes what reaches it."""
-
-    def fit(self, X, y, *, groups=None, time=None):
-        SEEN.append((len(X), time, groups))
-        return super().fit(X, y, groups=groups, time=time)
-
-
-@pytest.fixture
-def times():
-    SEEN.clear()
-    return Times(**QUICK)
-
-
 @pytest.mark.parametrize("routed", [False, True])
-def test_it_reaches_the_fits_of_a_search(table, times, routed):
+def test_it_reaches_the_fits_of_searches_and_pipelines(table, routed):
     X, y = table
-    X = X.sort_values("date", ignore_index=True)
-    time = X["date"].to_numpy()
+    X, time = X[["a"]].assign(day=np.arange(N)), np.arange(N)
     with sklearn.config_context(enable_metadata_routing=routed):
-        model = times.set_fit_request(time=True) if routed else times
+        model = NONARegressor(**QUICK)
+        model = model.set_fit_request(time=True) if routed else model
         search = GridSearchCV(model, {"softstep": [None, "s2"]}, cv=TimeSeriesSplit(2))
-        search.fit(X, y, time=time)
-        assert len(SEEN) == 5
-        for n, own, _ in SEEN:
-            assert_array_equal(own, time[:n])
-        assert len(held_out_of(search.best_estimator_)) == N // 5
-
-
-@pytest.mark.parametrize("routed", [False, True])
-def test_it_reaches_the_fits_of_a_pipeline(table, times, routed):
-    X, y = table
-    numbers, time = X[["a"]].assign(day=np.arange(N)), np.arange(N)
-    with sklearn.config_context(enable_metadata_routing=routed):
-        if not routed:
-            scaled = make_pipeline(StandardScaler().set_output(transform="pandas"), times)
-            scaled.fit(numbers, y, times__time=time)
-            assert SEEN[-1][1] is time
-            return
-        model = make_pipeline(StandardScaler(), times.set_fit_request(time=True, groups=True))
-        scores = cross_validate(model, numbers, y, cv=TimeSeriesSplit(2), params={"time": time})
-        assert np.isfinite(scores["test_score"]).all()
-        assert [len(own) for _, own, _ in SEEN] == [40, 80]
-        SEEN.clear()
-        groups = np.arange(N) // 4
-        cross_val_score(model, numbers, y, cv=GroupKFold(3), params={"groups": groups})
-        assert all(len(np.unique(own)) == 20 for _, _, own in SEEN)
+        pipeline, given = make_pipeline(StandardScaler(), model), {"time": time}
+        fits = [
+            search.fit(X, y, **given).best_estimator_,
+            pipeline.fit(X, y, **given if routed else {"nonaregressor__time": time})[-1],
+            *cross_validate(
+                model, X, y, cv=TimeSeriesSplit(2), params=given, return_estimator=True
+            )["estimator"],
+        ]
+    for own, n in zip(fits, (N, N, 40, 80), strict=True):
+        assert set(held_out_of(own)) == set(range(n - n // 5, n))

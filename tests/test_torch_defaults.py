@@ -15,7 +15,6 @@ from numpy.testing import assert_array_equal
 
 import skneighbors
 from skneighbors import Recipe, load
-from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
 
 pd = pytest.importorskip("pandas")
@@ -129,28 +128,6 @@ def test_neither_do_a_context_and_threads_of_the_pool(estimator_class, rows, thr
     with torch.device("meta"):
         assert_array_equal(estimator_class(**SMALL, **params).fit(X, y).predict(X), expected)
         assert torch.empty(1).is_meta
-
-
-@pytest.mark.parametrize("own", DEFAULTS.values(), ids=DEFAULTS)
-def test_defaults_of_torch_change_no_picture(estimator_class, rows, own):
-    pytest.importorskip("matplotlib").use("agg")
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    X, y = rows
-    model = estimator_class(**SMALL).fit(X, y)
-
-    def shown():
-        arrays = [
-            NeighborsDisplay.from_estimator(model, X[:1]).explanation.weights,
-            IntervalDisplay.from_estimator(model, X, y).interval,
-        ]
-        pyplot.close("all")
-        return arrays
-
-    expected = shown()
-    with defaults(*own):
-        changed = shown()
-    for part, same in zip(expected, changed, strict=True):
-        assert_array_equal(same, part)
 
 
 @pytest.mark.parametrize(

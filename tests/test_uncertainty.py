@@ -3,7 +3,6 @@
 import copy
 import gc
 import math
-import pickle
 import re
 import textwrap
 import weakref
@@ -14,15 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from rebuilt import merged, rebuilt
 from scipy import stats
 from sklearn.base import clone
 
-from skneighbors import NONARegressor, SoftStepKNNRegressor
+from skneighbors import NONARegressor
 from skneighbors._model import residuals
 
 # What intervals warn of where none are held out has a test of its own.
@@ -207,21 +204,6 @@ def test_residuals_are_measured_once(estimator_class):
     assert model.residuals(model.bank, 3) is not own
 
 
-CLASSES = st.sampled_from([NONARegressor, SoftStepKNNRegressor])
-
-
-@settings(max_examples=20)
-@given(CLASSES, st.lists(st.floats(0, 1), min_size=2, max_size=6))
-def test_quantiles_never_cross(estimator_class, levels):
-    model, queries = fit(estimator_class, held_out="drawn"), make_queries()
-    quantiles = model.predict_quantiles(queries, levels)
-    assert quantiles.shape == (len(queries), len(levels))
-    ascending = quantiles[:, np.argsort(levels, kind="stable")]
-    assert (np.diff(ascending, axis=1) >= 0).all()
-    # In the order asked for.
-    assert_array_equal(model.predict_quantiles(queries, levels[0]), quantiles[:, 0])
-
-
 def test_shapes_and_levels_by_default(estimator_class):
     queries = make_queries()
     n = len(queries)
@@ -266,34 +248,6 @@ def test_bad_confidence_levels(level):
         fit(NONARegressor).predict_interval(make_queries(), level)
 
 
-def told_of_targets(model, X):
-    """All that is told in units of the targets, less the shift, (n, ...)."""
-    y, std = model.predict(X, return_std=True)
-    spread = np.column_stack([model.predict_quantiles(X, LEVELS), model.predict_interval(X, 0.7)])
-    return np.column_stack([std, spread - y[:, None]])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("held_out", "factor", "shift", "tolerance"),
-    [("none", 4.0, 0.0, 1e-12), ("drawn", 3.7, -11.0, 1e-4), ("given", 3.7, -11.0, 1e-4)],
-)
-def test_scaled_targets_have_scaled_quantiles(estimator_class, held_out, factor, shift, tolerance):
-    model, queries = fit(estimator_class, held_out=held_out), make_queries()
-    (X, y, _), (X_val, y_val, _) = make_data(), make_data(seed=1)
-    given = {} if held_out != "given" else dict(X_val=X_val, y_val=factor * y_val + shift)
-    scaled = clone(model).fit(X, factor * y + shift, **given)
-    expected = factor * told_of_targets(model, queries)
-    size = factor * np.ptp(y)
-    assert_allclose(told_of_targets(scaled, queries) / size, expected / size, atol=tolerance)
-    quantiles = model.predict_quantiles(queries)
-    assert_allclose(
-        scaled.predict_quantiles(queries) / size,
-        (factor * quantiles + shift) / size,
-        atol=tolerance,
-    )
-
-
 def test_constant_targets_are_certain(estimator_class):
     X = make_data()[0]
     model = estimator_class(**QUICK).fit(X, np.full(N, 0.1))
@@ -332,35 +286,6 @@ def test_noisy_targets_are_less_certain(estimator_class, noisy_where_positive):
         assert abs(below - level) < 0.12
     residuals = y[400:] - model.predict(queries)
     assert 0.75 < np.sqrt(np.mean(std**2) / np.mean(residuals**2)) < 1.4
-
-
-@pytest.mark.slow
-def test_intervals_hold_as_many_targets_as_they_say():
-    n_val, n_test, n_repetitions, level = 39, 100, 80, 0.88
-    coverage = []
-    for seed in range(n_repetitions):
-        rng = np.random.RandomState(seed)
-        X = rng.normal(size=(40 + n_val + n_test, 2))
-        y = X[:, 0] ** 2 + np.exp(X[:, 1]) * rng.normal(size=len(X))
-        model = (NONARegressor, SoftStepKNNRegressor)[seed % 2](
-            trend=(None, "linear")[seed // 2 % 2],
-            blend=None,
-            hidden_layer_sizes=(8,),
-            max_iter=2,
-            n_estimators=1,
-            random_state=seed,
-        )
-        fresh = slice(40 + n_val, None)
-        given = dict(X_val=X[40:-n_test], y_val=y[40:-n_test])
-        low, high = model.fit(X[:40], y[:40], **given).predict_interval(X[fresh], level).T
-        coverage.append(np.mean((low <= y[fresh]) & (y[fresh] <= high)))
-    place = math.ceil(level * (n_val + 1))
-    distribution = stats.beta(place, n_val + 1 - place)
-    mean = distribution.mean()
-    assert level <= mean <= level + 1 / (n_val + 1)
-    variance = distribution.var() + (mean * (1 - mean) - distribution.var()) / n_test
-    assert abs(np.mean(coverage) - mean) < 3 * np.sqrt(variance / n_repetitions)
-    assert 0.75 < np.std(coverage) / np.sqrt(variance) < 1.3
 
 
 def test_so_many_rows_must_be_held_out(estimator_class):
@@ -440,15 +365,6 @@ def answers(model, X):
         model.effective_n_neighbors(X),
         model.explain(X).adjusted_targets[:, 0],
     ]
-
-
-def all_answers(model, X):
-    """The same and all that names neighbors."""
-    why = model.explain(X)
-    fields = {name: value for name, value in vars(why).items() if name not in ("_task", "parts")}
-    found = [value for value in (fields | why.parts).values() if value is not None]
-    found += [*model.kneighbors(X), *model.kneighbors(), model.neighbor_weights(X).toarray()]
-    return answers(model, X) + found
 
 
 def assert_same_answers(model, other, rtol=1e-9):
@@ -588,17 +504,6 @@ def test_a_model_is_freed_with_its_last_reference(estimator_class):
         gc.enable()
 
 
-@pytest.mark.slow
-def test_copies_answer_alike(estimator_class, any_case):
-    model, queries = copy.deepcopy(fit(estimator_class, *any_case)), make_queries()
-    fresh = pickle.loads(pickle.dumps(model))
-    expected = all_answers(model, queries)
-    refitted = fit.__wrapped__(estimator_class, *any_case)
-    for other in (fresh, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), refitted):
-        for answer, value in zip(all_answers(other, queries), expected, strict=True):
-            assert_array_equal(answer, value)
-
-
 def test_the_number_of_neighbors_may_change(estimator_class):
     model, queries = copy.deepcopy(fit(estimator_class)), make_queries()
     for k in (3, None, K):
@@ -606,15 +511,6 @@ def test_the_number_of_neighbors_may_change(estimator_class):
         fresh = copy.deepcopy(fit(estimator_class)).set_params(n_neighbors=k)
         for answer, value in zip(answers(model, queries), answers(fresh, queries), strict=True):
             assert_array_equal(answer, value)
-
-
-@pytest.mark.parametrize("k", [3, 12])
-def test_intervals_hold_with_another_number_of_neighbors(noisy_where_positive, k):
-    X, y = noisy_where_positive
-    model = NONARegressor(blend=None, **QUICK | dict(n_neighbors=50, max_iter=15))
-    model.fit(X[:400], y[:400]).set_params(n_neighbors=k)
-    low, high = model.predict_interval(X[400:], 0.9).T
-    assert 0.86 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.94
 
 
 @pytest.mark.parametrize("at_once", [1, 7, N])

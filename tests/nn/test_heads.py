@@ -7,10 +7,9 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.autograd import gradcheck
 
-from skneighbors.nn import NONA, MLPEmbedder, SoftStepKNN
+from skneighbors.nn import NONA, SoftStepKNN
 
 SIMILARITIES = ("l2", "l1", "dot", "cosine")
-PARAMETERS = ("pointwise", "global")
 
 
 @pytest.fixture
@@ -59,81 +58,59 @@ def assert_agrees(head, weights_of, data):
         assert_allclose(one, head(z, z_n, y_n)[:, 0].detach())
 
 
-@pytest.mark.parametrize("trend", ["linear", None])
-@pytest.mark.parametrize("temperature", [None, 0.3])
-@pytest.mark.parametrize("parameters", PARAMETERS)
-@pytest.mark.parametrize("function", ["s1", "s2", None])
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_nona_agrees_with_the_formula(similarity, function, parameters, temperature, trend, data):
-    head = make(
-        NONA,
-        similarity=similarity,
-        softstep=function,
-        softstep_parameters=parameters,
-        temperature=temperature,
-        trend=trend,
-    )
-    temperature = 1.0 if temperature is None else head.log_temperature.exp().item()
-    raw = raw_of(head) if function else None
-    weights_of = oracles.nona_weights(similarity, function, raw, temperature)
-    assert_agrees(head, weights_of, data)
-
-
-@pytest.mark.parametrize("trend", ["linear", None])
-@pytest.mark.parametrize(("rank", "scale"), [("hard", "log"), ("hard", "linear"), (None, "log")])
-@pytest.mark.parametrize("parameters", PARAMETERS)
-@pytest.mark.parametrize("function", ["s1", "s2"])
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_knn_agrees_with_the_formula(similarity, function, parameters, rank, scale, trend, data):
-    head = make(
-        SoftStepKNN,
-        similarity=similarity,
-        softstep=function,
-        softstep_parameters=parameters,
-        rank=rank,
-        rank_scale=scale,
-        trend=trend,
-    )
-    weights_of = oracles.knn_weights(similarity, function, raw_of(head), rank, scale)
-    assert_agrees(head, weights_of, data)
-
-
-@pytest.mark.parametrize("calibration", [0.375, 1.75, 30.0])  # which single precision holds
-@pytest.mark.parametrize(("rank", "scale"), [("soft", "log"), ("hard", "linear"), (None, "log")])
-@pytest.mark.parametrize("function", ["s1", "s2"])
-def test_a_calibrated_knn_agrees_with_the_formula(function, rank, scale, calibration, data):
-    z, z_n, y_n = data
-    # The nearest of some queries are several that share a rank.
-    z_n = torch.cat([z_n, z_n[:3], z_n[:3], z_n[:3]])
-    y_n = torch.cat([y_n, y_n + 1])[: len(z_n)]
-    params = dict(rank=rank, rank_scale=scale, calibration=calibration)
-    head = make(SoftStepKNN, softstep=function, **params)
-    assert_allclose(head.temperature, 1 / calibration)
-    raw = raw_of(head)
-    weights_of = oracles.knn_weights("l2", function, raw, rank, scale, calibration=calibration)
-    assert_agrees(head, weights_of, (z, z_n, y_n))
-
-
-TEMPERATURES = [
-    *[dict(temperature=own, calibration=by) for own in (None, 0.3) for by in (0.375, 1.75, 30.0)],
+NONA_OPTIONS = [
+    dict(temperature=None),
+    dict(temperature=None, calibration=0.375, softstep_parameters="global"),
+    dict(temperature=0.3, trend="linear"),
+    dict(temperature=0.3, calibration=1.75),
+    dict(temperature=0.3, calibration=30.0, softstep_parameters="global", trend="linear"),
     dict(temperature=0.3, learn_temperature=False),
 ]
 
 
-@pytest.mark.parametrize("params", TEMPERATURES, ids=str)
+@pytest.mark.parametrize("params", NONA_OPTIONS, ids=str)
 @pytest.mark.parametrize("function", ["s1", "s2", None])
-def test_a_calibrated_or_fixed_nona_agrees_with_the_formula(function, params, data):
-    head = make(NONA, softstep=function, **params)
-    temperature = 1.0 if head.log_temperature is None else head.log_temperature.exp().item()
-    temperature /= params.get("calibration", 1)
-    assert temperature == pytest.approx((params["temperature"] or 1) / params.get("calibration", 1))
-    assert_allclose(head.temperature, temperature)
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_nona_agrees_with_the_formula(similarity, function, params, data):
+    head = make(NONA, similarity=similarity, softstep=function, **params)
+    temperature = (params["temperature"] or 1) / params.get("calibration", 1)
+    assert_allclose(head.temperature, temperature, rtol=1e-6)
     raw = raw_of(head) if function else None
-    weights_of = oracles.nona_weights("l2", function, raw, temperature)
+    temperature = float(head.temperature)  # which is learned in single precision
+    weights_of = oracles.nona_weights(similarity, function, raw, temperature)
     assert_agrees(head, weights_of, data)
+    is_learned = params["temperature"] and params.get("learn_temperature", True)
+    assert ("log_temperature" in dict(head.named_parameters())) == bool(is_learned)
     if "calibration" not in params:
-        assert "log_temperature" not in dict(head.named_parameters())
         assert_agrees(head.train(), weights_of, data)
+
+
+KNN_OPTIONS = [  # calibrations that single precision holds
+    dict(softstep_parameters="global"),
+    dict(calibration=0.375, trend="linear"),
+    dict(calibration=1.75, softstep_parameters="global", trend="linear"),
+    dict(calibration=30.0),
+]
+
+
+@pytest.mark.parametrize("params", KNN_OPTIONS, ids=str)
+@pytest.mark.parametrize(("rank", "scale"), [("soft", "log"), ("hard", "linear"), (None, "log")])
+@pytest.mark.parametrize("function", ["s1", "s2"])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_knn_agrees_with_the_formula(similarity, function, rank, scale, params, data):
+    z, z_n, y_n = data
+    # The nearest of some queries are several that share a rank.
+    z_n = torch.cat([z_n, z_n[:3], z_n[:3], z_n[:3]])
+    y_n = torch.cat([y_n, y_n + 1])[: len(z_n)]
+    params = dict(softstep=function, rank=rank, rank_scale=scale) | params
+    head = make(SoftStepKNN, similarity=similarity, **params)
+    calibration = params.get("calibration", 1.0)
+    assert_allclose(head.temperature, 1 / calibration)
+    raw = raw_of(head)
+    weights_of = oracles.knn_weights(
+        similarity, function, raw, rank, scale, calibration=calibration
+    )
+    assert_agrees(head, weights_of, (z, z_n, y_n))
 
 
 @pytest.mark.parametrize(
@@ -175,17 +152,22 @@ def test_knn_in_training_agrees_with_the_brute_force_soft_rank(function, scale, 
     assert_allclose(y_hat, expected(head, weights_of, z, z_n, y_n, index), atol=1e-6)
 
 
+# Of all similarities by one head: those of tests/nn/test_similarity.py are differentiated alone.
+DIFFERENTIATED = [
+    *[(NONA, {"softstep": function}) for function in ("s1", "s2", None)],
+    *[(NONA, {"softstep": "s1", "similarity": metric}) for metric in SIMILARITIES[1:]],
+    (NONA, {"softstep": "s1", "softstep_parameters": "global", "self_in_range": True}),
+    *[(SoftStepKNN, {"softstep": function}) for function in ("s1", "s2")],
+    (SoftStepKNN, {"rank_scale": "linear", "softstep_parameters": "global"}),
+    *[(SoftStepKNN, {"rank": None, "self_in_range": own}) for own in (False, True)],
+]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize(
-    ("head", "function"),
-    [(NONA, "s1"), (NONA, "s2"), (NONA, None), (SoftStepKNN, "s1"), (SoftStepKNN, "s2")],
-)
-def test_gradcheck(head, function, similarity, weighted, data):
+@pytest.mark.parametrize(("head", "params"), DIFFERENTIATED)
+def test_gradcheck(head, params, weighted, data):
     z, z_n, y_n = (value.requires_grad_() for value in data)
-    head = make(
-        head, similarity=similarity, softstep=function, temperature=0.5, trend="linear"
-    ).train()
+    head = make(head, temperature=0.5, trend="linear", **params).train()
     names = [name for name, _ in head.named_parameters()]
     index = torch.tensor([0, 2, -1, 3, 8])
     sample_weight = torch.tensor([1, 2, 0, 1.5, 1, 1, 3, 1, 1.0]) if weighted else None
@@ -196,23 +178,6 @@ def test_gradcheck(head, function, similarity, weighted, data):
 
     parameters = [parameter.detach().requires_grad_() for parameter in head.parameters()]
     assert gradcheck(predict, (z, z_n, y_n, *parameters), atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("head", "params"),
-    [
-        (SoftStepKNN, {"rank_scale": "linear"}),
-        (SoftStepKNN, {"rank": None}),
-        (SoftStepKNN, {"rank": None, "self_in_range": True}),
-        (NONA, {"self_in_range": True}),
-    ],
-)
-@pytest.mark.parametrize("parameters", PARAMETERS)
-def test_gradcheck_of_further_options(head, params, parameters, data):
-    _, z, y = (value.requires_grad_() for value in data)
-    head = make(head, softstep="s1", softstep_parameters=parameters, **params).train()
-    index = torch.arange(9)
-    assert gradcheck(lambda z, y: head(z, z, y, self_index=index), (z, y), atol=1e-4)
 
 
 HEADS = [
@@ -244,14 +209,6 @@ def test_self_is_left_out_by_index_and_copies_stay(head, params, training, data)
 
 
 @heads
-def test_no_row_touches_another_query(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **params)
-    alone = torch.cat([head(z[i : i + 1], z_n, y_n) for i in range(len(z))])
-    assert_allclose(alone.detach(), head(z, z_n, y_n).detach())
-
-
-@heads
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("with_self", [False, True])
 def test_weights_are_copies(head, params, training, with_self, data):
@@ -274,27 +231,19 @@ def test_weights_are_copies(head, params, training, with_self, data):
     assert_allclose(same.detach(), weighted.detach())
 
 
-@heads
-def test_each_target_has_its_own_trend(head, params, data):
-    z, z_n, y_n = data
-    params = {**params, "trend": "linear"}
-    both, one = make(head, **params), head(4, **params).double().eval()
-    state = both.state_dict()
-    for k in range(2):
-        trend = {f"trend.{name}": state[f"trend.{name}"][[k]] for name in ("weight", "bias")}
-        one.load_state_dict({**state, **trend})
-        y_hat = one(z, z_n, y_n[:, k]).detach()
-        assert_allclose(y_hat, both(z, z_n, y_n)[:, k].detach())
-
-
-@heads
-def test_trend_of_another_number_of_targets(head, params, data):
-    z, z_n, y_n = data
-    head = make(head, **{**params, "trend": "linear"})
-    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9,\)"):
-        head(z, z_n, y_n[:, 0])
-    with pytest.raises(ValueError, match=r"y_n must have n_targets=2 columns .* got \(9, 4\)"):
-        head(z, z_n, torch.cat([y_n, y_n], 1))
+@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
+def test_what_does_not_fit_is_named(head, data):
+    (z, z_n, y_n), head = data, make(head, trend="linear")
+    targets = r"y_n must have n_targets=2 columns .* got"
+    for y, options, message in (
+        (y_n[:, 0], {}, rf"{targets} \(9,\)"),
+        (torch.cat([y_n, y_n], 1), {}, rf"{targets} \(9, 4\)"),
+        (y_n, {"self_index": torch.arange(9)}, r"self_index must have shape \(5,\); got \(9,\)"),
+        (y_n, {"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        (y_n, {"n_neighbors": -1}, "n_neighbors must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            head(z, z_n, y, **options)
 
 
 @heads
@@ -378,39 +327,6 @@ def test_unknown_option(head, option, value):
 def test_a_calibration_that_single_precision_does_not_hold(head, calibration):
     with pytest.raises(ValueError, match=r"calibration must be positive and finite .* got"):
         head(4, calibration=calibration)
-
-
-def test_self_index_of_a_wrong_shape(data):
-    z, z_n, y_n = data
-    with pytest.raises(ValueError, match=r"self_index must have shape \(5,\); got \(9,\)"):
-        make(NONA)(z, z_n, y_n, self_index=torch.arange(9))
-
-
-@pytest.mark.parametrize("head", [NONA, SoftStepKNN])
-def test_last_layer_of_a_plain_training_loop(head):
-    torch.manual_seed(0)
-    X = torch.rand(200, 2) * 4 - 2
-    y = torch.sin(X[:, 0]) * X[:, 1]
-    embedder, head = MLPEmbedder(2, (32,), 8), head(8, temperature=1.0)
-    optimizer = torch.optim.Adam([*embedder.parameters(), *head.parameters()], lr=1e-2)
-    index = torch.arange(150)
-    for _ in range(60):
-        z = embedder(X[:150])
-        loss = (head(z, z, y[:150], self_index=index) - y[:150]).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    embedder.eval(), head.eval()
-    with torch.no_grad():
-        y_hat = head(embedder(X[150:]), embedder(X[:150]), y[:150])
-    assert (y_hat - y[150:]).square().mean() < 0.2 * y[150:].var()
-
-
-@heads
-@pytest.mark.parametrize("n_neighbors", [0, -1])
-def test_a_prediction_needs_a_neighbor(head, params, n_neighbors, data):
-    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
-        make(head, **params)(*data, n_neighbors=n_neighbors)
 
 
 @heads

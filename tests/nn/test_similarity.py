@@ -4,9 +4,6 @@ import numpy as np
 import oracles
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from torch.autograd import gradcheck
@@ -147,22 +144,6 @@ def test_entries_as_low_as_the_lowest_up_to_rounding_are_0(exclude):
     assert_array_equal(x.detach()[0, :2], [0, 0])
     assert_allclose(x.detach()[0, 2:], [1, 0.5])
     assert_array_equal(s.grad, np.zeros((1, 4)))
-
-
-matrices = hnp.arrays(
-    np.float64,
-    hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6),
-    elements=st.integers(-1000, 1000).map(float),
-)
-
-
-@settings(max_examples=50, deadline=None)
-@given(matrices, st.integers(1, 50), st.integers(-50, 50))
-def test_minmax_scale_ignores_scale_and_shift(s, scale, shift):
-    x = minmax_scale(torch.from_numpy(s))
-    assert x.min() >= 0
-    assert (x.amax(1) == 1).all()
-    assert_allclose(minmax_scale(torch.from_numpy(scale * s + shift)), x, atol=1e-12)
 
 
 def test_minmax_scale_takes_any_layout():

@@ -102,17 +102,6 @@ def test_the_modules_are_left_alone():
     assert modules[0].layers[0].linear.weight.abs().sum() > 0
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_input_for_all_in_training(weighted):
-    norms = [nn.WeightedBatchNorm(3) for _ in range(M)]
-    X = torch.randn(1, N, 3)
-    weight = torch.ones(1, N) if weighted else None
-    out = _stack.stack_modules(norms)(X, weight).detach()
-    assert out.shape == (M, N, 3)
-    assert_allclose(out, out[:1].expand(M, -1, -1))
-    assert_allclose(out[0], norms[0](X[0]).detach(), rtol=1e-4, atol=1e-6)
-
-
 def test_gradients_of_the_weighted_batch_normalization():
     x = torch.randn(2, 6, 3, dtype=torch.float64, requires_grad=True)
     weight = torch.rand(2, 6, dtype=torch.float64)

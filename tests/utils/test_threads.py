@@ -14,16 +14,6 @@ from sklearn import config_context, get_config
 from skneighbors._utils.threads import at_most, map_batches, single_threaded
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_torch_runs_in_one_thread_inside_a_block(thread_count, n_threads):
-    thread_count(n_threads)
-    for _ in range(2):
-        with single_threaded() as usual:
-            assert usual == n_threads
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == n_threads
-
-
 def counts_of_overlapping(pool, blocks, first_out):
     """Threads within and after each of two blocks that two threads enter in turn."""
     inside, leave = [Event(), Event()], [Event(), Event()]
