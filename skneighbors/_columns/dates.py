@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 
 from .base import Features, Quantity
-from .column import EPOCH, LONGEST_NUMERAL, TIMES
+from .column import EPOCH, TIMES
 
 _A_DAY = timedelta(days=1)
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -21,31 +22,43 @@ _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_YEAR = r"(?P<year>\d{4}|\d{2})"
+_LONG, _YEAR, _DAY = r"(?P<year>\d{4})", r"(?P<year>\d{4}|\d{2})", r"(?P<day>\d{1,2})"
+_NUMBER = r"(?P<month>\d{1,2})"
 _CLOCK = (
     r"(?:[T ,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<part>\d+))?)?"
     r"(?: ?(?P<half>[ap])\.?m\.?)?(?: ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}))?)?"
 )
 _WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
-_BY_NUMBERS = {
-    "year": r"(?P<year>\d{4})([-./])(?P<month>\d{1,2})\2(?P<day>\d{1,2})",
-    "day": rf"(?P<day>\d{{1,2}})([-./])(?P<month>\d{{1,2}})\2{_YEAR}",
-    "month": rf"(?P<month>\d{{1,2}})([-./])(?P<day>\d{{1,2}})\2{_YEAR}",
+# By what stands first. A year of two digits stands first in dates of two digits each alone.
+_DATES = {
+    "year": [
+        rf"{_LONG}([-./]){_NUMBER}\2{_DAY}",
+        rf"{_LONG}[-/](?P<month>\d{{2}})",
+        rf"{_LONG}[- ]?Q(?P<quarter>[1-4])",
+        rf"{_LONG}-?W(?P<week>\d{{2}})(?:-?(?P<weekday>[1-7]))?",
+        rf"{_LONG}[- ]{_MONTH}",
+    ],
+    "day": [rf"{_DAY}([-./]){_NUMBER}\2{_YEAR}"],
+    "month": [
+        rf"{_NUMBER}([-./]){_DAY}\2{_YEAR}",
+        rf"{_NUMBER}[-/](?P<year>(?:1[5-9]|2[01])\d{{2}})",
+    ],
+    "short year": [r"(?P<year>\d{2})([-./])(?P<month>\d{2})\2(?P<day>\d{2})"],
+    "quarter": [rf"(?=Q|.Q)Q?(?P<quarter>[1-4])Q?[-/ ']*{_YEAR}"],
+    "name": [
+        rf"{_DAY}(?:st|nd|rd|th)?[. -]+{_MONTH}[-, ]+{_YEAR}",
+        rf"{_MONTH}[ -]{_DAY}(?:st|nd|rd|th)?,? {_LONG}",
+        rf"{_MONTH}(?:[-/ ]*(?=\d{{4}})|[-/ ]*[-/'\u2019]){_YEAR}",
+    ],
 }
-_BY_NAME = (
-    rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[. -]+{_MONTH}[-, ]+{_YEAR}",
-    rf"{_MONTH}[ -](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
-    rf"{_MONTH}[ -](?P<year>\d{{4}})",
-)
-
-
-def _compile(date):
-    return re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE)
-
-
-_STYLES = {first: [_compile(date)] for first, date in _BY_NUMBERS.items()}
-_STYLES["year"].append(re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{2})"))
-_STYLES["name"] = list(map(_compile, _BY_NAME))
+_STYLES = {
+    first: [re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE) for date in dates]
+    for first, dates in _DATES.items()
+}
+# Years of two digits mean none later than in so many years; a longer span of them is doubted.
+_YEARS_AHEAD, _LONG_SPAN = 20, 80
+# So many different numbers up to 31 are days rather than years.
+_MANY_DAYS = 20
 
 
 def _months(days):
@@ -69,14 +82,17 @@ class Dates(Quantity):
 
     Attributes
     ----------
-    how : {"year", "day", "month", "name"} or None
+    how : {"year", "day", "month", "short year", "quarter", "name"} or None
         What stands first in text; "name" if months have names.
     is_assumed : bool
     parts : tuple of str
         Which parts differ among the training samples.
+    since : int
+        The first of the hundred years that two digits mean.
     """
 
     parts: tuple = ()
+    since: int = 1969  # as in POSIX
 
     name = TIMES
     styles = _STYLES
@@ -84,25 +100,29 @@ class Dates(Quantity):
 
     @classmethod
     def find(cls, texts, needed):
-        """Find what stands first in most cells."""
-        counts = {
-            how: sum(count for text, count in texts.items() if _parse_date(text, how) is not None)
-            for how in _STYLES
-        }
-        how = max(counts, key=counts.get)
-        if counts[how] < needed or _are_seasons(texts):
+        """Find what stands first in most cells, and the century of years of two digits."""
+        found = {how: _match_all(texts, how) for how in _STYLES}
+        counts = {how: sum(map(texts.get, parts)) for how, parts in found.items()}
+        most = max(counts.values())
+        if most < needed or _are_seasons(texts):
             return None
-        if counts["day"] < counts[how] or counts["month"] < counts[how]:
-            return cls(how)
-        # Day and month could be either: with dots the day stands first. With short years, too,
-        # they may be versions.
-        has_dots, has_years = (any(map(part.search, texts)) for part in (_DOTTED, _LONG_YEAR))
-        return cls("day" if has_dots else "month", is_assumed=not (has_dots and has_years))
+        fitting = {how: found[how].values() for how in found if counts[how] == most}
+        how, is_assumed = _choose_order(fitting, texts)
+        days, years = (_values(fitting[how], part) for part in ("day", "year"))
+        short = {int(year) for year in years if len(year) == 2}
+        if not short:
+            return cls(how, is_assumed)
+        # A year may be a day, too, if it takes as many values.
+        may_be_days = len(short) >= len(days or range(_MANY_DAYS)) and max(short) <= 31
+        if len(fitting) > 1 or not days:
+            is_assumed = is_assumed or may_be_days or short == {1}
+        since, span = _find_century(short)
+        return cls(how, is_assumed or span > _LONG_SPAN, since=since)
 
     def parse_stripped(self, text):
         """Read days since 1970; with the year first, which is never in doubt, in any column."""
-        days = _parse_date(text, self.how)
-        return _parse_date(text, "year") if days is None else days
+        parts = _match(text, self.how) or _match(text, "year")
+        return parts and _days_of_match(parts, self.since)
 
     def learn(self, block, rows):
         """Find which parts differ."""
@@ -137,14 +157,52 @@ class Dates(Quantity):
             raise ValueError("parts are no parts of dates")
 
 
-def _parse_date(text, how):
-    """Days since 1970 of a cell, UTC; None if it is no date."""
-    if len(text) > LONGEST_NUMERAL:
-        return None
-    for pattern in _STYLES[how]:
-        if match := pattern.fullmatch(text):
-            return _days_of_match(match.groupdict())
-    return None
+def _match(text, how):
+    """Parts of a date by their names; None if a cell is none."""
+    matches = (pattern.fullmatch(text) for pattern in _STYLES[how])
+    parts = next((match.groupdict() for match in matches if match), None)
+    return None if parts is None or _days_of_match(parts, Dates.since) is None else parts
+
+
+def _match_all(texts, how):
+    """Parts of the texts that are dates."""
+    return {text: parts for text in texts if (parts := _match(text, how)) is not None}
+
+
+def _values(matches, part):
+    return {parts[part] for parts in matches if parts.get(part)}
+
+
+def _choose_order(fitting, texts):
+    """Choose what stands first, and say whether that is a guess.
+
+    If day and month could be either, the day is what never varies, as in a series of months; else
+    it stands first with dots. With short years, too, they may be versions.
+    """
+    orders = [how for how in ("day", "month") if how in fitting]
+    if len(orders) < 2:
+        return next(iter(fitting)), False
+    fixed = [how for how in orders if len(_values(fitting[how], "day")) == 1]
+    has_dots, has_years = (any(map(part.search, texts)) for part in (_DOTTED, _LONG_YEAR))
+    if len(fixed) == 1:
+        return fixed[0], has_dots and not has_years
+    return ("day", not has_years) if has_dots else ("month", True)
+
+
+def _find_century(years):
+    """First of the hundred years that two digits mean, and how far those of a column reach.
+
+    They begin behind the widest gap, and end as late as they may.
+    """
+    latest, ordered = datetime.now().year + _YEARS_AHEAD, sorted(years)
+    gaps = [(b - a) % 100 or 100 for a, b in pairwise([ordered[-1], *ordered])]
+    spans = [100 - gap for gap in gaps]
+    starts = [
+        latest - span - (latest - span - year) % 100
+        for year, span in zip(ordered, spans, strict=True)
+    ]
+    span, start = min(zip(spans, (-start for start in starts), strict=True))
+    return min(-start, latest - 99), span
 
 
 def parse_hours(hours, half):
@@ -155,30 +213,29 @@ def parse_hours(hours, half):
     return hours % 12 + 12 * (half.lower() == "p") if 1 <= hours <= 12 else None
 
 
-def _days_of_match(parts):
-    year, month = int(parts["year"]), parts["month"][:3].lower()
+def _days_of_match(parts, since):
+    """Days since 1970, UTC; None if there is no such date."""
+    year, month = int(parts["year"]), (parts.get("month") or "1")[:3].lower()
     if len(parts["year"]) == 2:
-        year += 1900 if year > 68 else 2000  # as in POSIX
+        year = since + (year - since) % 100
     month = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
+    month += 3 * (int(parts.get("quarter") or 1) - 1)
     hour = parse_hours(parts.get("hour"), parts.get("half"))
     if hour is None:
         return None
     minute, second = (int(parts.get(name) or 0) for name in ("minute", "second"))
     try:
         moment = datetime(year, month, int(parts.get("day") or 1), hour, minute, second)
+        if parts.get("week"):
+            moment = datetime.fromisocalendar(
+                year, *(int(parts[n] or 1) for n in ("week", "weekday"))
+            )
         moment += timedelta(microseconds=int((parts.get("part") or "0")[:6].ljust(6, "0")))
-        return (moment - _offset(parts.get("zone")) - EPOCH) / _A_DAY
+        zone = parts.get("zone") or "Z"
+        offset = datetime.strptime(zone, "%z").utcoffset() if zone[0] in "+-" else timedelta()
+        return (moment - offset - EPOCH) / _A_DAY
     except (ValueError, OverflowError):
         return None
-
-
-def _offset(zone):
-    if zone is None or zone[0] not in "+-":
-        return timedelta()
-    digits = zone[1:].replace(":", "")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    timezone(offset)  # which refuses a day and more
-    return -offset if zone[0] == "-" else offset
 
 
 def _are_seasons(texts):

@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 
 from .base import Quantity
-from .column import DIGIT, DURATIONS, LONGEST_NUMERAL
+from .column import DIGIT, DURATIONS
 from .dates import parse_hours
 
 _A_DAY = timedelta(days=1)
@@ -75,7 +75,7 @@ class Durations(Quantity):
 
 def _parse_duration(text, how):
     """Days that a cell says, of a time of day since midnight; None if it says none."""
-    match = _STYLES[how].fullmatch(text) if len(text) <= LONGEST_NUMERAL else None
+    match = _STYLES[how].fullmatch(text)
     if match is None or not DIGIT.search(text):
         return None
     parts = match.groupdict()

@@ -1,5 +1,6 @@
 """What is written in real tables: the kind, numbers and days that come out, and what is said."""
 
+import warnings
 from datetime import datetime
 
 import numpy as np
@@ -159,15 +160,13 @@ def look(cells):
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
     table = Table.of(frame)
     reader = TableReader.of(table)
-    with pytest.warns() as caught:
-        import warnings
-
-        warnings.warn("that there is one", UserWarning, stacklevel=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         matrix = reader.read(table)
-    _, doubts = summarize_columns(table, reader, matrix, np.ones(len(frame), dtype=bool))
-    said = [str(w.message) for w in caught[1:]] + [doubts] * (doubts is not None)
-    again = reader.read(Table.of(frame[:1]))  # alone as among the others
+        again = reader.read(Table.of(frame[:1]))  # alone as among the others
     np.testing.assert_array_equal(again, matrix[:1])
+    _, doubts = summarize_columns(table, reader, matrix, np.ones(len(frame), dtype=bool))
+    said = [str(w.message) for w in caught] + [doubts] * (doubts is not None)
     return reader.kinds[0], matrix[:, 0], " ".join(said)
 
 
@@ -196,8 +195,8 @@ NUMBERS = {
     "a gap": (["n/a", *U[1:]], [NAN, *X[1:] / 10], False),
     "one of another unit": (["5 lb", *(f"{x} kg" for x in X[1:])], [NAN, *X[1:]], True),
     "singular": ([f"{x - 100} year{'s' * int(x > 101)}" for x in X], X - 100, False),
-    "zip codes with zeros": ([f"{z:05d}" for z in rng.randint(500, 99999, N)], None, False),
-    "few zip codes with zeros": (["01234", "02345", *(f"{x}42" for x in X[2:])], None, False),
+    "zip codes with zeros": ([f"{z:05d}" for z in rng.randint(500, 99999, 200)] * 2, None, False),
+    "few zip codes with zeros": (["01234", "02345"] * 3 + [f"{x}42" for x in X[6:]], None, None),
     "zip codes that repeat": ([f"98{100 + x % 70}" for x in X], None, True),
     "numbers of five digits": ([f"{x}{x % 90 + 10}" for x in X], X * 100 + X % 90 + 10, True),
     "incomes": ([f"{x % 70 + 20}000" for x in X], (X % 70 + 20) * 1000, True),
@@ -212,18 +211,18 @@ NUMBERS = {
     "views below a thousand": (["950", "1.2K", "3.4M", "12K"] * 75, [950, 1200, 3.4e6, 12e3] * 75, 0),
     "sales": ([f"{x}M" if x % 2 else f"{x}bn" for x in X], X * np.where(X % 2, 1e6, 1e9), False),
     "only thousands, some without": (["950", *(f"{x}K" for x in X[1:150]), *U[150:]], None, True),
-    "clothes": ([f"{x} {'MS'[x % 2]}" for x in X], None, False),
+    "clothes": ([f"{x % 9} {'MSL'[x % 3]}" for x in X], None, False),
     "lakh": ([f"₹{x // 10},{x % 10}0,000" for x in X], X * 10**4, False),
     "lakh and less": (["₹14,00,000", "₹9,50,000", "₹95,000"] * 100, [14e5, 95e4, 95e3] * 100, False),
     "lac and crore": (["₹45 Lac", "₹1.2 Cr"] * 150, [45e5, 1.2e7] * 150, False),
-    "points by twos": ([f"{x}.{x % 90 + 10}.{x}" for x in X], None, False),
+    "points by twos": ([f"{x % 9 + 1}.{x % 4 + 10}.{x % 5 + 100}" for x in X], None, None),
     "two currencies": ([f"{'€$'[x % 2]}{x}" for x in X], None, True),
-    "houses": ([f"{x}{'ABC'[x % 3]}" for x in X], None, False),
+    "houses": ([f"{x % 30}{'ABC'[x % 3]}" for x in X], None, False),
     "mostly one letter": ([f"{x}{'AB'[int(x % 33 == 0)]}" for x in X], None, True),
     "nearly all yes": (["1. Yes"] * 291 + ["2. No"] * 9, None, False),
     "all but one yes": (["1 Yes"] * 299 + ["2 No"], None, None),
     "answers": ([f"{i % 4 + 1} - {'abcd'[i % 4]}" for i in range(N)], None, False),
-    "ordinals": ([f"{x}{'th' if x % 10 > 3 else 'st'}" for x in X], None, False),
+    "ordinals": ([f"{x % 30}{['th', 'st', 'nd'][x % 3]}" for x in X], None, False),
     "clarity": ([f"VS{i % 2 + 1}" for i in range(N)], None, False),
     "gears": ([f"auto(l{i % 3 + 4})" for i in range(N)], None, False),
     "few named": ([f"grade {i % 8}" for i in range(N)], None, False),
@@ -370,7 +369,7 @@ OTHER_DATES = {
     "two orders": (["13/01/2020", "01/13/2020"] * (N // 2), None, True),
     "ISO and American": (["2020-01-13", "01/13/2020"] * (N // 2), None, True),
     "scales": ([f"1/{1000 * (i % 5 + 1) + 7000}" for i in range(N)], None, False),
-    "names": ([f"May {i % 40 + 31}" for i in range(N)], None, False),
+    "names": ([f"May {i % 40 + 31}" for i in range(N)], None, True),
     "ships": (["Marathon 2020", "Mayflower 2019", "Decathlon 2021"] * 100, None, False),
     "scores": ([f"{i % 5}:{i % 7}" for i in range(N)], None, None),
     "quarters alone": ([f"Q{i % 4 + 1}" for i in range(N)], None, False),
