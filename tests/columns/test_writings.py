@@ -13,7 +13,9 @@ from skneighbors._columns.reader import TableReader, summarize_columns
 N = 300
 rng = np.random.RandomState(0)
 X = rng.permutation(np.arange(101, 101 + N))  # whole numbers of three digits
-DAYS = pd.Series(pd.date_range("2003-01-05", "2023-12-20", periods=N)).sample(frac=1, random_state=0)
+DAYS = pd.Series(pd.date_range("2003-01-05", "2023-12-20", periods=N)).sample(
+    frac=1, random_state=0
+)
 DAYS = [day.to_pydatetime().replace(hour=0, minute=0, second=0) for day in DAYS.dt.floor("s")]
 BIRTHS = [datetime(year, 1 + i % 12, 1 + i % 28) for i, year in enumerate(range(1935, 2005))]
 MONTHS = [datetime(year, month, 1) for year in range(1995, 2024) for month in range(1, 13)]
@@ -88,7 +90,7 @@ WHOLE = {
     "{} Kč": 1,
     "{},000 ₽": 1000,
     "{} ₽": 1,
-    "{} руб.": 1,
+    "{} \u0440\u0443\u0431.": 1,
     "{} 000 ₽": 1000,
     "₩{},000": 1000,
     "₺{}": 1,
@@ -208,12 +210,20 @@ NUMBERS = {
     "players": ([f"€{x / 100:.2f}M" if x % 3 else f"€{x}0K" for x in X], X * 10**4, False),
     "some worth nothing": ([f"€{x}K" if x % 3 else "€0" for x in X], X * 1000 * (X % 3 > 0), False),
     "views": ([f"{x}K" if x % 3 else f"{x / 10}M" for x in X], None, False),
-    "views below a thousand": (["950", "1.2K", "3.4M", "12K"] * 75, [950, 1200, 3.4e6, 12e3] * 75, 0),
+    "views below a thousand": (
+        ["950", "1.2K", "3.4M", "12K"] * 75,
+        [950, 1200, 3.4e6, 12e3] * 75,
+        0,
+    ),
     "sales": ([f"{x}M" if x % 2 else f"{x}bn" for x in X], X * np.where(X % 2, 1e6, 1e9), False),
     "only thousands, some without": (["950", *(f"{x}K" for x in X[1:150]), *U[150:]], None, True),
     "clothes": ([f"{x % 9} {'MSL'[x % 3]}" for x in X], None, False),
     "lakh": ([f"₹{x // 10},{x % 10}0,000" for x in X], X * 10**4, False),
-    "lakh and less": (["₹14,00,000", "₹9,50,000", "₹95,000"] * 100, [14e5, 95e4, 95e3] * 100, False),
+    "lakh and less": (
+        ["₹14,00,000", "₹9,50,000", "₹95,000"] * 100,
+        [14e5, 95e4, 95e3] * 100,
+        False,
+    ),
     "lac and crore": (["₹45 Lac", "₹1.2 Cr"] * 150, [45e5, 1.2e7] * 150, False),
     "points by twos": ([f"{x % 9 + 1}.{x % 4 + 10}.{x % 5 + 100}" for x in X], None, None),
     "two currencies": ([f"{'€$'[x % 2]}{x}" for x in X], None, True),
@@ -239,7 +249,11 @@ NUMBERS = {
     "telephones": ([f"+4930{x % 60:06d}" for x in X], None, None),
     "long codes": ([f"{10**17 + x % 60}" for x in X], None, False),
     "articles": ([f"AB-{x % 60}" for x in X], None, True),
-    "a unit in few": ([*(f"{x}" for x in X[:-6]), *(f"{x} kg" for x in X[-6:])], [*X[:-6]] + [NAN] * 6, 1),
+    "a unit in few": (
+        [*(f"{x}" for x in X[:-6]), *(f"{x} kg" for x in X[-6:])],
+        [*X[:-6]] + [NAN] * 6,
+        1,
+    ),
     "half kg, half lb": ([f"{x} {'kg' if x % 2 else 'lb'}" for x in X], None, True),
     "marks": (["A", "B+", "C-"] * 100, None, False),
     "bools": (["True", "False"] * 150, None, False),
