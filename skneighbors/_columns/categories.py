@@ -29,10 +29,8 @@ UNKNOWN = -1.0
 _LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
 # Fraction of cells that may be meant as numbers, dates or durations.
 _MOST = 0.5
-_WITH_NUMBER, _SIGNS = (
-    re.compile(r"(\D*)(\d+(?:[.,]\d+)*)(\D*)"),
-    re.compile(rf"(?:\W|{CURRENCY})+"),
-)
+_ONE_NUMBER = re.compile(r"(\D*)(\d+(?:[.,]\d+)*)(\D*)")
+_SIGNS = re.compile(rf"(?:\W|{CURRENCY})+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,19 +148,23 @@ class Categories(Kind):
             return None
         texts = column.count_texts(rows)
         categories = [category for category in self.codes if isinstance(category, str)]
-        n_present, what = np.count_nonzero(~np.isnan(block[rows, 0])), None
+        n_present, why = np.count_nonzero(~np.isnan(block[rows, 0])), None
+        n_many = max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present)
         if (most := find_quantity(texts, _MOST, may_lose=True)) is not None:
             others = [t for t in texts if most.parse(t) is None and not says_missing(t)]
             if others or most.loses(texts):
-                what = f", such as {show([*others, *texts][0])}, though most cells are "
-                what += most.describe_example(texts)
-        elif self.may_name_rows and len(categories) >= max(
-            _LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present
-        ):
-            what = f" in {n_present} rows, such as {show(categories[0])}"
+                categories[:0], why = (
+                    others[:1],
+                    f", though most are {most.describe_example(texts)}",
+                )
+        elif self.may_name_rows and len(categories) >= n_many:
+            why = ""
         elif hold_numbers(texts):
-            what = f", such as {show(categories[0])}, each with a number"
-        return what and f"{column.name} holds {len(categories)} categories{what}"
+            why = ", with a number each"
+        if why is None:
+            return None
+        what = f"{len(self.codes)} categories in {n_present} rows, such as {show(categories[0])}"
+        return f"{column.name} holds {what}{why}"
 
     def _check_fields(self, sizes):
         """Raise ValueError if categories are not numbered from 0."""
@@ -179,17 +181,15 @@ def number_categories(column):
 def find_quantity(texts, enough=ENOUGH, *, may_lose=False):
     """Find a kind that texts, with their numbers of cells, stand for; see :func:`find_numerals`."""
     numerals = find_numerals(texts, enough)
-    found = (kind.find(*numerals) for kind in (Dates, Durations, Numbers)) if numerals else ()
-    return next(
-        (kind for kind in found if kind and (may_lose or not kind.loses(numerals[0]))), None
-    )
+    found = [kind.find(*numerals) for kind in (Dates, Durations, Numbers)] if numerals else []
+    return next((own for own in found if own and (may_lose or not own.loses(numerals[0]))), None)
 
 
 def hold_numbers(texts):
     """Whether texts hold a number each, of many, beside one text or signs and currencies."""
     texts, needed = find_numerals(texts) or ({}, 1)
     around, numbers = Counter(), set()
-    for match in filter(None, map(_WITH_NUMBER.fullmatch, texts)):
+    for match in filter(None, map(_ONE_NUMBER.fullmatch, texts)):
         around[match[1] + match[3]] += texts[match[0]]
         numbers.add(match[2])
     del around[""]

@@ -66,12 +66,12 @@ class Numbers(Quantity):
     def find(cls, texts, needed):
         """Find the sign and the unit that most cells have; none of codes that begin with 0."""
         counts, width = _count_units(texts, False), _find_width(texts)
-        units, factors = (
-            {way: n for way, n in counts.items() if way[1] in which}
-            for which in ({unit for _, unit in counts} - {""}, _FACTORS)
-        )
-        is_scaled = len({_FACTORS[unit] for _, unit in factors}) > 1
-        if is_scaled := is_scaled and sum(factors.values()) >= ENOUGH * sum(units.values()):
+        units = [(unit, n) for (_, unit), n in counts.items() if unit]
+        scaled = [(_FACTORS[unit], n) for unit, n in units if unit in _FACTORS]
+        is_scaled = len({factor for factor, _ in scaled}) > 1
+        if is_scaled := is_scaled and sum(n for _, n in scaled) >= ENOUGH * sum(
+            n for _, n in units
+        ):
             counts = _count_units(texts, True)
         most = max(counts.values(), default=0)
         n_zeros = sum(n for text, n in texts.items() if text[0] == "0" and width > 1)
