@@ -129,7 +129,9 @@ class Column:
 
     def count_texts(self, rows):
         """Count the cells of each text in some rows (n_samples,), a mask."""
-        return Counter(cell for cell in compress(self.values, rows) if isinstance(cell, str))
+        return Counter(
+            cell.strip() for cell in compress(self.values, rows) if isinstance(cell, str)
+        )
 
     def is_missing(self):
         """Whether all values are missing."""
