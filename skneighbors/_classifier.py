@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import BaseNeighborEstimator
 from ._model import Model
-from ._task import Classification
+from ._task import Classification, read_labels
 from ._utils.parameters import ArrayLike, StrOptions, parameter
 
 if TYPE_CHECKING:
@@ -117,6 +117,41 @@ class BaseNeighborClassifier(ClassifierMixin, BaseNeighborEstimator):
         True
         """
         return np.log(self.predict_proba(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the predicted classes of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes, as :meth:`fit` takes them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            From 0 to 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If X, y or the weights are not usable.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skneighbors import NONAClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> NONAClassifier(max_iter=5, random_state=0).fit(X, y).score(X, y) <= 1
+        True
+        """
+        check_is_fitted(self)
+        return super().score(X, read_labels(y), sample_weight)
 
     def predict_set(self, X: ArrayLike, confidence_level: float = 0.9) -> np.ndarray:
         """Predict sets of classes that contain the class of X with some confidence.

@@ -1,10 +1,12 @@
 """Classifiers: probabilities and what else is asked of them, for two and more classes."""
 
 import copy
+import datetime
 import enum
 import pickle
 import warnings
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -144,6 +146,10 @@ class Color(str, enum.Enum):
         (np.array([1.0, 2.0]), float),
         (np.array([np.str_("q"), "p"], dtype=object), object),
         (np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), "M8[D]"),
+        (np.array([True, False], dtype=object), bool),
+        (np.array([7, np.int8(3)], dtype=object), int),
+        (np.array([1.0, 2.0], dtype=object), float),
+        (np.array(["no", "long"], dtype=np.dtypes.StringDType()), object),
         (pd.Categorical(["a", "b"]), object),
         (pd.array([False, True], dtype="boolean"), bool),
         (pd.array([3, 7], dtype="Int64"), int),
@@ -162,7 +168,7 @@ def test_labels_of_any_type(labels, dtype, tmp_path):
         assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert again.classes_.tolist() == model.classes_.tolist()
         assert again.classes_.dtype == again.explain(X[:1]).targets.dtype == dtype
-        assert again.append(X[:2], y[:2]).score(X, np.asarray(y)) > 0.5
+        assert again.append(X[:2], y[:2]).score(X, y) > 0.5
 
 
 @pytest.mark.parametrize("n", [20, 120])
@@ -308,6 +314,7 @@ def test_class_weights_come_back_from_files(tmp_path, of):
 
 def test_bad_targets_are_named(fitted):
     model, X, y = fitted
+    codes = (y == y[0]).astype(int)
     for bad, message in (
         (
             np.where(np.arange(len(y)) == 3, None, y),
@@ -321,8 +328,12 @@ def test_bad_targets_are_named(fitted):
         (np.where(np.arange(len(y)) == 3, 1, y.astype(object)), "y holds 1, of type 'int'"),
         ([np.nan, *y[1:]], "missing labels in 1 of 300 rows, such as row 0"),
         ([0, *y[1:]], r"y holds 0, of type 'int'.*astype\(str\)"),
-        ((y == y[0]).astype(object), "y holds True, of type 'bool'"),
-        (y.astype(np.dtypes.StringDType()), r"StringDType.*astype\(str\)"),
+        (np.array([True, *codes[1:].tolist()], dtype=object), "of type 'bool'"),
+        (pd.cut(pd.Series(X[:, 0]), 3), r"Interval\(.*'Interval'.*astype\(str\)"),
+        (pd.period_range("2020-01", periods=2, freq="M")[codes], "'Period'.*astype"),
+        ([Decimal(int(code)) for code in codes], "'Decimal'.*astype"),
+        ([datetime.date(2020, 1, 1 + code) for code in codes], "'date'.*astype"),
+        (y.astype("S"), "'bytes'.*astype"),
         (np.array([2**53 + 1, 2**53, 1.0] * 100, dtype=object), "of type 'int'"),
         ([*list(Color), *y[2:]], "y holds <Color.RED: 'red'>, of type 'Color'"),
         (np.where(y == y[0], np.inf, 1), "infinity"),

@@ -44,6 +44,7 @@ def member_predictions(model, X):
 @pytest.mark.slow
 def test_the_prediction_is_the_mean_of_different_members(estimator_class, X, y, X_test, y_test):
     params = dict(n_neighbors=None, n_estimators=3, blend=None, max_iter=20, random_state=0)
+    params["recipe"] = Recipe(likeness=0)
     model = estimator_class(**params).fit(X, y)
     members = member_predictions(model, X_test)
     margin = 0.1 * np.ptp(y)

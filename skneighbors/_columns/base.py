@@ -147,7 +147,8 @@ class Quantity(Kind):
 
     Subclasses have ``find(texts, needed)``, the kind by which so many cells of some texts can be
     read, or None (see :func:`find_numerals`), ``parse_stripped(text)``, the number that a text
-    stands for, or None, and ``show(text)``, what this is.
+    stands for, or None, and ``show(text)``, what this is. Text that :meth:`loses` something when
+    it is read so is of another kind.
 
     Attributes
     ----------
@@ -167,7 +168,8 @@ class Quantity(Kind):
     @classmethod
     def of(cls, column):
         """Kind of a column that holds it, or text that stands for it."""
-        if column.numerals and (found := cls.find(*column.numerals)):
+        found = cls.find(*column.numerals) if column.numerals else None
+        if found and not found.loses(column.numerals[0]):
             return found
         return cls() if not column.given and column.kind == cls.name else None
 
@@ -184,6 +186,10 @@ class Quantity(Kind):
         advice = f" Convert it with {self.conversion}." if column.is_text() else ""
         what = f"{what}, such as {column.example()}; in fit it held {self.name}.{advice}"
         raise ValueError(f"{column.name} holds {what}")
+
+    def loses(self, texts):
+        """Whether texts say more than the numbers that they are read as."""
+        return False
 
     def parse(self, text):
         """Read a cell of text: a number, days since 1970, or days; None if it is none."""

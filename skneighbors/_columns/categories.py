@@ -1,5 +1,7 @@
 """Columns of categories: codes that depend on the rows which have each, not on its name."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -7,10 +9,20 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 from .base import Kind
-from .column import BOOLS, CATEGORIES, TEXT, find_numerals, is_missing, says_missing, show, sorts_of
+from .column import (
+    BOOLS,
+    CATEGORIES,
+    ENOUGH,
+    TEXT,
+    find_numerals,
+    is_missing,
+    says_missing,
+    show,
+    sorts_of,
+)
 from .dates import Dates
 from .durations import Durations
-from .numbers import Numbers
+from .numbers import CURRENCY, Numbers
 
 # Code of categories that were not seen in fit.
 UNKNOWN = -1.0
@@ -20,6 +32,8 @@ _MAX_APART = 32
 _LEAST_CATEGORIES, _FRACTION_OF_ROWS = 20, 0.9
 # Fraction of cells that may be meant as numbers, dates or durations.
 _MOST = 0.5
+_ONE_NUMBER = re.compile(r"(\D*)(\d+(?:[.,]\d+)*)(\D*)")
+_SIGNS = re.compile(rf"(?:\W|{CURRENCY})+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,17 +154,23 @@ class Categories(Kind):
             return None
         texts = column.count_texts(rows)
         categories = [category for category in self.codes if isinstance(category, str)]
-        if (most := find_quantity(texts, _MOST)) is not None:
-            others = (t for t in texts if most.parse(t) is None and not says_missing(t))
-            if (other := next(others, None)) is not None:
-                what = f"{len(categories)} categories, such as {show(other)}, though most cells"
-                return f"{column.name} holds {what} are {most.describe_example(texts)}"
-        elif self.may_name_rows:
-            n_present = np.count_nonzero(~np.isnan(block[rows, 0]))
-            if len(categories) >= max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present):
-                what = f"{len(categories)} categories in {n_present} rows"
-                return f"{column.name} holds {what}, such as {show(categories[0])}"
-        return None
+        n_present, why = np.count_nonzero(~np.isnan(block[rows, 0])), None
+        n_many = max(_LEAST_CATEGORIES, _FRACTION_OF_ROWS * n_present)
+        if (most := find_quantity(texts, _MOST, may_lose=True)) is not None:
+            others = [t for t in texts if most.parse(t) is None and not says_missing(t)]
+            if others or most.loses(texts):
+                categories[:0], why = (
+                    others[:1],
+                    f", though most are {most.describe_example(texts)}",
+                )
+        elif self.may_name_rows and len(categories) >= n_many:
+            why = ""
+        elif hold_numbers(texts):
+            why = ", with a number each"
+        if why is None:
+            return None
+        what = f"{len(self.codes)} categories in {n_present} rows, such as {show(categories[0])}"
+        return f"{column.name} holds {what}{why}"
 
     def _check_fields(self, sizes):
         """Raise ValueError if categories are not numbered from 0."""
@@ -164,11 +184,24 @@ def number_categories(column):
     return {category: code for code, category in enumerate(unique)}
 
 
-def find_quantity(texts, *enough):
+def find_quantity(texts, enough=ENOUGH, *, may_lose=False):
     """Find a kind that texts, with their numbers of cells, stand for; see :func:`find_numerals`."""
-    numerals = find_numerals(texts, *enough)
-    found = (kind.find(*numerals) for kind in (Dates, Durations, Numbers)) if numerals else ()
-    return next(filter(None, found), None)
+    numerals = find_numerals(texts, enough)
+    found = [kind.find(*numerals) for kind in (Dates, Durations, Numbers)] if numerals else []
+    return next((own for own in found if own and (may_lose or not own.loses(numerals[0]))), None)
+
+
+def hold_numbers(texts):
+    """Whether texts hold a number each, of many, beside one text or signs and currencies."""
+    texts, needed = find_numerals(texts) or ({}, 1)
+    around, numbers = Counter(), set()
+    for match in filter(None, map(_ONE_NUMBER.fullmatch, texts)):
+        around[match[1] + match[3]] += texts[match[0]]
+        numbers.add(match[2])
+    del around[""]
+    signs = sum(count for text, count in around.items() if _SIGNS.fullmatch(text))
+    most = max(around.values(), default=0)
+    return len(numbers) >= _LEAST_CATEGORIES and max(signs, most) >= needed
 
 
 def rank_categories(column, rank, weight, categories):

@@ -37,10 +37,8 @@ _OF_OBJECTS = {NUMBERS: NUMBERS, TEXT: CATEGORIES, BOOLS: CATEGORIES, TIMES: TIM
 # Text that stands for a missing value.
 _SAY_MISSING = {"", "-", "--", ".", "?", "na", "n/a", "#n/a", "nan", "<na>", "nat", "none", "null"}
 # Longer text stands for no number, date or duration; shorter does if so many cells do.
-LONGEST_NUMERAL, _ENOUGH = 64, 0.95
+LONGEST_NUMERAL, ENOUGH = 64, 0.95
 DIGIT = re.compile(r"\d")
-# Codes with leading zeros, telephone numbers, and what float64 rounds.
-_CODE = re.compile(r"0\d+|\+\d{6,}|\d{16,}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,9 @@ class Column:
 
     def count_texts(self, rows):
         """Count the cells of each text in some rows (n_samples,), a mask."""
-        return Counter(cell for cell in compress(self.values, rows) if isinstance(cell, str))
+        return Counter(
+            cell.strip() for cell in compress(self.values, rows) if isinstance(cell, str)
+        )
 
     def is_missing(self):
         """Whether all values are missing."""
@@ -359,7 +359,7 @@ def says_missing(text):
     return text.strip().lower() in _SAY_MISSING
 
 
-def find_numerals(texts, enough=_ENOUGH):
+def find_numerals(texts, enough=ENOUGH):
     """Find the texts that may stand for numbers, dates or durations.
 
     Parameters
@@ -373,13 +373,12 @@ def find_numerals(texts, enough=_ENOUGH):
     -------
     numerals : tuple of (dict, float) or None
         The texts with a digit, stripped, and the number of cells that have to stand for one; None
-        if they are too few, or codes.
+        if they are too few.
     """
     counts = Counter()
     for text, count in texts.items():
         if not says_missing(text):
-            counts[text.strip()[: LONGEST_NUMERAL + 1]] += count
+            counts[text.strip()] += count
     needed = enough * sum(counts.values())
-    found = {text: count for text, count in counts.items() if DIGIT.search(text)}
-    is_enough = counts and sum(found.values()) >= needed
-    return (found, needed) if is_enough and not any(map(_CODE.fullmatch, found)) else None
+    found = {t: n for t, n in counts.items() if len(t) <= LONGEST_NUMERAL and DIGIT.search(t)}
+    return (found, needed) if sum(found.values()) >= needed > 0 else None

@@ -2,50 +2,62 @@
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 
 from .base import Features, Quantity
-from .column import EPOCH, LONGEST_NUMERAL, TIMES
+from .column import EPOCH, TIMES
 
 _A_DAY = timedelta(days=1)
 _MICROSECONDS_A_DAY = 86_400_000_000
 # In days, as floats, a whole hour may be just below itself.
 _ROUNDING = 1e-8
 
-_DOTTED, _LONG_YEAR = re.compile(r"\d\.\d{1,2}\."), re.compile(r"\d{4}")
 _SEASON = re.compile(r"\d{2}(\d{2})[-/](\d{2})")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = (
+_NAME = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_YEAR = r"(?P<year>\d{4}|\d{2})"
+_YEAR, _ANY_YEAR = r"(?P<year>\d{4})", r"(?P<year>\d{4}|\d{2})"
+_MONTH, _DAY, _SEP = r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})", r"(?P<sep>[-./])"
 _CLOCK = (
-    r"(?:[T ,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<part>\d+))?)?"
-    r"(?: ?(?P<half>[ap])\.?m\.?)?(?: ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}))?)?"
+    r"(?:[T ,]+(?P<hours>[01]?\d|2[0-3]):(?P<minutes>[0-5]\d)"
+    r"(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?(?: ?(?P<half>[ap])\.?m\.?)?"
+    r"(?: ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}))?)?"
 )
 _WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
-_BY_NUMBERS = {
-    "year": r"(?P<year>\d{4})([-./])(?P<month>\d{1,2})\2(?P<day>\d{1,2})",
-    "day": rf"(?P<day>\d{{1,2}})([-./])(?P<month>\d{{1,2}})\2{_YEAR}",
-    "month": rf"(?P<month>\d{{1,2}})([-./])(?P<day>\d{{1,2}})\2{_YEAR}",
+_DATES = {
+    "year": (
+        rf"{_YEAR}{_SEP}{_MONTH}(?P=sep){_DAY}",
+        rf"{_YEAR}[-/](?P<month>\d{{2}})",
+        rf"{_YEAR}[- ]{_NAME}",
+        rf"{_YEAR}[- ]?Q(?P<quarter>[1-4])",
+        rf"{_YEAR}-?W(?P<week>\d{{2}})(?:-?(?P<weekday>[1-7]))?",
+    ),
+    "day": (rf"{_DAY}{_SEP}{_MONTH}(?P=sep){_ANY_YEAR}",),
+    "month": (
+        rf"{_MONTH}{_SEP}{_DAY}(?P=sep){_ANY_YEAR}",
+        rf"{_MONTH}[-/](?P<year>(?:1[5-9]|2[01])\d{{2}})",
+    ),
+    "short year": (r"(?P<year>\d{2})([-./])(?P<month>\d{2})\2(?P<day>\d{2})",),
+    "quarter": (rf"(?=Q|.Q)Q?(?P<quarter>[1-4])Q?[-/ ']*{_ANY_YEAR}",),
+    "name": (
+        rf"{_DAY}(?:st|nd|rd|th)?[. -]+{_NAME}[-, ]+{_ANY_YEAR}",
+        rf"{_NAME}[ -]{_DAY}(?:st|nd|rd|th)?,? {_YEAR}",
+        rf"{_NAME}(?:[-/ ]*(?=\d{{4}})|[-/ ]*[-/'\u2019]){_ANY_YEAR}",
+    ),
 }
-_BY_NAME = (
-    rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[. -]+{_MONTH}[-, ]+{_YEAR}",
-    rf"{_MONTH}[ -](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
-    rf"{_MONTH}[ -](?P<year>\d{{4}})",
-)
-
-
-def _compile(date):
-    return re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE)
-
-
-_STYLES = {first: [_compile(date)] for first, date in _BY_NUMBERS.items()}
-_STYLES["year"].append(re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{2})"))
-_STYLES["name"] = list(map(_compile, _BY_NAME))
+_STYLES = {
+    how: [re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE) for date in dates]
+    for how, dates in _DATES.items()
+}
+# Years of two digits mean none later than in so many years; a longer span of them is doubted.
+_YEARS_AHEAD, _LONG_SPAN = 20, 80
+# So many different numbers up to 31 may be days rather than years.
+_MANY_DAYS = 20
 
 
 def _months(days):
@@ -69,14 +81,17 @@ class Dates(Quantity):
 
     Attributes
     ----------
-    how : {"year", "day", "month", "name"} or None
+    how : {"year", "day", "month", "short year", "quarter", "name"} or None
         What stands first in text; "name" if months have names.
     is_assumed : bool
     parts : tuple of str
         Which parts differ among the training samples.
+    since : int
+        The first of the hundred years that two digits mean.
     """
 
     parts: tuple = ()
+    since: int = 1969  # as in POSIX
 
     name = TIMES
     styles = _STYLES
@@ -84,25 +99,30 @@ class Dates(Quantity):
 
     @classmethod
     def find(cls, texts, needed):
-        """Find what stands first in most cells."""
-        counts = {
-            how: sum(count for text, count in texts.items() if _parse_date(text, how) is not None)
-            for how in _STYLES
-        }
+        """Find what stands first in most cells, and the century of years of two digits."""
+        found = {how: _match_all(texts, how) for how in _STYLES}
+        counts = {how: sum(map(texts.get, dates)) for how, dates in found.items()}
         how = max(counts, key=counts.get)
         if counts[how] < needed or _are_seasons(texts):
             return None
-        if counts["day"] < counts[how] or counts["month"] < counts[how]:
-            return cls(how)
-        # Day and month could be either: with dots the day stands first. With short years, too,
-        # they may be versions.
-        has_dots, has_years = (any(map(part.search, texts)) for part in (_DOTTED, _LONG_YEAR))
-        return cls("day" if has_dots else "month", is_assumed=not (has_dots and has_years))
+        ties = {own: found[own].values() for own in found if counts[own] == counts[how]}
+        is_assumed = {"day", "month"} <= ties.keys()
+        if is_assumed:
+            how, is_assumed = _choose_order(ties)
+        days, years = (_values(ties[how], part) for part in ("day", "year"))
+        if not (short := {int(year) for year in years if len(year) == 2}):
+            return cls(how, is_assumed)
+        # A year may be a day, too, if it takes as many values.
+        may_be_days = max(short) <= 31 and len(short) >= (len(days) or _MANY_DAYS)
+        if "short year" in ties.keys() - {how} or not days:
+            is_assumed |= may_be_days or short == {1}
+        since, span = _find_century(short)
+        return cls(how, is_assumed or span > _LONG_SPAN, since=since)
 
     def parse_stripped(self, text):
         """Read days since 1970; with the year first, which is never in doubt, in any column."""
-        days = _parse_date(text, self.how)
-        return _parse_date(text, "year") if days is None else days
+        parts = _match(text, self.how) or _match(text, "year")
+        return parts and _days_of(parts, self.since)
 
     def learn(self, block, rows):
         """Find which parts differ."""
@@ -137,48 +157,74 @@ class Dates(Quantity):
             raise ValueError("parts are no parts of dates")
 
 
-def _parse_date(text, how):
-    """Days since 1970 of a cell, UTC; None if it is no date."""
-    if len(text) > LONGEST_NUMERAL:
-        return None
-    for pattern in _STYLES[how]:
-        if match := pattern.fullmatch(text):
-            return _days_of_match(match.groupdict())
-    return None
+def _match(text, how):
+    """Parts of a date by their names; None if a cell is none."""
+    matches = (pattern.fullmatch(text) for pattern in _STYLES[how])
+    parts = next((match.groupdict() for match in matches if match), None)
+    return None if parts is None or _days_of(parts, Dates.since) is None else parts
 
 
-def parse_hours(hours, half):
-    """Hours since midnight, by a clock of twelve hours if there is a half; None if it has none."""
-    hours = int(hours or 0)
-    if not half:
-        return hours
-    return hours % 12 + 12 * (half.lower() == "p") if 1 <= hours <= 12 else None
+def _match_all(texts, how):
+    """Parts of the texts that are dates."""
+    return {text: parts for text in texts if (parts := _match(text, how)) is not None}
 
 
-def _days_of_match(parts):
-    year, month = int(parts["year"]), parts["month"][:3].lower()
+def _values(matches, part):
+    return {parts[part] for parts in matches if parts.get(part)}
+
+
+def _choose_order(ties):
+    """Choose between the day and the month as first, and say whether that is a guess.
+
+    The day is what never varies, as in a series of months; else it stands first with dots. With
+    short years, too, they may be versions.
+    """
+    fixed = [how for how in ("day", "month") if len(_values(ties[how], "day")) == 1]
+    has_dots = "." in _values(ties["day"], "sep")
+    is_short = max(map(len, _values(ties["day"], "year"))) == 2
+    how = fixed[0] if len(fixed) == 1 else "day" if has_dots else "month"
+    return how, is_short if has_dots else len(fixed) != 1
+
+
+def _find_century(years):
+    """First of the hundred years that two digits mean, and how far those of a column reach.
+
+    They begin behind the widest gap, and end as late as they may.
+    """
+    latest, years = datetime.now().year + _YEARS_AHEAD, sorted(years)
+    pairs = pairwise([years[-1], *years])
+    span, back = min(((last - first) % 100, (latest - last) % 100) for last, first in pairs)
+    return latest - max(back + span, 99), span
+
+
+def parse_clock(parts):
+    """Duration, or time since midnight, of what a pattern found; None if there is no such hour."""
+    names = ("days", "hours", "minutes", "seconds")
+    days, hours, *others = (float((parts.get(name) or "0").replace(",", ".")) for name in names)
+    if half := parts.get("half"):
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + 12 * (half in "pP")
+    return timedelta(days, others[1], minutes=others[0], hours=hours)
+
+
+def _days_of(parts, since):
+    """Days since 1970, UTC; None if there is no such date."""
+    of, clock = parts.get, parse_clock(parts)
+    year, month = int(parts["year"]), (of("month") or "1")[:3].lower()
     if len(parts["year"]) == 2:
-        year += 1900 if year > 68 else 2000  # as in POSIX
+        year = since + (year - since) % 100
     month = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
-    hour = parse_hours(parts.get("hour"), parts.get("half"))
-    if hour is None:
-        return None
-    minute, second = (int(parts.get(name) or 0) for name in ("minute", "second"))
     try:
-        moment = datetime(year, month, int(parts.get("day") or 1), hour, minute, second)
-        moment += timedelta(microseconds=int((parts.get("part") or "0")[:6].ljust(6, "0")))
-        return (moment - _offset(parts.get("zone")) - EPOCH) / _A_DAY
+        day = datetime(year, month + 3 * int(of("quarter") or 1) - 3, int(of("day") or 1))
+        if of("week"):
+            day = datetime.fromisocalendar(year, int(of("week")), int(of("weekday") or 1))
+        offset = timedelta()
+        if (zone := of("zone") or "Z")[0] in "+-":
+            offset = datetime.strptime(zone, "%z").utcoffset()
+        return None if clock is None else (day + clock - offset - EPOCH) / _A_DAY
     except (ValueError, OverflowError):
         return None
-
-
-def _offset(zone):
-    if zone is None or zone[0] not in "+-":
-        return timedelta()
-    digits = zone[1:].replace(":", "")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    timezone(offset)  # which refuses a day and more
-    return -offset if zone[0] == "-" else offset
 
 
 def _are_seasons(texts):

@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 
 from .base import Quantity
-from .column import DIGIT, DURATIONS, LONGEST_NUMERAL
-from .dates import parse_hours
+from .column import DIGIT, DURATIONS
+from .dates import parse_clock
 
 _A_DAY = timedelta(days=1)
 _TWO_NUMBERS = re.compile(r"\d\D+\d")
@@ -46,7 +46,7 @@ class Durations(Quantity):
     def find(cls, texts, needed):
         """Find how most cells are written."""
         for how in _STYLES:
-            days = {text: _parse_duration(text, how) for text in texts}
+            days = {text: cls(how).parse_stripped(text) for text in texts}
             found = [text for text in texts if days[text] is not None]
             # With one number in each cell they are numbers of a unit, or sizes: 10 M and 12 S.
             if sum(map(texts.get, found)) >= needed and any(map(_TWO_NUMBERS.search, found)):
@@ -55,8 +55,10 @@ class Durations(Quantity):
         return None
 
     def parse_stripped(self, text):
-        """Read days."""
-        return _parse_duration(text, self.how)
+        """Read days; of a time of day, those since midnight."""
+        match = _STYLES[self.how].fullmatch(text)
+        clock = parse_clock(match.groupdict()) if match and DIGIT.search(text) else None
+        return None if clock is None else clock / _A_DAY
 
     def decode_present(self, block):
         """Make durations of days."""
@@ -71,16 +73,3 @@ class Durations(Quantity):
     def describe(self):
         """Say in words what the column is read as."""
         return self.name if self.how is None else "times of day or durations"
-
-
-def _parse_duration(text, how):
-    """Days that a cell says, of a time of day since midnight; None if it says none."""
-    match = _STYLES[how].fullmatch(text) if len(text) <= LONGEST_NUMERAL else None
-    if match is None or not DIGIT.search(text):
-        return None
-    parts = match.groupdict()
-    hours = parse_hours(parts["hours"], parts.get("half"))
-    if hours is None:
-        return None
-    parts = {name: float(parts.get(name) or 0) for name in ("days", "minutes", "seconds")}
-    return timedelta(hours=hours, **parts) / _A_DAY

@@ -4,23 +4,36 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import product
 
 from .base import Quantity
-from .column import DIGIT, LONGEST_NUMERAL, NUMBERS
+from .column import DIGIT, ENOUGH, NUMBERS
 
-_CURRENCY = r"[$€£¥₹]|[A-Z]{3}(?= )"
-_MONEY = set("$€£¥₹")
-_UNIT = r"[^\W\d_]{1,12}[²³]?|[%‰°$€£¥₹]|°[CF]|[^\W\d_]{1,4}/[^\W\d_]{1,4}[²³]?"
-_SIGN = "[-+\u2212]"
-_SPACE = r"[ '\u00a0\u202f]"
+# By sign, code or name.
+CURRENCY = (
+    r"(?:[A-Z]{0,3}[$¢£¤¥\u0e3f\u20a0-\u20cf]|(?:AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|"
+    r"IDR|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|RMB|RUB|SEK|SGD|THB|TRY|USD|VND|ZAR|[Rr]s|[Kk]r|Fr|zł|"
+    r"Kč|\u0440\u0443\u0431|euros?|dollars?|yen)(?![^\W\d_])\.?)"
+)
+_FACTORS = {"k": 1e3, "thousand": 1e3, "lac": 1e5, "lakh": 1e5, "m": 1e6, "mn": 1e6}
+_FACTORS |= {"million": 1e6, "cr": 1e7, "crore": 1e7, "b": 1e9, "bn": 1e9, "billion": 1e9}
+_SCALE = re.compile(rf"({'|'.join(_FACTORS)})s?\s?((?-i:{CURRENCY})?)", re.IGNORECASE)
+_SIGN, _SPACE = "[-+\u2212\u2013]", r"[ '\u2019\u00a0\u2009\u202f]"
+_DECIMAL = re.compile(r"\d+\.(\d{1,2})")
+# Digits of one width may be codes, from so many on.
+_CODE_WIDTH = 5
+# So many cells, and so large a fraction of them, are no slip: they say what the column holds.
+_SOME, _FRACTION = 2, 0.01
 
 
 def _number_pattern(group, decimal):
     """Pattern of numbers whose thousands may be separated by a space or a sign."""
+    lakhs = r"\d?(?:,\d{2})+,\d{3}|" if group == "," else ""
     return re.compile(
-        rf"(?P<sign>{_SIGN}?)\s?(?P<before>{_CURRENCY})?\s?(?P<sign2>{_SIGN}?)"
-        rf"(?P<whole>[1-9]\d{{0,2}}(?:(?:{group}|{_SPACE})\d{{3}})+|\d+)?(?P<rest>{decimal}\d*)?"
-        rf"(?P<exponent>[eE][-+]?\d+)?\s?(?P<after>{_UNIT})?"
+        rf"(?P<sign>{_SIGN}?)\s?(?P<money>(?:{CURRENCY})?)\s?(?P<sign2>{_SIGN}?)"
+        rf"(?P<whole>[1-9](?:{lakhs}\d{{0,2}}(?:(?:{group}|{_SPACE})\d{{3}})+)|\d*)"
+        rf"(?P<rest>(?:{decimal}(?:\d+|(?=[-\u2013]|$)))?)(?P<exponent>(?:[eE][-+]?\d+)?)"
+        r"\s?(?P<after>(?:[^\d\s.,]\D{0,19}(?:(?<=m)[23])?)?)"
     )
 
 
@@ -37,10 +50,13 @@ class Numbers(Quantity):
         The decimal sign of text.
     is_assumed : bool
     unit : str
-        That of all texts; empty if they have none.
+        What stands around the numbers of all texts; empty if that is nothing.
+    is_scaled : bool
+        Whether K, M and such are factors where there is no currency, too.
     """
 
     unit: str = ""
+    is_scaled: bool = False
 
     name = NUMBERS
     styles = _STYLES
@@ -48,21 +64,39 @@ class Numbers(Quantity):
 
     @classmethod
     def find(cls, texts, needed):
-        """Find the sign and the unit that most cells have."""
-        counts = Counter()
-        for how in _STYLES:
-            for text, count in texts.items():
-                if (number := _parse_number(text, how)) is not None:
-                    counts[how, number[1]] += count
+        """Find the sign and the unit that most cells have; none of codes that begin with 0."""
+        counts, width = _count_units(texts, False), _find_width(texts)
+        units = [(unit, n) for (_, unit), n in counts.items() if unit]
+        scaled = [(_FACTORS[unit], n) for unit, n in units if unit in _FACTORS]
+        is_scaled = len({factor for factor, _ in scaled}) > 1
+        if is_scaled := is_scaled and sum(n for _, n in scaled) >= ENOUGH * sum(
+            n for _, n in units
+        ):
+            counts = _count_units(texts, True)
         most = max(counts.values(), default=0)
-        if most < needed or not most:
+        n_zeros = sum(n for text, n in texts.items() if text[0] == "0" and width > 1)
+        if most < needed or not most or _are_some(n_zeros, texts):
             return None
-        ways = [cls(how, unit=unit) for (how, unit), count in counts.items() if count == most]
-        return ways[0] if len(ways) == 1 else _tell_apart(texts, *ways[:2])
+        ways = [cls(*way[:1], False, *way[1:], is_scaled) for way in counts if counts[way] == most]
+        found = ways[0] if len(ways) == 1 else _tell_apart(texts, *ways[:2])
+        is_odd = width >= _CODE_WIDTH or _may_be_versions(texts)
+        return replace(found, is_assumed=True) if is_odd else found
+
+    def loses(self, texts):
+        """Whether units differ or say all, or digits of one width repeat, as those of codes."""
+        if not self.unit:
+            repeats = len(texts) < 0.5 * sum(texts.values())
+            is_round = all(text.endswith("0") for text in texts)
+            return _find_width(texts) >= _CODE_WIDTH and repeats and not is_round
+        units = _count_units(texts, self.is_scaled)
+        others = sum(n for (how, unit), n in units.items() if how == self.how and unit)
+        is_word = self.unit[0].isalpha() and not re.match(CURRENCY, self.unit, re.IGNORECASE)
+        is_one = is_word and len(set(map(self.parse, texts)) - {None}) == 1
+        return is_one or _are_some(others - units[self.how, self.unit], texts)
 
     def parse_stripped(self, text):
         """Read a number of the unit."""
-        found = _parse_number(text, self.how)
+        found = _parse_number(text, self.how, self.is_scaled)
         return None if found is None or found[1] != self.unit else found[0]
 
     def show(self, text):
@@ -73,6 +107,34 @@ class Numbers(Quantity):
         """Say in words what the column is read as."""
         unit = f" of {self.unit}" if self.unit else ""
         return self.name if self.how is None else f"numbers{unit}, decimal {self.how}"
+
+
+def _are_some(count, texts):
+    return count >= max(_SOME, _FRACTION * sum(texts.values()))
+
+
+def _count_units(texts, is_scaled):
+    """Count the cells by how they are read, and what stands around the number."""
+    counts = Counter()
+    for how, (text, count) in product(_STYLES, texts.items()):
+        if (number := _parse_number(text, how, is_scaled)) is not None:
+            counts[how, number[1]] += count
+    return counts
+
+
+def _find_width(texts):
+    """Width of the digits that cells are; 0 if that differs, or they are others."""
+    widths = Counter()
+    for text, count in texts.items():
+        widths[len(text) * text.isdecimal()] += count
+    ((width, count),) = widths.most_common(1)
+    return width if count >= ENOUGH * sum(texts.values()) else 0
+
+
+def _may_be_versions(texts):
+    """Whether whole numbers behind the point go on from 9 to 10."""
+    places = {match[1] for match in map(_DECIMAL.fullmatch, texts) if match}
+    return "10" in places and min(map(len, places)) == 1
 
 
 def _tell_apart(texts, point, comma):
@@ -86,23 +148,28 @@ def _tell_apart(texts, point, comma):
     plain = [abs(a) for a, b in pairs if a == b]
     # If thousands are separated wherever there are any, the sign stands between thousands; so it
     # does in prices, which have no three decimals.
-    if max(plain) < 1000 if plain else is_comma and point.unit in _MONEY:
+    is_money = re.search(CURRENCY, point.unit, re.IGNORECASE) is not None
+    if max(plain) < 1000 if plain else is_comma and is_money:
         return replace(comma, is_assumed=True) if is_comma else point
     return replace(point, is_assumed=True)
 
 
-def _parse_number(text, how):
-    """Read a number and its unit; None if the cell is none."""
-    match = _STYLES[how].fullmatch(text) if len(text) <= LONGEST_NUMERAL else None
-    if match is None or (match["before"] and match["after"]):
+def _parse_number(text, how, is_scaled):
+    """Read a number and what stands around it; None if the cell is none, or a code.
+
+    Codes begin with 0, or have more digits than float64 holds, or + as telephone numbers.
+    """
+    if (match := _STYLES[how].fullmatch(text)) is None:
         return None
-    whole, rest, sign = match["whole"] or "", match["rest"] or "", match["sign"] + match["sign2"]
-    digits = re.sub(r"\D", "", whole)
-    is_code = len(digits) > 1 and digits[0] == "0"
+    sign, money, sign2, whole, rest, exponent, after = match.group(*match.re.groupindex)
+    sign, digits = sign + sign2, re.sub(r"\D", "", whole)
+    is_code = digits[:1] == "0" != digits or len(digits) > 15 or (sign == "+" and len(digits) > 5)
     if is_code or len(sign) > 1 or not DIGIT.search(whole + rest):
         return None
-    sign = "-" if sign in ("-", "\u2212") else ""
-    number = float(f"{sign}{digits or '0'}.{rest[1:] or '0'}{match['exponent'] or ''}")
-    if not math.isfinite(number):
-        return None
-    return number, (match["before"] or match["after"] or "").casefold()
+    number = float(f"{digits or '0'}.{rest[1:] or '0'}{exponent}") * (1 if sign in "+" else -1)
+    scale = _SCALE.fullmatch(after)
+    if scale and (money or scale[2] or is_scaled):
+        number, after = number * _FACTORS[scale[1].lower()], scale[2]
+    unit = f"{money} {after}".casefold().strip()
+    unit = unit.removesuffix("s") if len(unit) > 2 else unit
+    return (number, unit) if math.isfinite(number) else None

@@ -43,8 +43,9 @@ class ColumnWarning(UserWarning):
     """Warning of columns of text that may be read otherwise than they are meant.
 
     A fit raises it once, for all columns of text whose numbers or dates could be read in two
-    ways, those where most cells are numbers, dates or durations but some are not, and those that
-    hold nearly as many categories as rows. A fit and a prediction raise it for cells that count
+    ways or may be codes, those where most cells are numbers, dates or durations but some are not,
+    those of categories with a number each, and those that hold nearly as many categories as rows.
+    A fit and a prediction raise it for cells that count
     as missing, as they are not what their column is read as, or differ from a known category by
     case or spaces alone.
 

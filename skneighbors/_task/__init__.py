@@ -15,5 +15,5 @@ the class of its task in `_task_class`.
 """
 
 from .base import Targets, Task, exceeds
-from .classification import Classification
+from .classification import Classification, read_labels
 from .regression import Regression

@@ -7,7 +7,17 @@ import torch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._columns import check_total_weight, check_weights, is_missing, refuse_missing, show
+from .._columns import (
+    BOOLS,
+    NUMBERS,
+    TEXT,
+    check_total_weight,
+    check_weights,
+    is_missing,
+    refuse_missing,
+    show,
+    sorts_of,
+)
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent
 from .._utils.warn import warn
@@ -66,7 +76,7 @@ class Classification(Task):
     @classmethod
     def read(cls, y, sample_weight, params):
         """Read classes, weigh them by `class_weight`, and leave those without weight out."""
-        y = _read_labels(y)
+        y = read_labels(y)
         check_array(y, ensure_2d=False, dtype=None, input_name="y")  # refuses infinity
         check_classification_targets(y)
         check_consistent_length(sample_weight, y)
@@ -82,7 +92,7 @@ class Classification(Task):
     def read_others(cls, y, labels, n_samples):
         """Read further classes, to their numbers (n_samples, 1)."""
         codes = {label: code for code, label in enumerate(labels.tolist())}
-        given = _read_labels(y).tolist()
+        given = read_labels(y).tolist()
         unknown = next((label for label in given if label not in codes), None)
         if unknown is not None:
             some = ", ".join(map(show, list(codes)[:5]))
@@ -243,31 +253,32 @@ class Classification(Task):
         }
 
 
-def _read_labels(y):
+def read_labels(y):
     """Read labels, to an array (n_samples,).
 
     Raises
     ------
     ValueError
-        If some are missing, or objects that are no text.
+        If some are missing, or objects that are not all text, all numbers or all bools.
     """
     if np.ma.is_masked(y):
         raise ValueError("y holds masked labels. Leave these rows out.")
-    # Beside text NumPy makes text of everything, and scikit-learn floats of nullable integers.
     labels = np.asarray(y)
-    if labels.dtype.kind == "T":
-        raise ValueError("y is of NumPy's StringDType, which no score takes: use y.astype(str).")
-    may_be_text = labels.dtype.kind in "OU"
-    cells = column_or_1d(np.asarray(y, dtype=object) if may_be_text else labels, warn=True)
+    is_typed = labels.dtype.kind in "biufcmM"
+    # Beside text NumPy makes text of everything, and scikit-learn floats of nullable integers.
+    cells = column_or_1d(labels if is_typed else np.asarray(y, dtype=object), warn=True)
     refuse_missing(np.array([*map(is_missing, cells)]), "y holds missing labels")
-    other = next((cell for cell in cells if type(cell) not in (str, np.str_)), None)
-    if may_be_text and other is not None:
-        raise ValueError(
-            f"Unknown label type: y holds {show(other)}, of type {type(other).__name__!r}. Labels "
-            "must all be text, or have a dtype of numbers or bools: convert them, for instance by "
-            "astype(str)."
-        )
-    return labels.ravel() if labels.dtype.kind == "U" else cells
+    sorts = {} if is_typed else sorts_of(cells.tolist())
+    if sorts.keys() <= {TEXT}:
+        return labels.ravel() if labels.dtype.kind == "U" else cells
+    exact = np.array(cells.tolist()) if sorts.keys() in ({NUMBERS}, {BOOLS}) else labels
+    if exact.dtype.kind in "biuf" and exact.tolist() == cells.tolist():
+        return exact
+    other = next(value for sort, value in sorts.items() if sort != TEXT)
+    raise ValueError(
+        f"Unknown label type: y holds {show(other)}, of type {type(other).__name__!r}. Labels must "
+        "all be text, all numbers or all bools: convert them, for instance by astype(str)."
+    )
 
 
 def _keep_classes(labels, codes, sample_weight):

@@ -23,6 +23,8 @@ DOUBTFUL = {
     "numbers, and a word": [str(i % 9) if i % 10 else "call us" for i in range(N)],
     "two orders": ["2020-01-13" if i % 2 else "01/13/2020" for i in range(N)],
     "two units": [f"{i % 9} {'kg' if i % 2 else 'lb'}" for i in range(N)],
+    "numbers with a name": [f"id {i % 30}" for i in range(N)],
+    "codes of five digits": [f"{10000 + i % 15}" for i in range(N)],
     "names of rows": [f"id {i}" for i in range(N)],
     "nearly names of rows": [f"id {max(i, 2)}" for i in range(N)],
 }
@@ -37,7 +39,8 @@ CLEAR = {
     "days themselves": DAYS,
     "numbers as text": [f"{value:.3f}" for value in NUMBERS],
     "days as text": DAYS.strftime("%d.%m.%Y"),
-    "many categories": [f"id {i % 30}" for i in range(N)],
+    "many categories": [f"{'abcde'[i % 5]}{i % 6}" for i in range(N)],
+    "few numbers with a name": [f"id {i % 15}" for i in range(N)],
 }
 
 
