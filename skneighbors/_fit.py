@@ -26,6 +26,15 @@ from ._utils.warn import warn
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
+_N_NAMED = 5  # targets of which fit warns
+_DOUBTFUL = (
+    "A few targets are far from all others, or hold nearly all of the variation of y: {}. If they "
+    "are wrong, correct them; `suspects` ranks rows by how wrong their targets look."
+)
+_LOGARITHM = (
+    " If they are right, predict the logarithm: TransformedTargetRegressor(model, func=np.log, "
+    "inverse_func=np.exp)."
+)
 
 
 def fit_model(params, tables, task_class, describe_head, samples, n_threads, clock):
@@ -52,7 +61,7 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     device, extractor = resolve_device(params["device"]), params["feature_extractor"]
     random_state = check_random_state(params["random_state"])
     # What is predicted, who validates, and for how long to train.
-    task = task_class.fit(samples.rows.y, samples.rows.weight, samples.y_form)
+    task = _fit_task(task_class, samples)
     plan, split = _plan(params, tables, samples, task, random_state)
     # The blended model.
     rows = _scale(samples, task)
@@ -116,6 +125,29 @@ def _warn(plan, blend, history, max_time):
         )
 
 
+def _fit_task(task_class, samples):
+    """Fit the task, bounded by the targets of a given validation set, too; warn of few far ones."""
+    rows, every = samples.rows, samples.all_rows
+    task = task_class.fit(rows.y, rows.weight, samples.y_form)
+    if samples.validation is not None:
+        task = task.bounding(task.transform(every.y), every.weight)
+    found = np.argwhere(task.find_doubtful(rows.y, rows.weight))
+    if len(found):
+        numbering = _number(samples)
+        labels = numbering.name(numbering.first_samples(len(rows)))
+        of = [""] if rows.y.shape[1] == 1 else [f" of target {k}" for k in range(rows.y.shape[1])]
+        named = [f"{rows.y[i, k]:.6g} in row {labels[i]}{of[k]}" for i, k in found[:_N_NAMED]]
+        named += [f"{len(found) - _N_NAMED} more"] * (len(found) > _N_NAMED)
+        warn(_DOUBTFUL.format(", ".join(named)) + _LOGARITHM * bool((rows.y > 0).all()))
+    return task
+
+
+def _number(samples):
+    """Number the samples by the rows they are part of."""
+    labels = find_labels(samples.X)
+    return SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels)
+
+
 def _plan(params, tables, samples, task, random_state):
     """Draw the validation rows of each member, and plan all that follows; to the plan and these."""
     rows, source, n_given = samples.rows, "random" if samples.rows.group is None else "groups", None
@@ -148,7 +180,7 @@ def _plan(params, tables, samples, task, random_state):
 def _scale(samples, task):
     """Add parts of dates to X, and scale y; of a given validation set, too."""
     rows, reader = samples.all_rows, samples.reader
-    y = task.transform(rows.y)
+    y = task.bound(torch.from_numpy(task.transform(rows.y))).numpy()
     if np.abs(y).max() > _MAX_SCALED:
         raise ValueError("y_val holds values too far from those of y for single precision.")
     return replace(rows, X=rows.X if reader is None else reader.expand(rows.X), y=y)
@@ -215,6 +247,8 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
     if not strength:
         data, likeness_encoder = replace(data, rows=replace(data.rows, columns=None)), None
     rows, blended = data.rows.select(slice(plan.n_samples)), blend.training.to(data.rows.X.device)
+    y = torch.from_numpy(data.task.transform(samples.rows.y))  # not bounded
+    rows = replace(rows, y=y.to(rows.X.device))
     bank = NeighborBank.build(network, rows, data.task, blended, blend.weight)
     bank, validation = replace(bank, likeness=likeness), None
     some, n_neighbors = bank.rows.select(slice(_N_CHECKED_ROWS)), plan.params["n_neighbors"]
@@ -226,11 +260,10 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         )
     if plan.n_validation:
         validation = _validate(bank, data, samples.validation, result, blend, n_neighbors)
-    labels = find_labels(samples.X)
     return Model(
         bank=bank.to(CPU),
         validation=validation,
-        numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels),
+        numbering=_number(samples),
         matrix=samples.rows.X if samples.reader is not None else samples.rows.X[:0],
         reader=samples.reader,
         encoder=encoder,

@@ -205,7 +205,7 @@ def measure(bank, validation, n_neighbors):
     rows = sample_rows(len(bank), _MAX_ROWS).to(bank.rows.z.device)
     left_out = bank.rows.leave_out(rows)
     y_hat = bank.complete(left_out.z, bank.average(left_out, n_neighbors), left_out.blended)
-    residuals, known = bank.rows.targets[rows] - y_hat.clamp(*bank.limits), bank
+    residuals, known = bank.bounded[rows] - y_hat.clamp(*bank.limits), bank
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True

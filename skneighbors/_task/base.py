@@ -68,7 +68,7 @@ class Task(Stored):
     read_more(y, n_samples)
         Targets (n_samples, n_targets) of rows to append.
     transform(y)
-        Values (n_samples, k) of targets (n_samples, n_targets).
+        Values (n_samples, k) of targets (n_samples, n_targets), not bounded.
     inverse_transform(values)
         Predictions of values (..., k).
     losses(y_hat, y)
@@ -127,6 +127,18 @@ class Task(Stored):
         task : Task
         """
         return self
+
+    def bound(self, values):
+        """Values (n, k), a tensor, as they are averaged, trained on and judged."""
+        return values
+
+    def bounding(self, values, weight):
+        """Task with the bounds of the values (n, k) of these rows, of weights (n,)."""
+        return self
+
+    def find_doubtful(self, y, weight):
+        """Which of the targets (n, n_targets) `fit` warns of, a mask."""
+        return np.zeros(y.shape, dtype=bool)
 
     @staticmethod
     def strata(y):

@@ -11,6 +11,7 @@ from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent, same_decimals
 from .base import Targets, Task
+from .far import find_bounds, hold_variation
 
 # How far beyond the targets' range a prediction may lie, as a fraction of the range.
 _MARGIN = 0.1
@@ -28,6 +29,9 @@ class Regression(Task):
         Of the targets after :meth:`forward`; the standard deviation of a constant target is 0.
     ndim : int
         Dimensions of y as given, 1 or 2.
+    bounds : ndarray of shape (2, n_targets) or None
+        Of values: those of few targets far from all others count as these, so that they spoil no
+        other prediction. None if there are none.
     """
 
     loss_name = "squared_error"
@@ -48,6 +52,7 @@ class Regression(Task):
     mean: np.ndarray = array_field("float64", "k")
     scale: np.ndarray = array_field("float64", "k", low=0)
     ndim: int
+    bounds: np.ndarray | None = array_field("float64", "ends k", allows="inf", default=None)
 
     @classmethod
     def check(cls, y):
@@ -83,8 +88,10 @@ class Regression(Task):
 
     @classmethod
     def fit(cls, y, sample_weight, ndim):
-        """Standardize by the weighted columns of y (n_samples, n_targets)."""
-        y = cls.forward(y)
+        """Standardize by the weighted columns of y (n_samples, n_targets), bounded."""
+        given = cls.forward(y)
+        bounds = find_bounds(given, sample_weight)
+        y = given if bounds is None else given.clip(*bounds)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.average(y, axis=0, weights=sample_weight)
             largest = np.abs(y - mean).max(axis=0)
@@ -94,14 +101,18 @@ class Regression(Task):
             # Squared relative to the largest, so that no square overflows.
             relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
             scale = np.where(constant, 0.0, largest * np.sqrt(relative))
-        if not np.isfinite([mean, scale]).all():
+            divisor = np.where(constant, 1.0, scale)
+            farthest = 0 if bounds is None else (given - mean) / divisor
+        if not (np.isfinite([mean, scale]).all() and np.isfinite(farthest).all()):
             raise ValueError("y spans more than float64 can hold; rescale it.")
-        return cls(mean, scale, ndim)
+        return cls(mean, scale, ndim, None if bounds is None else (bounds - mean) / divisor)
 
     def _check_fields(self, sizes):
         """Raise ValueError if `ndim` does not fit."""
         if self.ndim not in (1, 2) or (self.ndim == 1 and len(self.mean) != 1):
             raise ValueError("bank.task.ndim does not fit")
+        if self.bounds is not None and len(self.bounds) != 2:
+            raise ValueError("bank.task.bounds does not fit")
 
     def attributes(self):
         """How many targets there are."""
@@ -144,6 +155,23 @@ class Regression(Task):
     def transform(self, y):
         """Standardize targets (n_samples, n_targets)."""
         return (self.forward(y) - self.mean) / np.where(self.scale > 0, self.scale, np.inf)
+
+    def bound(self, values):
+        """Values (n, n_targets), a tensor, those far from all others as the bounds."""
+        if self.bounds is None:
+            return values
+        return values.clamp(*torch.from_numpy(self.bounds).to(values.device))
+
+    def bounding(self, values, weight):
+        """Find the bounds of other rows."""
+        bounds = find_bounds(values, weight)
+        return self if bounds is self.bounds is None else replace(self, bounds=bounds)
+
+    def find_doubtful(self, y, weight):
+        """Find targets that are bounded, or hold nearly all of the variation."""
+        values = torch.from_numpy(self.transform(y))
+        is_bounded = (values != self.bound(values)).numpy()
+        return is_bounded | hold_variation(self.forward(y), weight)
 
     def inverse_transform(self, y):
         """Undo :meth:`transform`, for (..., n_targets)."""
