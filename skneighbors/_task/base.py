@@ -99,6 +99,7 @@ class Task(Stored):
     """
 
     has_spread = True
+    bounds = None  # of values, where a few far from all others count as no farther
 
     @property
     def can_be_blended(self):
