@@ -129,23 +129,17 @@ def _fit_task(task_class, samples):
     """Fit the task, bounded by the targets of a given validation set, too; warn of few far ones."""
     rows, every = samples.rows, samples.all_rows
     task = task_class.fit(rows.y, rows.weight, samples.y_form)
-    if samples.validation is not None:
-        task = task.bounding(task.transform(every.y), every.weight)
     found = np.argwhere(task.find_doubtful(rows.y, rows.weight))
     if len(found):
-        numbering = _number(samples)
+        numbering = SampleNumbering(samples.row_of, samples.sample_weight, find_labels(samples.X))
         labels = numbering.name(numbering.first_samples(len(rows)))
-        of = [""] if rows.y.shape[1] == 1 else [f" of target {k}" for k in range(rows.y.shape[1])]
+        of = [f" of target {k}" * (rows.y.shape[1] > 1) for k in range(rows.y.shape[1])]
         named = [f"{rows.y[i, k]:.6g} in row {labels[i]}{of[k]}" for i, k in found[:_N_NAMED]]
         named += [f"{len(found) - _N_NAMED} more"] * (len(found) > _N_NAMED)
         warn(_DOUBTFUL.format(", ".join(named)) + _LOGARITHM * bool((rows.y > 0).all()))
-    return task
-
-
-def _number(samples):
-    """Number the samples by the rows they are part of."""
-    labels = find_labels(samples.X)
-    return SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels)
+    if samples.validation is None:
+        return task
+    return task.bounding(task.transform(every.y), every.weight)
 
 
 def _plan(params, tables, samples, task, random_state):
@@ -260,10 +254,11 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         )
     if plan.n_validation:
         validation = _validate(bank, data, samples.validation, result, blend, n_neighbors)
+    labels = find_labels(samples.X)
     return Model(
         bank=bank.to(CPU),
         validation=validation,
-        numbering=_number(samples),
+        numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels),
         matrix=samples.rows.X if samples.reader is not None else samples.rows.X[:0],
         reader=samples.reader,
         encoder=encoder,

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 from skneighbors import NONARegressor, load
 from skneighbors._task import Regression
-from skneighbors._task.far import find_bounds, hold_variation
+from skneighbors._task.far import find_bounds, find_far
 
 N, WRONG = 300, 7
 QUICK = dict(hidden_layer_sizes=(16,), n_estimators=1, max_iter=15, blend=None, random_state=0)
@@ -167,7 +167,7 @@ def test_bounds_follow_the_rows():
     values = task.transform(np.append(Y[:N], [1e9, -1e9])[:, None])
     bounds = task.bounding(values, np.ones(N + 2)).bounds
     assert_allclose(bounds.ravel(), [values[:N].min(), values[:N].max()])
-    assert task.bounding(values[:N], np.ones(N)) is task
+    assert task.bounding(values[:N], np.ones(N)).bounds is None
     with pytest.raises(ValueError, match="y spans more than float64 can hold"):
         Regression.fit(np.append(1e-100 * Y[:N], 1e300)[:, None], np.ones(N + 1), 1)
 
@@ -208,25 +208,25 @@ def test_what_is_far(name):
     y, n_far = FAR[name]
     order = np.random.RandomState(1).permutation(len(y))
     bounds = find_bounds(y[order, None], np.ones(len(y)))
-    assert (bounds is not None) == (n_far > 0)
-    if n_far:
-        others = y[: len(y) - n_far]
-        assert_array_equal(bounds.ravel(), [others.min(), others.max()])
+    others = y[: len(y) - n_far]
+    ends = [others.min(), others.max()] if n_far else [-np.inf, np.inf]
+    assert_array_equal(bounds.ravel(), ends)
 
 
 def test_weights_are_counts():
     y, weight = np.append(Y[:200], [1e9, 2e9])[:, None], np.ones(202)
-    assert find_bounds(y, weight) is not None
+    assert find_far(y, weight)[0].ravel().nonzero()[0].tolist() == [200, 201]
     weight[-1] = 2
-    assert find_bounds(y, weight) is None
-    assert find_bounds(np.append(y, y[-1:], axis=0), np.ones(203)) is None
+    assert not find_far(y, weight)[0].any()
+    assert not find_far(np.append(y, y[-1:], axis=0), np.ones(203))[0].any()
 
 
 def test_what_holds_the_variation():
     y = np.column_stack([np.append(HEAVY[:300], 1e5), np.append(Y[:N], 0), np.ones(N + 1)])
-    found = np.argwhere(hold_variation(y, np.ones(N + 1)))
-    assert found.tolist() == [[N, 0]]
-    assert not hold_variation(np.append(np.zeros(N), np.ones(6))[:, None], np.ones(N + 6)).any()
+    assert np.argwhere(find_far(y, np.ones(N + 1))[1]).tolist() == [[N, 0]]
+    six = np.append(np.zeros(900), np.ones(6))[:, None]
+    assert not find_far(six, np.ones(906)).any()
+    assert find_far(six[:-1], np.ones(905))[1].sum() == 5
 
 
 def test_tables_without_far_targets_are_as_they_were():

@@ -4,12 +4,12 @@ import numpy as np
 
 # Far are at most this fraction of the rows, so many times as far from the median as all others.
 _FEW, _FAR = 0.01, 10
-# At most so many rows are named that hold this share of the squared deviations from the median.
-_N_NAMED, _SHARE = 5, 0.95
+# No more rows than these, and as few, may hold this share of the squared deviations from it.
+_MOST, _SHARE = 5, 0.95
 
 
-def find_bounds(y, weight):
-    """Smallest and largest of the targets that are not far from all others.
+def find_far(y, weight):
+    """Find targets far from all others, and few that hold nearly all of the variation.
 
     Parameters
     ----------
@@ -18,43 +18,31 @@ def find_bounds(y, weight):
 
     Returns
     -------
-    bounds : ndarray of shape (2, k) or None
-        Infinite for targets of which none is far; None if that are all.
+    masks : bool ndarray of shape (2, n, k)
     """
-    bounds = np.full((2, y.shape[1]), [[-np.inf], [np.inf]])
-    for own, bound in zip(y.T, bounds.T, strict=True):
-        distance, order, n_few, rounding = _sort(own, weight)
-        top, below = distance[:n_few], distance[1 : n_few + 1]
-        gaps = np.flatnonzero((top > _FAR * below) & (below > rounding))
-        if len(gaps):
-            others = own[order[gaps[-1] + 1 :]]
-            bound[:] = others.min(), others.max()
-    return bounds if np.isfinite(bounds).any() else None
-
-
-def hold_variation(y, weight):
-    """Which few of the targets (n, k) hold nearly all of the variation, as a mask."""
-    mask = np.zeros(y.shape, dtype=bool)
-    for own, is_found in zip(y.T, mask.T, strict=True):
-        distance, order, n_few, rounding = _sort(own, weight)
-        if distance[0] > rounding:
-            squares = (weight[order] * (distance / distance[0]) ** 2).cumsum()
-            n_found = 1 + squares.searchsorted(_SHARE * squares[-1])
-            is_found[order[:n_found]] = n_found <= min(n_few, _N_NAMED)
-    return mask
-
-
-def _sort(y, weight):
-    """Distances (n,) from the median and the order of rows, the farthest first.
-
-    And how many of these are few, and which distances are rounding.
-    """
-    order = y.argsort(kind="stable")
-    below = weight[order].cumsum()
-    median = y[order[below.searchsorted(below[-1] / 2)]]
+    order = y.argsort(axis=0, kind="stable")
+    below = weight[order].cumsum(axis=0)
+    middle = (below < below[-1] / 2).sum(axis=0)
+    median = y[order, np.arange(y.shape[1])][middle, np.arange(y.shape[1])]
     with np.errstate(over="ignore"):
         distance = np.abs(y - median)
-    order = (-distance).argsort(kind="stable")
-    few = _FEW * (1 + 1e-9) * below[-1]
-    n_few = int(weight[order].cumsum().searchsorted(few, side="right"))
-    return distance[order], order, n_few, 10 * np.finfo(float).eps * np.abs(median)
+    distance[distance <= 10 * np.finfo(float).eps * np.abs(median)] = 0  # rounding
+    order = (-distance).argsort(axis=0, kind="stable")
+    distance, total = np.take_along_axis(distance, order, axis=0), weight[order].cumsum(axis=0)
+    is_few = total <= _FEW * (1 + 1e-9) * total[-1]
+    following = np.append(distance[1:], distance[-1:], axis=0)
+    gaps = is_few & (following > 0) & (distance > _FAR * following)
+    is_far = gaps[::-1].cumsum(axis=0)[::-1] > 0
+    squares = weight[order] * (distance / np.where(distance[0] > 0, distance[0], 1)) ** 2
+    holds = squares.cumsum(axis=0) - squares < _SHARE * squares.sum(axis=0)
+    holds &= (holds.sum(axis=0) <= _MOST) & (is_few | ~holds).all(axis=0)
+    masks = np.empty((2, *y.shape), dtype=bool)
+    np.put_along_axis(masks, order[None], np.stack([is_far, holds]), axis=1)
+    return masks
+
+
+def find_bounds(y, weight):
+    """Smallest and largest targets (2, k) of those not far from all others; infinite if all are."""
+    is_far, _ = find_far(y, weight)
+    ends = np.where(is_far, np.inf, y).min(axis=0), np.where(is_far, -np.inf, y).max(axis=0)
+    return np.where(is_far.any(axis=0), ends, [[-np.inf], [np.inf]])

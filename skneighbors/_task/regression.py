@@ -11,7 +11,7 @@ from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent, same_decimals
 from .base import Targets, Task
-from .far import find_bounds, hold_variation
+from .far import find_bounds, find_far
 
 # How far beyond the targets' range a prediction may lie, as a fraction of the range.
 _MARGIN = 0.1
@@ -89,9 +89,8 @@ class Regression(Task):
     @classmethod
     def fit(cls, y, sample_weight, ndim):
         """Standardize by the weighted columns of y (n_samples, n_targets), bounded."""
-        given = cls.forward(y)
-        bounds = find_bounds(given, sample_weight)
-        y = given if bounds is None else given.clip(*bounds)
+        given, y = y, cls.forward(y)
+        y = y.clip(*find_bounds(y, sample_weight))
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.average(y, axis=0, weights=sample_weight)
             largest = np.abs(y - mean).max(axis=0)
@@ -101,11 +100,11 @@ class Regression(Task):
             # Squared relative to the largest, so that no square overflows.
             relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
             scale = np.where(constant, 0.0, largest * np.sqrt(relative))
-            divisor = np.where(constant, 1.0, scale)
-            farthest = 0 if bounds is None else (given - mean) / divisor
-        if not (np.isfinite([mean, scale]).all() and np.isfinite(farthest).all()):
+            task = cls(mean, scale, ndim)
+            values = task.transform(given)
+        if not (np.isfinite([mean, scale]).all() and np.isfinite(values).all()):
             raise ValueError("y spans more than float64 can hold; rescale it.")
-        return cls(mean, scale, ndim, None if bounds is None else (bounds - mean) / divisor)
+        return task.bounding(values, sample_weight)
 
     def _check_fields(self, sizes):
         """Raise ValueError if `ndim` does not fit."""
@@ -165,13 +164,11 @@ class Regression(Task):
     def bounding(self, values, weight):
         """Find the bounds of other rows."""
         bounds = find_bounds(values, weight)
-        return self if bounds is self.bounds is None else replace(self, bounds=bounds)
+        return replace(self, bounds=bounds if np.isfinite(bounds).any() else None)
 
     def find_doubtful(self, y, weight):
-        """Find targets that are bounded, or hold nearly all of the variation."""
-        values = torch.from_numpy(self.transform(y))
-        is_bounded = (values != self.bound(values)).numpy()
-        return is_bounded | hold_variation(self.forward(y), weight)
+        """Find targets far from all others, and few that hold nearly all of the variation."""
+        return find_far(self.forward(y), weight).any(axis=0)
 
     def inverse_transform(self, y):
         """Undo :meth:`transform`, for (..., n_targets)."""
