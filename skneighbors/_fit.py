@@ -29,12 +29,9 @@ _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
 _N_NAMED = 5  # targets of which fit warns
 _DOUBTFUL = (
     "A few targets are far from all others, or hold nearly all of the variation of y: {}. If they "
-    "are wrong, correct them; `suspects` ranks rows by how wrong their targets look."
+    "are wrong, correct them; `suspects` ranks rows by how wrong their targets look.{}"
 )
-_LOGARITHM = (
-    " If they are right, predict the logarithm: TransformedTargetRegressor(model, func=np.log, "
-    "inverse_func=np.exp)."
-)
+_LOGARITHM = " If they are right, predict the logarithm, by TransformedTargetRegressor."
 
 
 def fit_model(params, tables, task_class, describe_head, samples, n_threads, clock):
@@ -126,19 +123,16 @@ def _warn(plan, blend, history, max_time):
 
 
 def _fit_task(task_class, samples):
-    """Fit the task, bounded by the targets of a given validation set, too; warn of few far ones."""
+    """Fit the task, find bounds of all rows, and warn of a few targets far from all others."""
     rows, every = samples.rows, samples.all_rows
     task = task_class.fit(rows.y, rows.weight, samples.y_form)
     found = np.argwhere(task.find_doubtful(rows.y, rows.weight))
     if len(found):
         numbering = SampleNumbering(samples.row_of, samples.sample_weight, find_labels(samples.X))
         labels = numbering.name(numbering.first_samples(len(rows)))
-        of = [f" of target {k}" * (rows.y.shape[1] > 1) for k in range(rows.y.shape[1])]
-        named = [f"{rows.y[i, k]:.6g} in row {labels[i]}{of[k]}" for i, k in found[:_N_NAMED]]
+        named = [f"{rows.y[i, k]:.6g} in row {labels[i]}" for i, k in found[:_N_NAMED]]
         named += [f"{len(found) - _N_NAMED} more"] * (len(found) > _N_NAMED)
-        warn(_DOUBTFUL.format(", ".join(named)) + _LOGARITHM * bool((rows.y > 0).all()))
-    if samples.validation is None:
-        return task
+        warn(_DOUBTFUL.format(", ".join(named), _LOGARITHM * bool((rows.y > 0).all())))
     return task.bounding(task.transform(every.y), every.weight)
 
 

@@ -183,7 +183,7 @@ def test_fit_warns_and_says_what_to_do():
     with pytest.warns(UserWarning, match=SAID) as seen:
         quick.fit(X_train, two)
     (message,) = [str(own.message) for own in seen if SAID in str(own.message)]
-    assert "1e+06 in row 3 of target 1, -1e+06 in row 9 of target 1." in message
+    assert "y: 1e+06 in row 3, -1e+06 in row 9." in message
     assert "logarithm" not in message
 
 

@@ -191,8 +191,7 @@ class NeighborBank(Stored):
         """
         rows = replace(self.rows, sample_weight=None)
         rows = rows.concat(self._make_rows(queries.z, queries.columns, y, blended, len(self)))
-        targets, weight = rows.targets.cpu().numpy(), sample_weight.cpu().numpy()
-        task = self.task.bounding(targets, weight)
+        task = self.task.bounding(rows.targets.cpu().numpy(), sample_weight.cpu().numpy())
         moved = task.bound(rows.targets) - self.task.bound(rows.targets)
         rows = replace(rows, values=rows.values + moved.unsqueeze(1))
         return replace(self, task=task, rows=rows.weigh(sample_weight))

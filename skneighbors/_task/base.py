@@ -62,7 +62,7 @@ class Task(Stored):
     read_others(y, form, n_samples)
         Class method: targets (n_samples, n_targets) of validation rows.
     fit(y, sample_weight, form)
-        Class method: the task of the targets (n_rows, n_targets) of unique rows.
+        Class method: the task of the targets (n_rows, n_targets) of unique rows, without bounds.
     attributes()
         Attributes, by name, that a fitted estimator has of its targets.
     read_more(y, n_samples)

@@ -8,6 +8,7 @@ _FEW, _FAR = 0.01, 10
 _MOST, _SHARE = 5, 0.95
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def find_far(y, weight):
     """Find targets far from all others, and few that hold nearly all of the variation.
 
@@ -24,8 +25,7 @@ def find_far(y, weight):
     below = weight[order].cumsum(axis=0)
     middle = (below < below[-1] / 2).sum(axis=0)
     median = y[order, np.arange(y.shape[1])][middle, np.arange(y.shape[1])]
-    with np.errstate(over="ignore"):
-        distance = np.abs(y - median)
+    distance = np.abs(y - median)
     distance[distance <= 10 * np.finfo(float).eps * np.abs(median)] = 0  # rounding
     order = (-distance).argsort(axis=0, kind="stable")
     distance, total = np.take_along_axis(distance, order, axis=0), weight[order].cumsum(axis=0)

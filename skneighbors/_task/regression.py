@@ -88,7 +88,7 @@ class Regression(Task):
 
     @classmethod
     def fit(cls, y, sample_weight, ndim):
-        """Standardize by the weighted columns of y (n_samples, n_targets), bounded."""
+        """Standardize by the weighted columns of y (n_samples, n_targets), but those far away."""
         given, y = y, cls.forward(y)
         y = y.clip(*find_bounds(y, sample_weight))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -102,9 +102,9 @@ class Regression(Task):
             scale = np.where(constant, 0.0, largest * np.sqrt(relative))
             task = cls(mean, scale, ndim)
             values = task.transform(given)
-        if not (np.isfinite([mean, scale]).all() and np.isfinite(values).all()):
+        if not (np.isfinite(scale).all() and np.isfinite(values).all()):
             raise ValueError("y spans more than float64 can hold; rescale it.")
-        return task.bounding(values, sample_weight)
+        return task
 
     def _check_fields(self, sizes):
         """Raise ValueError if `ndim` does not fit."""
@@ -162,7 +162,7 @@ class Regression(Task):
         return values.clamp(*torch.from_numpy(self.bounds).to(values.device))
 
     def bounding(self, values, weight):
-        """Find the bounds of other rows."""
+        """Find the bounds of rows."""
         bounds = find_bounds(values, weight)
         return replace(self, bounds=bounds if np.isfinite(bounds).any() else None)
 
