@@ -126,7 +126,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             dates and times, and categories; all may have missing values. With a
             `feature_extractor`, X may have more dimensions, and holds numbers alone.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
+            Targets. Of numbers, a few that are far from all others are bounded in training, with a
+            warning; see :ref:`far_targets`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as counts, not fractions: a row of weight 2 is the same as a row that
             stands twice, one of weight 0 the same as none. See :ref:`weights` for what they
@@ -540,7 +541,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Rows that equal a training sample, or each other, in X and y count as one, as in
         :meth:`fit`: their weights add up. The networks, their scaling and their
         masks stay as :meth:`fit` left them; the range of the targets, which bounds predictions,
-        follows the neighbors.
+        and which targets are far from all others (:ref:`far_targets`), follow the neighbors.
 
         Parameters
         ----------

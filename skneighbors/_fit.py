@@ -25,6 +25,12 @@ from ._utils.warn import warn
 _MAX_SCALED = 1e18  # of targets: single precision can hold their squares
 _SHORTENED = 0.75  # fraction of what was planned up to which a fit warns
 _N_CHECKED_ROWS = 256  # training rows whose predictions must be finite
+_N_NAMED = 5  # targets of which fit warns
+_DOUBTFUL = (
+    "A few targets are far from all others, or hold nearly all of the variation of y: {}. If they "
+    "are wrong, correct them; `suspects` ranks rows by how wrong their targets look.{}"
+)
+_LOGARITHM = " If they are right, predict the logarithm, by TransformedTargetRegressor."
 
 
 def fit_model(params, tables, task_class, describe_head, samples, n_threads, clock):
@@ -51,7 +57,7 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     device, extractor = resolve_device(params["device"]), params["feature_extractor"]
     random_state = check_random_state(params["random_state"])
     # What is predicted, who validates, and for how long to train.
-    task = task_class.fit(samples.rows.y, samples.rows.weight, samples.y_form)
+    task = _fit_task(task_class, samples)
     plan, split = _plan(params, tables, samples, task, random_state)
     # The blended model.
     rows = _scale(samples, task)
@@ -115,6 +121,20 @@ def _warn(plan, blend, history, max_time):
         )
 
 
+def _fit_task(task_class, samples):
+    """Fit the task, find bounds of all rows, and warn of a few targets far from all others."""
+    rows, every = samples.rows, samples.all_rows
+    task = task_class.fit(rows.y, rows.weight, samples.y_form)
+    found = np.argwhere(task.find_doubtful(rows.y, rows.weight))
+    if len(found):
+        numbering = SampleNumbering(samples.row_of, samples.sample_weight, find_labels(samples.X))
+        labels = numbering.name(numbering.first_samples(len(rows)))
+        named = [f"{rows.y[i, k]:.6g} in row {labels[i]}" for i, k in found[:_N_NAMED]]
+        named += [f"{len(found) - _N_NAMED} more"] * (len(found) > _N_NAMED)
+        warn(_DOUBTFUL.format(", ".join(named), _LOGARITHM * bool((rows.y > 0).all())))
+    return task.bounding(task.transform(every.y), every.weight)
+
+
 def _plan(params, tables, samples, task, random_state):
     """Draw the validation rows of each member, and plan all that follows; to the plan and these."""
     rows, source, n_given = samples.rows, "random" if samples.rows.group is None else "groups", None
@@ -147,7 +167,7 @@ def _plan(params, tables, samples, task, random_state):
 def _scale(samples, task):
     """Add parts of dates to X, and scale y; of a given validation set, too."""
     rows, reader = samples.all_rows, samples.reader
-    y = task.transform(rows.y)
+    y = task.bound(torch.from_numpy(task.transform(rows.y))).numpy()
     if np.abs(y).max() > _MAX_SCALED:
         raise ValueError("y_val holds values too far from those of y for single precision.")
     return replace(rows, X=rows.X if reader is None else reader.expand(rows.X), y=y)
@@ -203,6 +223,8 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
     """Weigh the trained networks and the blended model, and make the model of them."""
     encoder, likeness_encoder = encoders
     rows, n_neighbors = data.rows.select(slice(plan.n_samples)), plan.params["n_neighbors"]
+    y = torch.from_numpy(data.task.transform(samples.rows.y))  # not bounded
+    rows = replace(rows, y=y.to(rows.X.device))
     bank = NeighborBank.build(network, rows, data.task, blend.training)
     choices = weigh(network, history, data.task, blend, plan.settings)
     choice, bank = choose(choices, bank, n_neighbors)

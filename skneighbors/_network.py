@@ -228,15 +228,13 @@ class FittedNetwork(nn.Module):
 
     def __init__(self, network, rows, limits, n_neighbors):
         super().__init__()
-        self.network, targets = network, rows.targets
+        self.network = network
         self.n_neighbors = len(rows) if n_neighbors is None else min(n_neighbors, len(rows))
         self._similarity = SIMILARITIES[self.head.similarity]
-        with torch.no_grad():
-            values = targets.unsqueeze(1) - network.trends(rows.z, targets.shape[1])
         self.register_buffer("z_n", rows.z)
         points = self._similarity.row_points(rows.z)
         self.register_buffer("points", points, persistent=False)
-        self.register_buffer("values", values)
+        self.register_buffer("values", rows.values)
         self.register_buffer("total", rows.total_weight)
         self.register_buffer("sample_weight", rows.sample_weight)
         self.register_buffer("limits", limits)

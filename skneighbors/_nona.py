@@ -263,8 +263,8 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     (of the 254 most frequent of each column), means of targets, and counts. The linear model gets
     numbers clipped to their 0.002 and 0.998 quantiles and standardized, flags of missing ones, and
     of the categories of at least five samples the 500 most frequent, one-hot. Targets are
-    standardized. The order of columns whose names are text does not matter to `fit`. Training is
-    in float32, prediction in float64.
+    standardized; those far from all others are bounded (:ref:`far_targets`). The order of columns
+    whose names are text does not matter to `fit`. Training is in float32, prediction in float64.
 
     With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
     steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping check at the end

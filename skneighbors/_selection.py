@@ -87,10 +87,10 @@ def choose(choices, bank, n_neighbors):
         choices = _nearly_lowest(choices, losses, _MAX_LOSS)
     banks = [bank.at(own.likeness, own.calibration, own.blend.weight) for own in choices]
     if len(choices) > 1:
-        rows, targets = sample_rows(len(bank), _N_LEFT_OUT).to(bank.rows.device), bank.rows.targets
-        weight = bank.rows.weights()[rows]
+        rows = sample_rows(len(bank), _N_LEFT_OUT).to(bank.rows.device)
+        y, weight = bank.bounded[rows], bank.rows.weights()[rows]
         predicted = [own.predict_left_out(rows, n_neighbors) for own in banks]
-        losses = [_mean(task.losses(y_hat, targets[rows]), weight) for y_hat in predicted]
+        losses = [_mean(task.losses(y_hat, y), weight) for y_hat in predicted]
         *_, (choice, bank) = _nearly_lowest(zip(choices, banks, strict=True), losses, _MAX_LEFT_OUT)
         return choice, bank
     return choices[0], banks[0]

@@ -146,7 +146,7 @@ class NeighborBank(Stored):
             z=z,
             columns=columns,
             targets=y,
-            values=y.unsqueeze(1) - self.trends(z),
+            values=self.task.bound(y).unsqueeze(1) - self.trends(z),
             blended=blended,
             group=n_before + torch.arange(len(y), device=y.device),
         )
@@ -160,13 +160,19 @@ class NeighborBank(Stored):
         return NeighborIndex(self.space, self.rows, self.algorithm, self.cache)
 
     @cached_property
+    def bounded(self):
+        """Scaled targets (N, k) as they are averaged and judged: none is far from all others."""
+        return self.task.bound(self.rows.targets)
+
+    @cached_property
     def limits(self):
         """Smallest and largest predicted values there may be, (2, k)."""
-        return self.task.limits(*self.rows.targets.aminmax(dim=0))
+        return self.task.limits(*self.bounded.aminmax(dim=0))
 
     def limits_left_out(self):
         """Smallest and largest predicted values, (2, N, k), without each row and its group."""
-        return self.task.limits(*self.rows.extremes_left_out())
+        rows = replace(self.rows, targets=self.bounded)
+        return self.task.limits(*rows.extremes_left_out())
 
     @property
     def has_trend(self):
@@ -198,7 +204,10 @@ class NeighborBank(Stored):
         """
         rows = replace(self.rows, sample_weight=None)
         rows = rows.concat(self._make_rows(queries.z, queries.columns, y, blended, len(self)))
-        return replace(self, rows=rows.weigh(sample_weight))
+        task = self.task.bounding(rows.targets.cpu().numpy(), sample_weight.cpu().numpy())
+        moved = task.bound(rows.targets) - self.task.bound(rows.targets)
+        rows = replace(rows, values=rows.values + moved.unsqueeze(1))
+        return replace(self, task=task, rows=rows.weigh(sample_weight))
 
     @torch.no_grad()
     def keep(self, mask, sample_weight):

@@ -48,6 +48,8 @@ def explain(model, queries, search, by_column):
     found = (part.cpu().numpy() for part in found)
     rows, weights, mixtures, adjustments, y, clipping, agreement = found
     indices, labels = model.samples[rows], find_labels(queries.X)
+    targets = bank.rows.targets.cpu().numpy()[rows]
+    excess = targets - bank.bounded.cpu().numpy()[rows]
     of_blend = model.blended_model.weights if blended else {}
     why = Explanation(
         _task=model.task,
@@ -55,10 +57,10 @@ def explain(model, queries, search, by_column):
         indices=indices,
         labels=model.numbering.name(indices),
         weights=weights,
-        targets=bank.rows.targets.cpu().numpy()[rows],
-        adjustments=adjustments,
+        targets=targets,
+        adjustments=adjustments - excess,
         clipping=clipping,
-        is_adjusted=bank.has_trend,
+        is_adjusted=bank.has_trend or bool(excess.any()),
         neighbors_weight=1 - bank.blend_weight,
         parts=blended,
         part_weights={name: bank.blend_weight * weight for name, weight in of_blend.items()},
@@ -99,7 +101,7 @@ def _compare(bank, trends, near, among=None):
     total = weights.unsqueeze(2)
     # Of rows without any weight all members are alike.
     mixtures = torch.where(total > 0, by_member / total, 1 / len(near.weights))
-    targets = gather_rows(bank.rows.targets, rows)
+    targets = gather_rows(bank.bounded, rows)
     row_trends = targets.unsqueeze(2) - gather_rows(bank.rows.values, rows)
     differences = trends[near.queries].unsqueeze(1) - row_trends
     adjustments = torch.einsum("bkm,bkmt->bkt", mixtures, differences)

@@ -27,6 +27,7 @@ _AGREEMENT = (
     "many of them a fit with another random_state would name again."
 )
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
+_BOUNDED = "A target far from all others is adjusted to lie among them."
 _ALONE = "Neighbors have no weight here: all is predicted by the {}."
 
 
@@ -91,8 +92,8 @@ class Explanation(Printed):
     targets : ndarray of shape (n_queries, n_neighbors) or (n_queries, n_neighbors, n_targets)
         Their targets: numbers, or labels of classes.
     adjustments : ndarray of the shape of `targets` or None
-        By how much the trend is higher for the query than for the row; 0 without one. None for
-        classes.
+        By how much the trend is higher for the query than for the row; 0 without one. Those of
+        targets far from all others bound them, too. None for classes.
     clipping : ndarray of the shape of `prediction` or None
         What is added where the mean would lie more than a tenth of the targets' range beyond
         it; 0 elsewhere. None for classes.
@@ -283,7 +284,8 @@ class Explanation(Printed):
         facts = [_ROWS[self.likeness > 0]]
         if self.agreement is not None and n_named > 1:
             facts.append(_AGREEMENT.format(n_named, 100 * np.mean(self.agreement)))
-        facts += [_ADJUSTED] * self.is_adjusted + [self._task.parts_note] * bool(self.parts)
+        facts += [_ADJUSTED] * self.is_adjusted + [_BOUNDED] * (self._task.bounds is not None)
+        facts += [self._task.parts_note] * bool(self.parts)
         if not self.neighbors_weight:
             names = [part_words(name) for name, weight in self.part_weights.items() if weight]
             facts.append(_ALONE.format(" and the ".join(names)))

@@ -195,7 +195,7 @@ def measure(bank, validation, n_neighbors):
     """
     rows = sample_rows(len(bank), _MAX_ROWS).to(bank.rows.z.device)
     y_hat = bank.predict_left_out(rows, n_neighbors)
-    residuals, known = bank.rows.targets[rows] - y_hat.clamp(*bank.limits), bank
+    residuals, known = bank.bounded[rows] - y_hat.clamp(*bank.limits), bank
     if len(rows) < len(bank):
         is_known = torch.zeros(len(bank), dtype=torch.bool, device=rows.device)
         is_known[rows] = True

@@ -44,9 +44,9 @@ class NeighborRows(EmbeddedRows):
     columns, self_index : Tensor or None
         See :class:`EmbeddedRows`.
     targets : Tensor of shape (N, k)
-        Scaled targets.
+        Scaled targets, not bounded.
     values : Tensor of shape (N, m, k)
-        What to average: targets less the members' trends.
+        What to average: bounded targets less the members' trends.
     blended : Tensor of shape (N, k)
         Predictions of the blended model, scaled, by what was not fitted to a row, where there is
         such.

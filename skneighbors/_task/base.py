@@ -62,13 +62,13 @@ class Task(Stored):
     read_others(y, form, n_samples)
         Class method: targets (n_samples, n_targets) of validation rows.
     fit(y, sample_weight, form)
-        Class method: the task of the targets (n_rows, n_targets) of unique rows.
+        Class method: the task of the targets (n_rows, n_targets) of unique rows, without bounds.
     attributes()
         Attributes, by name, that a fitted estimator has of its targets.
     read_more(y, n_samples)
         Targets (n_samples, n_targets) of rows to append.
     transform(y)
-        Values (n_samples, k) of targets (n_samples, n_targets).
+        Values (n_samples, k) of targets (n_samples, n_targets), not bounded.
     inverse_transform(values)
         Predictions of values (..., k).
     losses(y_hat, y)
@@ -99,6 +99,7 @@ class Task(Stored):
     """
 
     has_spread = True
+    bounds = None  # of values, where a few far from all others count as no farther
 
     @property
     def can_be_blended(self):
@@ -127,6 +128,18 @@ class Task(Stored):
         task : Task
         """
         return self
+
+    def bound(self, values):
+        """Values (n, k), a tensor, as they are averaged, trained on and judged."""
+        return values
+
+    def bounding(self, values, weight):
+        """Task with the bounds of the values (n, k) of these rows, of weights (n,)."""
+        return self
+
+    def find_doubtful(self, y, weight):
+        """Which of the targets (n, n_targets) `fit` warns of, a mask."""
+        return np.zeros(y.shape, dtype=bool)
 
     @staticmethod
     def strata(y):

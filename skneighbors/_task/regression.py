@@ -11,6 +11,7 @@ from .._columns import refuse_missing, refuse_what_is_no_number
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent, same_decimals
 from .base import Targets, Task
+from .far import find_bounds, find_far
 
 # How far beyond the targets' range a prediction may lie, as a fraction of the range.
 _MARGIN = 0.1
@@ -28,6 +29,9 @@ class Regression(Task):
         Of the targets after :meth:`forward`; the standard deviation of a constant target is 0.
     ndim : int
         Dimensions of y as given, 1 or 2.
+    bounds : ndarray of shape (2, n_targets) or None
+        Of values: those of few targets far from all others count as these, so that they spoil no
+        other prediction. None if there are none.
     """
 
     loss_name = "squared_error"
@@ -48,6 +52,7 @@ class Regression(Task):
     mean: np.ndarray = array_field("float64", "k")
     scale: np.ndarray = array_field("float64", "k", low=0)
     ndim: int
+    bounds: np.ndarray | None = array_field("float64", "ends k", allows="inf", default=None)
 
     @classmethod
     def check(cls, y):
@@ -83,8 +88,9 @@ class Regression(Task):
 
     @classmethod
     def fit(cls, y, sample_weight, ndim):
-        """Standardize by the weighted columns of y (n_samples, n_targets)."""
-        y = cls.forward(y)
+        """Standardize by the weighted columns of y (n_samples, n_targets), but those far away."""
+        given, y = y, cls.forward(y)
+        y = y.clip(*find_bounds(y, sample_weight))
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.average(y, axis=0, weights=sample_weight)
             largest = np.abs(y - mean).max(axis=0)
@@ -94,14 +100,18 @@ class Regression(Task):
             # Squared relative to the largest, so that no square overflows.
             relative = np.average(((y - mean) / largest) ** 2, axis=0, weights=sample_weight)
             scale = np.where(constant, 0.0, largest * np.sqrt(relative))
-        if not np.isfinite([mean, scale]).all():
+            task = cls(mean, scale, ndim)
+            values = task.transform(given)
+        if not (np.isfinite(scale).all() and np.isfinite(values).all()):
             raise ValueError("y spans more than float64 can hold; rescale it.")
-        return cls(mean, scale, ndim)
+        return task
 
     def _check_fields(self, sizes):
         """Raise ValueError if `ndim` does not fit."""
         if self.ndim not in (1, 2) or (self.ndim == 1 and len(self.mean) != 1):
             raise ValueError("bank.task.ndim does not fit")
+        if self.bounds is not None and len(self.bounds) != 2:
+            raise ValueError("bank.task.bounds does not fit")
 
     def attributes(self):
         """How many targets there are."""
@@ -144,6 +154,21 @@ class Regression(Task):
     def transform(self, y):
         """Standardize targets (n_samples, n_targets)."""
         return (self.forward(y) - self.mean) / np.where(self.scale > 0, self.scale, np.inf)
+
+    def bound(self, values):
+        """Values (n, n_targets), a tensor, those far from all others as the bounds."""
+        if self.bounds is None:
+            return values
+        return values.clamp(*torch.from_numpy(self.bounds).to(values.device))
+
+    def bounding(self, values, weight):
+        """Find the bounds of rows."""
+        bounds = find_bounds(values, weight)
+        return replace(self, bounds=bounds if np.isfinite(bounds).any() else None)
+
+    def find_doubtful(self, y, weight):
+        """Find targets far from all others, and few that hold nearly all of the variation."""
+        return find_far(self.forward(y), weight).any(axis=0)
 
     def inverse_transform(self, y):
         """Undo :meth:`transform`, for (..., n_targets)."""
