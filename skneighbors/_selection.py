@@ -1,6 +1,5 @@
 """What is chosen once networks are trained: likeness, and the weight of the blended model."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch

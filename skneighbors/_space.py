@@ -48,7 +48,8 @@ class Space(Stored):
         near = SIMILARITIES[similarity]
 
         def typical(points):
-            rows, rank = sample_rows(points.shape[1], _N_MEASURED), min(_TYPICAL_RANK, len(points[0]))
+            n_rows = points.shape[1]
+            rows, rank = sample_rows(n_rows, _N_MEASURED), min(_TYPICAL_RANK, n_rows)
             length = bounded_length(points.element_size() * points.shape[:2].numel())
             parts = [near(points[:, rows[part]], points) for part in cut(len(rows), length)]
             found = [(-part).kthvalue(rank).values for part in parts]
@@ -106,7 +107,7 @@ class Space(Stored):
         return torch.cat([points, self._scales[1].to(points) * rows.columns.to(points)], 1)
 
     def n_dims(self, rows):
-        """Number of dimensions D of rows."""
+        """Count the dimensions D of rows."""
         return rows.z[0].numel() + (rows.columns.shape[1] if self.strength else 0)
 
     def norms(self, rows):

@@ -17,6 +17,7 @@ from .._utils.arrays import Stored
 from .column import BOOLS, LONGEST_NUMERAL, NUMBERS, is_missing, says_missing, show
 from .rows import merge_rows
 
+
 class Features(NamedTuple):
     """What is made of a block: arrays of shape (n_samples, any), None for none.
 
@@ -106,7 +107,7 @@ class Kind(Stored):
         return Features(block)
 
     def coordinates(self, block):
-        """Points (n_samples, any) for likeness, at most 1 apart; what `width` numbers say is ranked.
+        """Points (n_samples, any) for likeness, at most 1 apart; numbers of the block are ranks.
 
         A missing value is where the middle rank is, but at least root 3/4 from all others.
         """

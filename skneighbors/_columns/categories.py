@@ -110,7 +110,7 @@ class Categories(Kind):
         return (len(self.codes),)
 
     def coordinates(self, block):
-        """Points of categories, 1 apart, of many on average; missing and unknown ones between all."""
+        """Points of categories, 1 apart, of many on average; others are between all."""
         points = np.eye(len(self.codes))
         if len(points) > _MAX_APART:
             random = np.random.Generator(np.random.Philox(0))

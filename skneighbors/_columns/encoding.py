@@ -125,8 +125,8 @@ class LikenessEncoder(Stored):
     """Encodes rows as points; they are near where all columns are alike, whatever the targets.
 
     The squared distance of two rows is the mean, over the columns that differ, of what kinds say
-    (see `coordinates` of :class:`Kind`): at most 1 for rows that have nothing in common. Numbers differ
-    by the fraction of the training samples that lie between them. More than `_MAX_DIM`
+    (see `coordinates` of :class:`Kind`): at most 1 for rows that have nothing in common. Numbers
+    differ by the fraction of the training samples that lie between them. More than `_MAX_DIM`
     coordinates are projected at random, which keeps distances to some five percent.
 
     Attributes
@@ -192,7 +192,7 @@ class LikenessEncoder(Stored):
         return points.astype(np.float32)
 
     def _points_by_column(self, reader, X):
-        """What the kind of each column makes of it, numbers ranked: a list of arrays."""
+        """Make points of each column, a list of arrays, by its kind; numbers are ranked before."""
         ranks, ends = X.copy(), np.append(self.starts, len(self.values))[1:]
         for column, start, end in zip(self.ranked, self.starts, ends, strict=True):
             numbers, values = X[:, column], self.values[start:end]

@@ -313,7 +313,7 @@ class TableReader(Stored):
         return np.hstack([part for group in groups for part in group if part is not None])
 
     def coordinates(self, X):
-        """What likeness compares of each column, a list of arrays, of numbers that are ranked."""
+        """Make points of each column for likeness, a list of arrays; numbers are ranked before."""
         return [kind.coordinates(block) for kind, block in self.blocks(X)]
 
     def decode(self, X, table=None):
