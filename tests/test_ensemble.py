@@ -215,5 +215,7 @@ def test_score_of_constant_validation_targets(estimator_class):
     X = np.random.RandomState(0).normal(size=(120, 2))
     y = np.full(120, 7.3)
     y[0] = 7.4
-    model = estimator_class(max_iter=3, validation_fraction=0.05, random_state=1).fit(X, y)
+    model = estimator_class(max_iter=3, validation_fraction=0.05, random_state=1)
+    with pytest.warns(UserWarning, match="hold nearly all of the variation of y: 7.4 in row 0"):
+        model.fit(X, y)
     assert all(-1e6 < score <= 1 for score in model.validation_scores_)

@@ -167,7 +167,7 @@ def test_new_groups_later_on(estimator_class):
     # Intervals count groups, and training leaves whole ones out.
     bank = model._model.bank
     assert len(bank.rows.group.unique()) == 20
-    assert model._model.n_validation(model._check_search()) == len(set(shop[held_out]))
+    assert model._model.n_validation == len(set(shop[held_out]))
     assert np.isfinite(model.predict_interval(X[:3], 0.5)).all()
     again = estimator_class(**model.plan_.params).fit(X, y, groups=shop, time=week)
     assert_array_equal(again.predict(X), model.predict(X))
