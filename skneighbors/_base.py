@@ -206,8 +206,8 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
                     f"n_estimators={self.n_estimators} trains as many networks, which takes long "
                     f"and gains little over {_MANY_MEMBERS}."
                 )
-            if samples.doubts is not None:
-                warn(samples.doubts, ColumnWarning)
+            if samples.table.doubts is not None:
+                warn(samples.table.doubts, ColumnWarning)
             given = params, self._tables(), self._task_class, self._describe_head, samples
             attributes = fit_model(*given, n_threads, clock)
         self.__dict__ = vars(fitted) | attributes

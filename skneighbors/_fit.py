@@ -62,7 +62,7 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     # The blended model.
     rows = _scale(samples, task)
     settings = BlendSettings(plan.recipe.boosting_iter, random_state, n_threads, clock.left())
-    blend = fit_blended(plan, _blend_data(samples.reader, rows), task, split, settings)
+    blend = fit_blended(plan, _blend_data(samples.table.reader, rows), task, split, settings)
     # Rows as the networks and likeness take them; the one crossing into torch.
     encoder, rows = _encode(samples, rows)
     likeness_encoder, columns = _encode_likeness(samples, plan.settings)
@@ -88,7 +88,7 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     return dict(
         _model=model,
         plan_=plan,
-        columns_=samples.columns,
+        columns_=samples.table.columns,
         loss_curve_=history.losses,
         validation_scores_=history.scores if validates else None,
         validation_iters_=history.validated_epochs if validates else None,
@@ -166,7 +166,7 @@ def _plan(params, tables, samples, task, random_state):
 
 def _scale(samples, task):
     """Add parts of dates to X, and scale y; of a given validation set, too."""
-    rows, reader = samples.all_rows, samples.reader
+    rows, reader = samples.all_rows, samples.table.reader
     y = task.bound(torch.from_numpy(task.transform(rows.y))).numpy()
     if np.abs(y).max() > _MAX_SCALED:
         raise ValueError("y_val holds values too far from those of y for single precision.")
@@ -182,7 +182,7 @@ def _blend_data(reader, rows):
 
 def _encode(samples, rows):
     """Make an encoder for networks, and encode X; None without a reader."""
-    reader, n_rows = samples.reader, len(samples.rows)
+    reader, n_rows = samples.table.reader, len(samples.rows)
     if reader is None:
         return None, rows
     sizes = reader.n_categories, reader.n_components
@@ -194,8 +194,8 @@ def _encode_likeness(samples, settings):
     """Make an encoder for likeness, and encode the rows' columns; None without likeness."""
     if settings.likenesses == (0.0,):
         return None, None
-    encoder = LikenessEncoder.fit(samples.reader, samples.rows.X, samples.rows.weight)
-    return encoder, encoder.transform(samples.reader, samples.all_rows.X)
+    encoder = LikenessEncoder.fit(samples.table.reader, samples.rows.X, samples.rows.weight)
+    return encoder, encoder.transform(samples.table.reader, samples.all_rows.X)
 
 
 def _make_initial_network(data, encoder, plan, describe_head, make):
@@ -248,8 +248,8 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         bank=bank.to(CPU),
         validation=validation,
         numbering=SampleNumbering(samples.row_of, samples.sample_weight.copy(), labels),
-        matrix=samples.rows.X if samples.reader is not None else samples.rows.X[:0],
-        reader=samples.reader,
+        matrix=samples.rows.X if samples.table.reader is not None else samples.rows.X[:0],
+        reader=samples.table.reader,
         encoder=encoder,
         likeness_encoder=likeness_encoder,
         blended_model=choice.blend.model,

@@ -36,7 +36,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 WINGS = ["_blend", "_columns", "_model", "_task", "_training", "_utils"]
 WINGS += ["inspection", "nn"]
 MAX_LINES = 8250  # of code, in all modules together
-MAX_MODULE_LINES = 310
+MAX_MODULE_LINES = 300
 MAX_FUNCTION_LINES = 50
 MAX_ARGUMENTS = 7
 

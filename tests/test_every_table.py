@@ -313,7 +313,7 @@ def test_what_holds_the_values_changes_nothing(example):
         assert_array_equal(samples.rows.X, model._model.matrix)
         learned = [
             [kind.describe() for kind in reader.kinds]
-            for reader in (samples.reader, model._model.reader)
+            for reader in (samples.table.reader, model._model.reader)
         ]
         assert learned[0] == learned[1]
         if names != list(example.rows):

@@ -33,9 +33,9 @@ _SHOWN = 200  # characters from each end of an error of scikit-learn
 
 
 class ReadTable(NamedTuple):
-    """X as read: the matrix (n_samples, ...), and what has read it; None if that is yet to be.
+    """X as read: the matrix (n_samples, ...), and what has read it; None: a feature extractor will.
 
-    `columns` says how columns were read, and `doubts` which may be meant otherwise.
+    `columns` says how columns were read, and `doubts` which of text may be meant otherwise.
     """
 
     matrix: np.ndarray
@@ -126,8 +126,8 @@ def check_features(estimator, X, reader, shape):
     return X
 
 
-def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, sample_weight_val):
-    """Check samples given to :meth:`fit` for validation beside `matrix` and `targets`.
+def check_validation_data(estimator, table, targets, X_val, y_val, sample_weight_val):
+    """Check samples given to :meth:`fit` for validation beside `table` and `targets`.
 
     Returns
     -------
@@ -146,7 +146,8 @@ def check_validation_data(estimator, reader, matrix, targets, X_val, y_val, samp
             )
         return None
     with _naming("X_val"):
-        read = check_features(estimator, unwrap(X_val), reader, matrix.shape[1:])
+        shape = table.matrix.shape[1:]
+        read = check_features(estimator, unwrap(X_val), table.reader, shape)
     with _naming("y_val"):
         y_val = estimator._task_class.read_others(y_val, targets.form, len(read))
     weight = check_weights(sample_weight_val, len(read), "sample_weight_val")
@@ -433,9 +434,8 @@ class TrainingSamples:
     ----------
     X : array-like of shape (n_samples, ...)
         As given.
-    reader : TableReader or None
-        What has read it; None if a feature extractor will.
-    matrix : ndarray of shape (n_samples, ...)
+    table : ReadTable
+        X as read.
     sample_weight : ndarray of shape (n_samples,)
     y_form : object
         How predictions are given back; see `Targets`.
@@ -447,23 +447,16 @@ class TrainingSamples:
         Rank of when each row was observed last; NaN where it is unknown.
     validation : LabeledRows or None
         A validation set that was given.
-    columns : ColumnSummary or None
-        How the columns were read; None if a feature extractor takes X as it is.
-    doubts : str or None
-        Which columns of text may be meant otherwise.
     """
 
     X: object
-    reader: TableReader | None
-    matrix: np.ndarray
+    table: ReadTable
     sample_weight: np.ndarray
     y_form: object
     rows: LabeledRows
     row_of: np.ndarray
     time: np.ndarray | None
     validation: LabeledRows | None
-    columns: ColumnSummary | None
-    doubts: str | None
 
     @classmethod
     def check(cls, estimator, X, y, sample_weight, groups, time, validation):
@@ -475,8 +468,7 @@ class TrainingSamples:
             If any is not usable.
         """
         X = unwrap(X)
-        read, targets = check_training_data(estimator, X, y, sample_weight)
-        reader, matrix = read.reader, read.matrix
+        table, targets = check_training_data(estimator, X, y, sample_weight)
         y, sample_weight, form = targets.y, targets.weight, targets.form
         if groups is not None:
             groups = check_groups(groups, len(y))
@@ -488,20 +480,19 @@ class TrainingSamples:
                     "time cannot be given with X_val: each says which rows validate. Give one."
                 )
             time = check_time(time, sample_weight)
-        validation = check_validation_data(estimator, reader, matrix, targets, *validation)
-        first, weight, row_of = merge_rows(matrix, y, sample_weight, groups)
+        validation = check_validation_data(estimator, table, targets, *validation)
+        first, weight, row_of = merge_rows(table.matrix, y, sample_weight, groups)
         if len(first) == 1 and weight[0] <= 1:
             raise ValueError(
                 "At least 2 samples of positive sample_weight are required; got 1 sample."
             )
         rows = LabeledRows(
-            matrix[first], y[first], weight, None if groups is None else groups[first]
+            table.matrix[first], y[first], weight, None if groups is None else groups[first]
         )
         if time is not None:
             counted, given, time = row_of >= 0, time, np.full(len(first), np.nan)
             np.fmax.at(time, row_of[counted], given[counted])
-        found = rows, row_of, time, validation, read.columns, read.doubts
-        return cls(X, reader, matrix, sample_weight, form, *found)
+        return cls(X, table, sample_weight, form, rows, row_of, time, validation)
 
     @property
     def all_rows(self):
