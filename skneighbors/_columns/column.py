@@ -129,9 +129,8 @@ class Column:
 
     def count_texts(self, rows):
         """Count the cells of each text in some rows (n_samples,), a mask."""
-        return Counter(
-            cell.strip() for cell in compress(self.values, rows) if isinstance(cell, str)
-        )
+        cells = compress(self.values, rows)
+        return Counter(cell.strip() for cell in cells if isinstance(cell, str))
 
     def is_missing(self):
         """Whether all values are missing."""

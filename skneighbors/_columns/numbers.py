@@ -66,12 +66,7 @@ class Numbers(Quantity):
     def find(cls, texts, needed):
         """Find the sign and the unit that most cells have; none of codes that begin with 0."""
         counts, width = _count_units(texts, False), _find_width(texts)
-        units = [(unit, n) for (_, unit), n in counts.items() if unit]
-        scaled = [(_FACTORS[unit], n) for unit, n in units if unit in _FACTORS]
-        is_scaled = len({factor for factor, _ in scaled}) > 1
-        if is_scaled := is_scaled and sum(n for _, n in scaled) >= ENOUGH * sum(
-            n for _, n in units
-        ):
+        if is_scaled := _are_factors(counts):
             counts = _count_units(texts, True)
         most = max(counts.values(), default=0)
         n_zeros = sum(n for text, n in texts.items() if text[0] == "0" and width > 1)
@@ -122,6 +117,14 @@ def _count_units(texts, is_scaled):
     return counts
 
 
+def _are_factors(counts):
+    """Whether the units are K, M and such, and at least two of them."""
+    units = [(unit, count) for (_, unit), count in counts.items() if unit]
+    factors = [(_FACTORS[unit], count) for unit, count in units if unit in _FACTORS]
+    n_scaled, n_all = (sum(count for _, count in pairs) for pairs in (factors, units))
+    return len(dict(factors)) > 1 and n_scaled >= ENOUGH * n_all
+
+
 def _find_width(texts):
     """Width of the digits that cells are; 0 if that differs, or they are others."""
     widths = Counter()
@@ -148,7 +151,7 @@ def _tell_apart(texts, point, comma):
     plain = [abs(a) for a, b in pairs if a == b]
     # If thousands are separated wherever there are any, the sign stands between thousands; so it
     # does in prices, which have no three decimals.
-    is_money = re.search(CURRENCY, point.unit, re.IGNORECASE) is not None
+    is_money = re.match(CURRENCY, point.unit, re.IGNORECASE) is not None
     if max(plain) < 1000 if plain else is_comma and is_money:
         return replace(comma, is_assumed=True) if is_comma else point
     return replace(point, is_assumed=True)
