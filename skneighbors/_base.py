@@ -308,7 +308,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         >>> model.transform(X[80:]).shape  # two networks side by side
         (20, 128)
         """
-        _, queries = self._call(Model.transform, X)
+        _, queries = self._call(Model.embed, X)
         return queries.z.flatten(1).cpu().numpy()
 
     def explain(self, X: ArrayLike, by_column: bool = False) -> Explanation:

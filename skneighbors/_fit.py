@@ -65,8 +65,8 @@ def fit_model(params, tables, task_class, describe_head, samples, n_threads, clo
     blend = fit_blended(plan, _blend_data(samples.table.reader, rows), task, split, settings)
     # Rows as the networks and likeness take them; the one crossing into torch.
     encoder, rows = _encode(samples, rows)
-    likeness_encoder, columns = _encode_likeness(samples, plan.settings)
-    rows = replace(rows, columns=columns).to(device)
+    likeness_encoder, coordinates = _encode_likeness(samples, plan.settings)
+    rows = replace(rows, coordinates=coordinates).to(device)
     data = TrainingData(rows, split.to(device), task)
     # The networks.
     draws_globally = plan.recipe.dropout > 0 or extractor is not None
@@ -191,7 +191,7 @@ def _encode(samples, rows):
 
 
 def _encode_likeness(samples, settings):
-    """Make an encoder for likeness, and encode the rows' columns; None without likeness."""
+    """Make an encoder for likeness, and the rows' coordinates; None without likeness."""
     if settings.likenesses == (0.0,):
         return None, None
     encoder = LikenessEncoder.fit(samples.table.reader, samples.rows.X, samples.rows.weight)
@@ -232,8 +232,7 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
         n_rows = len(data.split.validation.unique())
         task = data.task.calibrate(choice.y, choice.y_hat, choice.weight, n_rows)
         bank = replace(bank, task=task)
-    if not choice.likeness:
-        bank, likeness_encoder = bank.without_columns(), None
+    likeness_encoder = likeness_encoder if choice.likeness else None
     some, validation = bank.rows.select(slice(_N_CHECKED_ROWS)), None
     if not bank.predict(some, some.blended, n_neighbors).isfinite().all():
         raise FloatingPointError(
@@ -268,7 +267,7 @@ def _validate(bank, data, given, choice, n_neighbors):
         rows=torch.full((len(rows),), -1, device=CPU),
         n_neighbors=0,
         z=bank.embed(rows.X.to(bank.rows.z.device)).cpu(),
-        columns=None if bank.rows.columns is None else rows.columns,
+        coordinates=rows.coordinates if choice.likeness else None,
         blended=choice.blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y),
         weight=torch.from_numpy(given.weight),
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from ._blend import BlendFit
+from ._space import Space, measure_units
 from ._utils.blocks import sample_rows
 
 # Losses to the lowest up to which more likeness is taken: of validation rows, and of so many rows
@@ -53,11 +54,11 @@ def weigh(network, history, task, blend, settings):
     choices = []
     # The first alone where nothing was calibrated, as by an interrupt.
     for likeness, own in zip(settings.likenesses, history.calibrated or results, strict=False):
-        (result, calibration), weighed = own, blend
+        result, calibration = own
         if result is None:
             choices.append(Choice(likeness, calibration, blend))
             continue
-        weighed, y_hat = blend.weigh(result, task), result.y_hat
+        weighed, y_hat = blend.with_weight(result, task), result.y_hat
         if weighed.weight:
             y_hat = (1 - weighed.weight) * y_hat + weighed.weight * weighed.validation.to(y_hat)
         choices.append(Choice(likeness, calibration, weighed, result.y, y_hat, result.weight))
@@ -84,7 +85,13 @@ def choose(choices, bank, n_neighbors):
     if len(choices) > 1:
         losses = [_mean(task.losses(own.y_hat, own.y), own.weight) for own in choices]
         choices = _nearly_lowest(choices, losses, _MAX_LOSS)
-    banks = [bank.at(own.likeness, own.calibration, own.blend.weight) for own in choices]
+    similarity, units = bank.space.similarity, None
+    if any(own.likeness for own in choices):
+        rows = bank.rows.z.transpose(0, 1), bank.rows.coordinates.unsqueeze(0)
+        units = measure_units(similarity, *rows)
+    spaces = [Space.of(similarity, units, own.likeness) for own in choices]
+    pairs = zip(spaces, choices, strict=True)
+    banks = [bank.at(space, own.calibration, own.blend.weight) for space, own in pairs]
     if len(choices) > 1:
         rows = sample_rows(len(bank), _N_LEFT_OUT).to(bank.rows.device)
         y, weight = bank.bounded[rows], bank.rows.weights()[rows]

@@ -21,13 +21,14 @@ class Space(Stored):
     :math:`\sqrt{\sum r_i^2 + (\lambda g)^2 \sum u_i^2}`, where r is the distance of embeddings
     and g that of columns. So all are distances of points. With "l1" absolute values are added.
 
-    Rows are what has embeddings `z` and `columns`, as a :class:`LikenessEncoder` encodes them.
+    Rows are what has embeddings `z` and `coordinates`, as a :class:`LikenessEncoder` makes them of
+    columns.
 
     Attributes
     ----------
     similarity : str
     units : Tensor of shape (m,) or None
-        Typical r_i, in typical g; None if there are no columns.
+        Typical r_i, in typical g; None if the columns do not count.
     strength : float
         Of likeness: how much the columns count, lambda.
     """
@@ -36,27 +37,16 @@ class Space(Stored):
     units: torch.Tensor | None = array_field("float64", "m", low=0, default=None)
     strength: float = 0.0
 
+    @classmethod
+    def of(cls, similarity, units, strength):
+        """Space with a strength of likeness; without units if that is 0."""
+        return cls(similarity, units, strength) if strength else cls(similarity)
+
     def _check_fields(self, sizes):
         """Check that there are units for a strength."""
         is_known = self.similarity in SIMILARITIES and self.strength >= 0
         if not is_known or (self.units is None) != (self.strength == 0):
             raise ValueError("space does not fit")
-
-    @classmethod
-    def measure(cls, similarity, z, columns):
-        """Measure units by embeddings (m, N, d) and columns (m, N, u), or (1, N, u) of all."""
-        near = SIMILARITIES[similarity]
-
-        def typical(points):
-            n_rows = points.shape[1]
-            rows, rank = sample_rows(n_rows, _N_MEASURED), min(_TYPICAL_RANK, n_rows)
-            length = bounded_length(points.element_size() * points.shape[:2].numel())
-            parts = [near(points[:, rows[part]], points) for part in cut(len(rows), length)]
-            found = [(-part).kthvalue(rank).values for part in parts]
-            median = torch.cat(found, 1).median(1).values.double()
-            return torch.where(median > 0, median, 1.0)
-
-        return cls(similarity, typical(z) / typical(columns))
 
     @property
     def near(self):
@@ -79,7 +69,7 @@ class Space(Stored):
         s = self.near(queries.z, rows.z)
         if not self.strength:
             return s
-        return self._join(s, -self.near(queries.columns.to(s), rows.columns.to(s)))
+        return self._join(s, -self.near(queries.coordinates.to(s), rows.coordinates.to(s)))
 
     def _join(self, s, g):
         return self.near.join(-s, self._scales[0].to(s) * g).neg_()
@@ -89,7 +79,7 @@ class Space(Stored):
         s, distances = self.near.compare(queries.z, rows.z, found)
         if not self.strength:
             return s, distances
-        columns = gather_rows(rows.columns, found).to(s), queries.columns.to(s).unsqueeze(1)
+        columns = gather_rows(rows.coordinates, found).to(s), queries.coordinates.to(s).unsqueeze(1)
         g = torch.cdist(*columns, self.p, "donot_use_mm_for_euclid_dist").squeeze(2)
         return self._join(s, g), self.near.join(distances, self._scales[1].to(s) * g)
 
@@ -104,16 +94,31 @@ class Space(Stored):
     def _points(self, points, rows):
         if not self.strength:
             return points
-        return torch.cat([points, self._scales[1].to(points) * rows.columns.to(points)], 1)
+        return torch.cat([points, self._scales[1].to(points) * rows.coordinates.to(points)], 1)
 
     def n_dims(self, rows):
         """Count the dimensions D of rows."""
-        return rows.z[0].numel() + (rows.columns.shape[1] if self.strength else 0)
+        return rows.z[0].numel() + (rows.coordinates.shape[1] if self.strength else 0)
 
     def norms(self, rows):
         """Sizes (n,) of rows."""
         norms = self.near.norms(rows.z)
         if not self.strength:
             return norms
-        own = torch.linalg.vector_norm(rows.columns.to(norms), self.p, dim=1)
+        own = torch.linalg.vector_norm(rows.coordinates.to(norms), self.p, dim=1)
         return self.near.join(norms, self._scales[1].to(norms) * own)
+
+
+def measure_units(similarity, z, coordinates):
+    """Units (m,) of a space of rows z (m, N, d) and coordinates (m, N, u), or (1, N, u) of all."""
+    near = SIMILARITIES[similarity]
+
+    def typical(points):
+        n_rows = points.shape[1]
+        rows, rank = sample_rows(n_rows, _N_MEASURED), min(_TYPICAL_RANK, n_rows)
+        length = bounded_length(points.element_size() * points.shape[:2].numel())
+        parts = [near(points[:, rows[part]], points) for part in cut(len(rows), length)]
+        median = torch.cat([(-part).kthvalue(rank).values for part in parts], 1).median(1).values
+        return torch.where(median > 0, median.double(), 1.0)
+
+    return typical(z) / typical(coordinates)

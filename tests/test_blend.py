@@ -38,7 +38,7 @@ def networks_alone(model, X):
 def weight_of_blended(held_out, blended):
     fit = BlendFit(Mixture({}, {}), blended[0], blended)
     k = blended.shape[2]
-    return fit.weigh(held_out, Regression(np.zeros(k), np.ones(k), 2)).weight
+    return fit.with_weight(held_out, Regression(np.zeros(k), np.ones(k), 2)).weight
 
 
 def held_out_of(y, y_hat, weight):

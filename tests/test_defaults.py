@@ -24,7 +24,8 @@ def flats():
         {
             "size": rng.uniform(20, 120, 200).round(),
             "district": rng.choice(["north", "south", "center"], 200),
-            "built": pd.to_datetime("1950-01-01") + pd.to_timedelta(rng.randint(25000, size=200), "D"),
+            "built": pd.to_datetime("1950-01-01")
+            + pd.to_timedelta(rng.randint(25000, size=200), "D"),
         }
     )
     X.loc[::15, "size"] = np.nan

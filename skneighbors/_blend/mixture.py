@@ -137,7 +137,7 @@ class BlendFit(NamedTuple):
     weight: float = 0.0
     n_iter: int | None = None
 
-    def weigh(self, validation, task):
+    def with_weight(self, validation, task):
         """Give the model its weight beside the members' predictions; a weight of 0 removes it."""
         if self.model is None:
             return self

@@ -6,6 +6,7 @@
 import datetime
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Number
 from typing import NamedTuple
 
@@ -494,7 +495,7 @@ class TrainingSamples:
             np.fmax.at(time, row_of[counted], given[counted])
         return cls(X, table, sample_weight, form, rows, row_of, time, validation)
 
-    @property
+    @cached_property
     def all_rows(self):
         """Rows, and behind them those of a given validation set."""
         return self.rows if self.validation is None else self.rows.concat(self.validation)

@@ -128,14 +128,14 @@ class LabeledRows(Rows):
 
     First they are arrays, X as a :class:`TableReader` reads it and y as given; in the end tensors,
     X encoded and y scaled. The others are weights (n,), None for ones among tensors, groups (n,)
-    and columns (n, p), as a :class:`LikenessEncoder` encodes them; None where there are none.
+    and coordinates (n, u) of a :class:`LikenessEncoder`; None where there are none.
     """
 
     X: object
     y: object
     weight: object = None
     group: object = None
-    columns: object = None
+    coordinates: object = None
 
     def to(self, device):
         """Rows on a device, as tensors."""

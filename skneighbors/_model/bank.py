@@ -117,34 +117,26 @@ class NeighborBank(Stored):
             Predictions of the blended model, if there is one; it has no weight as yet.
         """
         network = copy.deepcopy(network).double().eval().requires_grad_(False)
-        space = Space(network.head.similarity)
-        bank = cls(network, None, task, 0.0, space)
+        bank = cls(network, None, task, 0.0, Space(network.head.similarity))
         blended = torch.zeros_like(rows.y) if blended is None else blended.to(rows.y)
-        new = bank._make_rows(bank.embed(rows.X), rows.columns, rows.y, blended)
-        if rows.columns is not None:
-            parts = new.z.transpose(0, 1), new.columns.unsqueeze(0)
-            space = Space.measure(space.similarity, *parts)
+        new = bank._make_rows(bank.embed(rows.X), rows.coordinates, rows.y, blended)
         if rows.group is not None:
             new = replace(new, group=rows.group)
-        return replace(bank, rows=new.weigh(rows.weight), space=space)
+        return replace(bank, rows=new.with_weights(rows.weight))
 
-    def at(self, likeness, calibration, blend_weight):
-        """Bank with a strength of likeness, and what goes with it."""
+    def at(self, space, calibration, blend_weight):
+        """Bank in another space, with what goes with it."""
         network = copy.deepcopy(self.network)
         network.head.calibration.copy_(calibration)
-        space = replace(self.space, strength=likeness)
-        return replace(self, network=network, space=space, blend_weight=blend_weight)
+        rows = self.rows if space.strength else replace(self.rows, coordinates=None)
+        made = dict(network=network, rows=rows, space=space, blend_weight=blend_weight)
+        return replace(self, **made)
 
-    def without_columns(self):
-        """Bank without likeness, and what it needs."""
-        rows = replace(self.rows, columns=None)
-        return replace(self, rows=rows, space=Space(self.space.similarity))
-
-    def _make_rows(self, z, columns, y, blended, n_before=0):
+    def _make_rows(self, z, coordinates, y, blended, n_before=0):
         """Rows of embeddings (n, m, d), each a group; `n_before` are there before."""
         return NeighborRows(
             z=z,
-            columns=columns,
+            coordinates=coordinates,
             targets=y,
             values=self.task.bound(y).unsqueeze(1) - self.trends(z),
             blended=blended,
@@ -203,16 +195,16 @@ class NeighborBank(Stored):
         sample_weight : Tensor of shape (N + n,)
         """
         rows = replace(self.rows, sample_weight=None)
-        rows = rows.concat(self._make_rows(queries.z, queries.columns, y, blended, len(self)))
+        rows = rows.concat(self._make_rows(queries.z, queries.coordinates, y, blended, len(self)))
         task = self.task.bounding(rows.targets.cpu().numpy(), sample_weight.cpu().numpy())
         moved = task.bound(rows.targets) - self.task.bound(rows.targets)
         rows = replace(rows, values=rows.values + moved.unsqueeze(1))
-        return replace(self, task=task, rows=rows.weigh(sample_weight))
+        return replace(self, task=task, rows=rows.with_weights(sample_weight))
 
     @torch.no_grad()
     def keep(self, mask, sample_weight):
         """Bank of the rows of a mask, with new weights."""
-        return replace(self, rows=self.rows.select(mask).weigh(sample_weight))
+        return replace(self, rows=self.rows.select(mask).with_weights(sample_weight))
 
     def embed(self, X):
         """Embed X (n, ...) for every member, to (n, m, d)."""

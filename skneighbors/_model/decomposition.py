@@ -33,7 +33,7 @@ def explain(model, queries, search, by_column):
     """
     if by_column and model.reader is None:
         raise ValueError("by_column=True needs columns, which a feature_extractor has none of.")
-    bank, embedded = model.transform(queries, search)
+    bank, embedded = model.embed(queries, search)
     blended = model.blend_parts(queries.matrix)
     compare = partial(_compare, bank, bank.trends(embedded.z))
     n_among = _N_AMONG if embedded.z.shape[1] > 1 else 0  # a single network has none beside it

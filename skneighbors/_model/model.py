@@ -108,13 +108,13 @@ class Model(Stored):
             raise ValueError("network does not fit the encoder")
         if bank.blend_weight and self.blended_model is None:
             raise ValueError("the weight of the blended model is out of range")
-        parts = [encoder, bank.space.units, bank.rows.columns]
+        parts = [encoder, bank.space.units, bank.rows.coordinates]
         if validation is not None and validation.is_given:
-            parts.append(validation.columns)
+            parts.append(validation.coordinates)
         if len({part is None for part in parts}) > 1:
             raise ValueError("likeness or likeness_encoder is missing")
         matrix = self.matrix[:_N_PREDICTED]
-        queries = EmbeddedRows(bank.embed(self.prepare(matrix)), self._columns(matrix, CPU))
+        queries = EmbeddedRows(bank.embed(self.prepare(matrix)), self._locate(matrix, CPU))
         if not bank.predict(queries, self.blend(matrix, CPU), 1).isfinite().all():
             raise ValueError("its predictions are not finite")
 
@@ -153,24 +153,24 @@ class Model(Stored):
             return torch.zeros((n, self.task.n_values), dtype=torch.float64, device=device)
         return torch.from_numpy(self.blended_model.mix(parts)).to(device)
 
-    def transform(self, queries, search):
+    def embed(self, queries, search):
         """Bank on the device to use, and queries embedded there."""
         bank = self._bank(search)
         z = bank.embed(self.prepare(queries.matrix).to(search.device))
-        return bank, EmbeddedRows(z, self._columns(queries.matrix, search.device))
+        return bank, EmbeddedRows(z, self._locate(queries.matrix, search.device))
 
     def _bank(self, search):
         return self.bank.to(search.device, search.algorithm)
 
-    def _columns(self, matrix, device):
-        """Encode rows as read for likeness; None without it."""
+    def _locate(self, matrix, device):
+        """Coordinates of rows as read, for likeness; None without it."""
         if self.likeness_encoder is None:
             return None
         return torch.from_numpy(self.likeness_encoder.transform(self.reader, matrix)).to(device)
 
-    def embed(self, queries, search):
-        """Do the same, and predict queries by the blended model."""
-        return *self.transform(queries, search), self.blend(queries.matrix, search.device)
+    def embed_and_blend(self, queries, search):
+        """Bank, embedded queries, and what the blended model predicts of them."""
+        return *self.embed(queries, search), self.blend(queries.matrix, search.device)
 
     def network(self, search):
         """Networks and rows as a new torch module."""
@@ -213,7 +213,7 @@ class Model(Stored):
 
     def predict_scaled(self, queries, search, offsets=None, *arguments):
         """Predictions (n, k), standardized, and what a method of their residuals gives."""
-        bank, rows, blended = self.embed(queries, search)
+        bank, rows, blended = self.embed_and_blend(queries, search)
         y = bank.predict(rows, blended, search.n_neighbors).cpu().numpy()
         if offsets is not None:
             residuals = self.residuals(bank, search.n_neighbors)
@@ -238,13 +238,13 @@ class Model(Stored):
 
     def novelty(self, queries, search):
         """Fraction of the rows that are nearer to their neighbors than queries are to theirs."""
-        bank, rows = self.transform(queries, search)
+        bank, rows = self.embed(queries, search)
         nearness = self.cache.get("nearness", bank.algorithm, lambda: measure_nearness(bank))
         return novelty(bank, rows, nearness).numpy()
 
     def attend(self, queries, search, function):
         """Results of a function of the neighbors of batches of queries."""
-        bank, rows = self.transform(queries, search)
+        bank, rows = self.embed(queries, search)
         return bank.attend(rows, function, search.n_neighbors)
 
     def neighbor_weights(self, queries, search):
@@ -266,7 +266,7 @@ class Model(Stored):
     def kneighbors(self, queries, search, n_neighbors):
         """Distances and numbers of the nearest samples of queries."""
         n_neighbors = self._check_number(search, n_neighbors, len(self._samples_left()))
-        return self._find_samples(*self.transform(queries, search), n_neighbors)
+        return self._find_samples(*self.embed(queries, search), n_neighbors)
 
     def neighbors_of_samples(self, search, n_neighbors):
         """Do the same for the samples themselves; none is a neighbor of itself."""
@@ -299,7 +299,7 @@ class Model(Stored):
     def with_rows(self, queries, y, weight, search):
         """Model with further training samples, y (n, k); those of weight 0 are only numbered."""
         check_total_weight(self.numbering.weights_left, weight)
-        bank, embedded, blended = self.embed(queries, search)
+        bank, embedded, blended = self.embed_and_blend(queries, search)
         before, validation = bank.rows.weights(), self.validation
         y = torch.from_numpy(self.task.transform(y))
         new, row_of = self._merge(queries.matrix, embedded.z.cpu(), y, weight)

@@ -17,7 +17,7 @@ class EmbeddedRows(Rows):
     ----------
     z : Tensor of shape (n, m, d)
         Embeddings by the m members of the ensemble.
-    columns : Tensor of shape (n, u) or None
+    coordinates : Tensor of shape (n, u) or None
         Points of :class:`LikenessEncoder`; None without likeness.
     self_index : int Tensor of shape (n,) or None
         Which row of the bank each is, -1 for none. As queries they have no neighbors in that row,
@@ -25,7 +25,7 @@ class EmbeddedRows(Rows):
     """
 
     z: torch.Tensor
-    columns: torch.Tensor | None
+    coordinates: torch.Tensor | None
     self_index: torch.Tensor | None = field(default=None, metadata={"in_files": False})
 
     @property
@@ -41,7 +41,7 @@ class NeighborRows(EmbeddedRows):
     Attributes
     ----------
     z : Tensor of shape (N, m, d)
-    columns, self_index : Tensor or None
+    coordinates, self_index : Tensor or None
         See :class:`EmbeddedRows`.
     targets : Tensor of shape (N, k)
         Scaled targets, not bounded.
@@ -57,7 +57,7 @@ class NeighborRows(EmbeddedRows):
     """
 
     z: torch.Tensor = array_field("float64", "N m d")
-    columns: torch.Tensor | None = array_field("float32", "N points", default=None)
+    coordinates: torch.Tensor | None = array_field("float32", "N points", default=None)
     targets: torch.Tensor = array_field("float64", "N k")
     values: torch.Tensor = array_field("float64", "N m k")
     blended: torch.Tensor = array_field("float64", "N k")
@@ -68,7 +68,7 @@ class NeighborRows(EmbeddedRows):
         """Rows (n,) as queries that have no neighbors in themselves."""
         return replace(self.select(rows), self_index=rows)
 
-    def weigh(self, sample_weight):
+    def with_weights(self, sample_weight):
         """Rows with other weights, whose groups are counted from 0, without holes."""
         group = self.group.unique(return_inverse=True)[1]
         return replace(self, sample_weight=none_if_ones(sample_weight), group=group)

@@ -38,7 +38,7 @@ class Judged(EmbeddedRows):
     def of_bank(cls, rows, residuals):
         """Take rows of a bank, NeighborRows, each without itself and its group as neighbors."""
         parts = dict(targets=rows.targets, weight=rows.weights(), group=rows.group)
-        return cls(rows.z, rows.columns, rows.self_index, residuals=residuals, **parts)
+        return cls(rows.z, rows.coordinates, rows.self_index, residuals=residuals, **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ValidationRows(Rows):
         Their rows of the bank; -1 for those of a given set that have not joined it.
     n_neighbors : int or None
         How many neighbors left these residuals; 0 for a given set.
-    z, columns, blended, weight : Tensor or None
+    z, coordinates, blended, weight : Tensor or None
         Of a given set, each sample of which is a group; see :class:`NeighborRows`. None for rows
         of the bank, which knows them.
     """
@@ -63,7 +63,7 @@ class ValidationRows(Rows):
     rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
     n_neighbors: int | None
     z: torch.Tensor | None = array_field("float64", "h m d", default=None)
-    columns: torch.Tensor | None = array_field("float32", "h points", default=None)
+    coordinates: torch.Tensor | None = array_field("float32", "h points", default=None)
     blended: torch.Tensor | None = array_field("float64", "h k", default=None)
     weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
 
@@ -125,7 +125,7 @@ class ValidationRows(Rows):
         if self.is_given:
             own, group = mine, torch.arange(len(mine), device=mine.z.device)
             parts = dict(targets=mine.residuals, residuals=mine.residuals, weight=mine.weight)
-            judged = Judged(mine.z, mine.columns, mine.rows, group=group, **parts)
+            judged = Judged(mine.z, mine.coordinates, mine.rows, group=group, **parts)
         else:
             own = bank.rows.leave_out(mine.rows)
             judged = Judged.of_bank(own, mine.residuals)

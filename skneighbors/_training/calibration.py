@@ -1,11 +1,10 @@
 """Temperatures, chosen on the validation rows for each strength of likeness."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
-from .._space import Space
+from .._space import Space, measure_units
 from .._task import exceeds
 from .validation import (
     ValidationResult,
@@ -48,13 +47,12 @@ def calibrate(network, data, settings):
     """
     head, found, parts = network.head, [], embed_parts(network, data)
     tried = settings.calibrations if data.split.validation.shape[1] > 1 else ()
-    space = Space(head.similarity)
+    n_neighbors, units = settings.params["n_neighbors"], None
     if any(settings.likenesses):
-        space = Space.measure(head.similarity, parts[1].z, parts[1].columns)
+        units = measure_units(head.similarity, parts[1].z, parts[1].coordinates)
     for strength in settings.likenesses:
-        near, chosen = replace(space, strength=strength), head.calibration.clone()
-        n_neighbors = settings.params["n_neighbors"]
-        validation = predict_validation(network, data, parts, n_neighbors, tried, near)
+        space, chosen = Space.of(head.similarity, units, strength), head.calibration.clone()
+        validation = predict_validation(network, data, parts, n_neighbors, tried, space)
         if tried:
             place = _first_as_good(validation)
             chosen = chosen.new_tensor(tried)[place]

@@ -14,13 +14,13 @@ from .._utils.threads import map_batches
 
 @dataclass(frozen=True, eq=False)
 class MemberRows(Rows):
-    """Rows of each member: embeddings (m, n, d), columns (m, n, u), targets (m, n, k).
+    """Rows of each member: embeddings (m, n, d), coordinates (m, n, u), targets (m, n, k).
 
     And weights (m, n) or None.
     """
 
     z: torch.Tensor
-    columns: torch.Tensor | None
+    coordinates: torch.Tensor | None
     y: torch.Tensor
     weight: torch.Tensor | None
 
@@ -135,10 +135,11 @@ def predict_validation(network, data, parts, n_neighbors, calibrations=(), space
 
 
 def _take(data, z, rows):
-    """Take rows (m, n) of embeddings (m, N, d), columns, targets and weights."""
+    """Take rows (m, n) of embeddings (m, N, d), coordinates, targets and weights."""
     y, weight = data.rows.take_labels(rows)
-    columns = data.rows.columns
-    return MemberRows(take_rows(z, rows), None if columns is None else columns[rows], y, weight)
+    coordinates = data.rows.coordinates
+    coordinates = None if coordinates is None else coordinates[rows]
+    return MemberRows(take_rows(z, rows), coordinates, y, weight)
 
 
 def take_rows(z, rows):
