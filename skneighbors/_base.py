@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from typing_extensions import Self
 
-    from ._model import Explanation
-    from ._network import FittedNetwork
+    from ._model import Explanation, FittedNetwork
 
 # Largest number of members without a warning: a forest has a hundred, but networks take long.
 _MANY_MEMBERS = 16

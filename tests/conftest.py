@@ -107,7 +107,7 @@ def leave_one_out():
     @torch.no_grad()
     def predict(model, X):
         fitted, queries, search = model._read_queries(X)
-        bank, z = fitted.transform(queries, search)
+        bank, z = fitted.embed(queries, search)
         # The bank has an order of its own.
         position = torch.from_numpy(np.argsort(fitted.samples))
         alone = replace(bank, blend_weight=0.0)

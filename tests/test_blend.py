@@ -30,7 +30,7 @@ def data():
 def networks_alone(model, X):
     """Predictions of the networks without the regressor."""
     fitted, queries, search = model._read_queries(X)
-    bank, z, blended = fitted.embed(queries, search)
+    bank, z, blended = fitted.embed_and_blend(queries, search)
     y_hat = replace(bank, blend_weight=0.0).predict(z, blended, search.n_neighbors)
     return fitted.task.inverse_transform(y_hat.numpy())
 
@@ -106,13 +106,15 @@ def test_what_does_not_help_gets_no_weight(estimator_class, data):
 @pytest.mark.slow
 def test_which_categories_boosting_knows_says_nothing_of_their_targets():
     rng = np.random.RandomState(0)
-    store = np.repeat([f"store {i}" for i in range(400)], 10)  # all of one weight
+    store = np.repeat(
+        [f"store {i} of A" if i % 2 else f"B, store {i}" for i in range(400)], 10
+    )  # all of one weight
     y = np.repeat(rng.normal(size=400), 10) + rng.normal(size=4000)
     X = pd.DataFrame({"store": store, "x": rng.normal(size=4000)})
     model = NONARegressor(blend="boosting", **QUICK).fit(X, y)
     unseen = pd.DataFrame({"store": "another", "x": rng.normal(size=100)})
     assert np.abs(model.predict(unseen).mean() - y.mean()) < 0.2
-    ids = np.concatenate([["A"] * 200, np.repeat([f"id {i}" for i in range(1000)], 3)])
+    ids = np.concatenate([["A"] * 200, np.repeat([f"{i} x {i}" for i in range(1000)], 3)])
     noise = pd.DataFrame({"id": ids, "x": rng.normal(size=3200)})
     # Means of all rows leave noise little to be blended with.
     model = NONARegressor(n_neighbors=None, blend="boosting", **QUICK)

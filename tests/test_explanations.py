@@ -103,7 +103,7 @@ def test_rows_are_those_that_kneighbors_names(model):
 def trends_of(model, X):
     """Each network's trend, (m, n, n_targets)."""
     fitted, queries, search = model._read_queries(X)
-    bank, embedded = fitted.transform(queries, search)
+    bank, embedded = fitted.embed(queries, search)
     z, task = embedded.z.transpose(0, 1), fitted.task
     with torch.no_grad():
         own = bank.network.head.add_trend(z, torch.zeros(1, 1, model.n_outputs_).double()).numpy()

@@ -25,7 +25,7 @@ def make_data():
 def make_table():
     X, y, _ = make_data()
     table = pd.DataFrame(X).add_prefix("x")
-    table["town"] = np.random.RandomState(1).choice([f"t{i}" for i in range(20)], N)
+    table["town"] = np.random.RandomState(1).choice([f"{i}th, {20 - i}" for i in range(20)], N)
     table["kind"] = np.random.RandomState(2).choice(["a", "b"], N)
     return table, y
 

@@ -127,7 +127,7 @@ class Oracle:
     @staticmethod
     def embed(model, X):
         fitted, queries, search = model._read_queries(X)
-        return fitted.transform(queries, search)[1]
+        return fitted.embed(queries, search)[1]
 
     @staticmethod
     def median(values, weight):

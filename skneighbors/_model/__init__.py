@@ -15,6 +15,7 @@
     nearness       how near rows usually are
     numbering      which row each sample is part of
     decomposition  predictions split by rows and, through `shapley`, by columns
+    fitted_network networks and rows as a torch module
     explanations   the results, to print and to plot, in the words of the task
     suspects       label errors: rows whose targets are unlike their predictions by the others
 
@@ -25,6 +26,7 @@ of the columns.
 from .bank import NeighborBank
 from .engines import ALGORITHMS, check_algorithm
 from .explanations import ColumnDifferences, Explanation
+from .fitted_network import FittedNetwork
 from .model import Model, Queries, Search
 from .numbering import SampleNumbering
 from .rows import EmbeddedRows

@@ -17,13 +17,13 @@ from .._columns import (
     find_labels,
     merge_rows,
 )
-from .._network import FittedNetwork
 from .._utils.arrays import Stored, array_field
 from .._utils.device import CPU
 from .._utils.parameters import check_int
 from . import decomposition, suspects
 from .bank import NeighborBank
 from .cache import Cache
+from .fitted_network import FittedNetwork
 from .nearness import measure_nearness, novelty
 from .numbering import SampleNumbering
 from .residuals import (
