@@ -13,7 +13,7 @@ from ._columns import (
     LikenessEncoder,
     find_labels,
 )
-from ._model import Model, NeighborBank, SampleNumbering, ValidationRows
+from ._model import DrawnRows, GivenRows, Model, NeighborBank, SampleNumbering
 from ._network import Architecture, check_feature_extractor, make_feature_extractor
 from ._selection import choose, weigh
 from ._settings import Validation, count_validation, make_plan, resolve, values_for
@@ -260,12 +260,11 @@ def _validate(bank, data, given, choice, n_neighbors):
     if given is None:
         residuals = choice.y - choice.y_hat
         rows = data.split.validation.to(residuals.device)
-        return ValidationRows.of_members(residuals, rows, n_neighbors)
+        return DrawnRows.of_members(residuals, rows, n_neighbors)
     rows = data.rows.select(slice(len(bank), None)).to(CPU)
-    return ValidationRows(
-        residuals=rows.y,
+    return GivenRows(
+        targets=rows.y,
         rows=torch.full((len(rows),), -1, device=CPU),
-        n_neighbors=0,
         z=bank.embed(rows.X.to(bank.rows.z.device)).cpu(),
         coordinates=rows.coordinates if choice.likeness else None,
         blended=choice.blend.validation[0] if bank.blend_weight else torch.zeros_like(rows.y),

@@ -62,7 +62,7 @@ def make_table(seed=0):
         {
             "size": rng.normal(size=N),
             "town": pd.Series(rng.choice(["x", "y", None], N), dtype=object),
-            "street": rng.choice([f"s{i}" for i in range(30)], N),
+            "street": rng.choice([f"{i}s{i}" for i in range(30)], N),
             "sold": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(0, 900, N), "D"),
             "new": rng.rand(N) < 0.5,
             "nothing": np.nan,

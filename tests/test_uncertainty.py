@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from skneighbors import NONARegressor
-from skneighbors._model import residuals
+from skneighbors._model import GivenRows, residuals
 
 # What intervals warn of where none are held out has a test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:There are no validation rows")
@@ -375,8 +375,7 @@ def assert_same_answers(model, other, rtol=1e-9):
 
 def was_given(model):
     """Whether a model's validation rows were given to `fit`."""
-    held_out = model._model.validation
-    return held_out is not None and held_out.is_given
+    return isinstance(model._model.validation, GivenRows)
 
 
 def held_out_of(model, row_of):
@@ -385,7 +384,7 @@ def held_out_of(model, row_of):
     if held_out is None:
         return None
     samples = model._model.samples[held_out.rows.numpy()]
-    if held_out.is_given:
+    if was_given(model):
         rows = np.where(held_out.rows >= 0, row_of[samples], -1)
         return replace(held_out, rows=torch.from_numpy(rows))
     rows = row_of[samples]
@@ -525,7 +524,7 @@ def test_rows_given_for_validation_are_found_when_they_join(estimator_class, at_
     found = validation.rows
     assert len(found) == len(found.unique()) == N - len(EQUAL) + 1
     assert (found >= len(bank) - len(found)).all()
-    assert_array_equal(bank.rows.targets[found], validation.residuals)
+    assert_array_equal(bank.rows.targets[found], validation.targets)
     assert_allclose(bank.rows.z[found], validation.z, atol=1e-12)
 
 

@@ -31,4 +31,10 @@ from .model import Model, Queries, Search
 from .numbering import SampleNumbering
 from .rows import EmbeddedRows
 from .suspects import Suspects
-from .validation import TOO_NARROW, ValidationRows, warn_of_infinite, warn_unless_validated
+from .validation import (
+    TOO_NARROW,
+    DrawnRows,
+    GivenRows,
+    warn_of_infinite,
+    warn_unless_validated,
+)

@@ -35,7 +35,7 @@ from .residuals import (
     weigh_by_group,
 )
 from .rows import EmbeddedRows
-from .validation import ValidationRows
+from .validation import DrawnRows, GivenRows
 
 # Rows of a file whose predictions must be finite.
 _N_PREDICTED = 256
@@ -64,7 +64,7 @@ class Model(Stored):
     ----------
     bank : NeighborBank
         The networks and the training samples, on the CPU.
-    validation : ValidationRows or None
+    validation : DrawnRows, GivenRows or None
     numbering : SampleNumbering
     matrix : ndarray of shape (n_rows, ...)
         The bank's rows as the reader has read them; empty without one.
@@ -80,7 +80,7 @@ class Model(Stored):
     """
 
     bank: NeighborBank
-    validation: ValidationRows | None
+    validation: DrawnRows | GivenRows | None
     numbering: SampleNumbering
     matrix: np.ndarray = array_field("float64", "N u", allows="nan")
     reader: TableReader | None
@@ -109,7 +109,7 @@ class Model(Stored):
         if bank.blend_weight and self.blended_model is None:
             raise ValueError("the weight of the blended model is out of range")
         parts = [encoder, bank.space.units, bank.rows.coordinates]
-        if validation is not None and validation.is_given:
+        if isinstance(validation, GivenRows):
             parts.append(validation.coordinates)
         if len({part is None for part in parts}) > 1:
             raise ValueError("likeness or likeness_encoder is missing")
@@ -228,9 +228,8 @@ class Model(Stored):
     @property
     def n_validation(self):
         """Effective number of validation rows, or groups, for intervals."""
-        judged = self.validation.judge(self.bank, self.validation.n_neighbors)
-        weight = weigh_by_group(judged.weight, judged.group)
-        return float(effective_count(judged.group.bincount(weight)))
+        weight, group = self.validation.weights(self.bank)
+        return float(effective_count(group.bincount(weigh_by_group(weight, group))))
 
     # Defined beside what they return.
     explain = decomposition.explain

@@ -186,7 +186,7 @@ def measure(bank, validation, n_neighbors):
     Parameters
     ----------
     bank : NeighborBank
-    validation : ValidationRows or None
+    validation : DrawnRows, GivenRows or None
     n_neighbors : int or None
 
     Returns

@@ -42,40 +42,22 @@ class Judged(EmbeddedRows):
 
 
 @dataclass(frozen=True, eq=False)
-class ValidationRows(Rows):
-    """Validation rows: drawn from the rows of the bank, or a validation set given to `fit`.
+class DrawnRows(Rows):
+    """Validation rows that were drawn from the rows of the bank.
 
     Attributes
     ----------
     residuals : Tensor of shape (n, k)
-        Of rows of the bank the mean residuals, scaled, over the members that they validated; of
-        a given set, which nothing has predicted yet, the scaled targets.
+        Mean residuals, scaled, over the members that they validated.
     rows : int Tensor of shape (n,)
-        Their rows of the bank; -1 for those of a given set that have not joined it.
+        Which rows of the bank they are.
     n_neighbors : int or None
-        How many neighbors left these residuals; 0 for a given set.
-    z, coordinates, blended, weight : Tensor or None
-        Of a given set, each sample of which is a group; see :class:`NeighborRows`. None for rows
-        of the bank, which knows them.
+        How many neighbors left these residuals.
     """
 
     residuals: torch.Tensor = array_field("float64", "h k")
-    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
+    rows: torch.Tensor = array_field("int64", "h", low=0, below="N")
     n_neighbors: int | None
-    z: torch.Tensor | None = array_field("float64", "h m d", default=None)
-    coordinates: torch.Tensor | None = array_field("float32", "h points", default=None)
-    blended: torch.Tensor | None = array_field("float64", "h k", default=None)
-    weight: torch.Tensor | None = array_field("float64", "h", low=0, default=None)
-
-    def _check_fields(self, sizes):
-        """Check that a given set is whole, and other rows are the bank's."""
-        parts = self.z, self.blended, self.weight
-        if len({part is None for part in parts}) > 1:
-            raise ValueError("validation lacks some of its parts")
-        if not self.is_given and (self.rows < 0).any():
-            raise ValueError("validation.rows holds values below 0")
-        if not self.is_given and self.n_neighbors == 0:
-            raise ValueError("validation.n_neighbors is 0")
 
     @classmethod
     def of_members(cls, residuals, rows, n_neighbors):
@@ -93,49 +75,84 @@ class ValidationRows(Rows):
         sums = residuals.new_zeros(len(unique), residuals.shape[1]).index_add_(0, place, residuals)
         return cls(sums / counts.unsqueeze(1), unique, n_neighbors)
 
-    @property
-    def is_given(self):
-        """Whether this is a set given to `fit`."""
-        return self.z is not None
-
     def join(self, z, rows):
-        """Find those of a given set that join a bank, as its rows (n_new,) of z (n_new, m, d)."""
-        if not self.is_given:
-            return self
-        z, rows, space = z.cpu(), rows.cpu(), SIMILARITIES["l2"]
-        search = NearestNeighbors(n_neighbors=min(_N_CANDIDATES, len(z)))
-        fit_unlogged(NearestNeighbors, search, z.flatten(1).numpy())
-        nearest = search.kneighbors(self.z.flatten(1).numpy(), return_distance=False)
-        nearest = torch.from_numpy(nearest)
-        smallest, place = space.compare(self.z, z, nearest)[1].min(1)
-        norms = space.norms(self.z)
-        joins = (smallest <= space.tolerance(norms, norms)) & (self.rows < 0)
-        joined = rows[nearest.gather(1, place.unsqueeze(1)).squeeze(1)]
-        return replace(self, rows=torch.where(joins, joined, self.rows))
+        """Follow a bank that rows join: these are others."""
+        return self
 
     def keep(self, mask):
-        """Follow a bank that keeps the rows of a mask; a given set stays whole."""
-        is_kept = (self.rows >= 0) & mask[self.rows]
-        kept = replace(self, rows=torch.where(is_kept, mask.cumsum(0)[self.rows] - 1, -1))
-        return kept if self.is_given else kept.select(is_kept)
+        """Follow a bank that keeps the rows of a mask."""
+        kept = self.select(mask[self.rows])
+        return replace(kept, rows=mask.cumsum(0)[kept.rows] - 1)
+
+    def weights(self, bank):
+        """Weights and groups (n,) of the rows."""
+        return bank.rows.weights()[self.rows], bank.rows.group[self.rows]
 
     def judge(self, bank, n_neighbors):
         """Residuals as predictions by so many neighbors leave them, as :class:`Judged`."""
         mine = self.to(bank.rows.z.device)
-        if self.is_given:
-            own, group = mine, torch.arange(len(mine), device=mine.z.device)
-            parts = dict(targets=mine.residuals, residuals=mine.residuals, weight=mine.weight)
-            judged = Judged(mine.z, mine.coordinates, mine.rows, group=group, **parts)
-        else:
-            own = bank.rows.leave_out(mine.rows)
-            judged = Judged.of_bank(own, mine.residuals)
+        own = bank.rows.leave_out(mine.rows)
+        judged = Judged.of_bank(own, mine.residuals)
         if n_neighbors == self.n_neighbors:
             return judged
         # The change of `n_neighbors` changes them as it does those of the final networks, which
         # predict rows of the bank left out.
         counts = self.n_neighbors, n_neighbors
-        before, now = (bank.predict(judged, own.blended, k) if k != 0 else 0.0 for k in counts)
+        before, now = (bank.predict(judged, own.blended, k) for k in counts)
         return replace(judged, residuals=judged.residuals + before - now)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows(Rows):
+    """A validation set given to `fit`, each sample of which is a group.
+
+    Attributes
+    ----------
+    targets : Tensor of shape (n, k)
+        Scaled.
+    rows : int Tensor of shape (n,)
+        Rows of the bank that they have become; -1 for those that have not joined it.
+    z, coordinates, blended, weight : Tensor
+        See :class:`NeighborRows`.
+    """
+
+    targets: torch.Tensor = array_field("float64", "h k")
+    rows: torch.Tensor = array_field("int64", "h", low=-1, below="N")
+    z: torch.Tensor = array_field("float64", "h m d")
+    coordinates: torch.Tensor | None = array_field("float32", "h points")
+    blended: torch.Tensor = array_field("float64", "h k")
+    weight: torch.Tensor = array_field("float64", "h", low=0)
+
+    def join(self, z, rows):
+        """Find those that join a bank, as its rows (n_new,) of z (n_new, m, d)."""
+        z, rows, near = z.cpu(), rows.cpu(), SIMILARITIES["l2"]
+        search = NearestNeighbors(n_neighbors=min(_N_CANDIDATES, len(z)))
+        fit_unlogged(NearestNeighbors, search, z.flatten(1).numpy())
+        nearest = search.kneighbors(self.z.flatten(1).numpy(), return_distance=False)
+        nearest = torch.from_numpy(nearest)
+        smallest, place = near.compare(self.z, z, nearest)[1].min(1)
+        norms = near.norms(self.z)
+        joins = (smallest <= near.tolerance(norms, norms)) & (self.rows < 0)
+        joined = rows[nearest.gather(1, place.unsqueeze(1)).squeeze(1)]
+        return replace(self, rows=torch.where(joins, joined, self.rows))
+
+    def keep(self, mask):
+        """Follow a bank that keeps the rows of a mask; the set stays whole."""
+        is_kept = (self.rows >= 0) & mask[self.rows]
+        return replace(self, rows=torch.where(is_kept, mask.cumsum(0)[self.rows] - 1, -1))
+
+    def weights(self, bank):
+        """Weights and groups (n,) of the rows."""
+        return self.weight, torch.arange(len(self), device=self.weight.device)
+
+    def judge(self, bank, n_neighbors):
+        """Residuals that predictions by so many neighbors leave, as :class:`Judged`."""
+        mine = self.to(bank.rows.z.device)
+        weight, group = mine.weights(bank)
+        parts = dict(targets=mine.targets, weight=weight, group=group)
+        judged = Judged(mine.z, mine.coordinates, mine.rows, residuals=mine.targets, **parts)
+        y_hat = bank.predict(judged, mine.blended, n_neighbors)
+        return replace(judged, residuals=mine.targets - y_hat)
 
 
 def warn_unless_validated(model, what=TOO_NARROW):

@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn import config_context
 
 from skneighbors._columns import LabeledRows
-from skneighbors._model import NeighborBank, ValidationRows, residuals
+from skneighbors._model import DrawnRows, GivenRows, NeighborBank, residuals
 from skneighbors._model.residuals import conformal_score, measure, weigh_by_group
 from skneighbors._network import NeighborNetwork
 from skneighbors._task import Regression
@@ -77,8 +77,7 @@ def hold_out(bank, n=40, scale=1.0, k=K):
 def beside(queries, y, weight):
     """Samples that are not among a bank's rows."""
     n = len(queries)
-    parts = dict(z=queries.z, blended=nothing(y), weight=weight)
-    return ValidationRows(y, torch.full((n,), -1), n_neighbors=0, **parts)
+    return GivenRows(y, torch.full((n,), -1), queries.z, None, nothing(y), weight)
 
 
 def all_of(bank, X, validation=None, confidence=0.6, k=K):
@@ -109,7 +108,7 @@ def members(draw):
 @given(members())
 def test_residuals_are_means_over_the_members_that_held_a_row_out(rows):
     residuals = np.random.RandomState(0).normal(size=(*rows.shape, 2))
-    held_out = ValidationRows.of_members(torch.from_numpy(residuals), torch.from_numpy(rows), K)
+    held_out = DrawnRows.of_members(torch.from_numpy(residuals), torch.from_numpy(rows), K)
     assert_array_equal(held_out.rows, np.unique(rows))
     assert held_out.residuals.dtype == torch.float64
     for row, own in zip(held_out.rows.numpy(), held_out.residuals.numpy(), strict=True):
@@ -246,7 +245,7 @@ def test_of_many_rows_a_part_is_enough(bank, monkeypatch, k):
 def test_residuals_held_out_follow_the_number_of_neighbors(bank, k):
     """As predictions of these rows, left out, do."""
     rows = torch.arange(0, 60, 2)
-    held_out = ValidationRows(make_rows()[1][rows], rows, K)
+    held_out = DrawnRows(make_rows()[1][rows], rows, K)
     judged = held_out.judge(bank, k)
     queries = bank.rows.leave_out(rows)
     y_hat = [bank.predict(queries, nothing(queries), n) for n in (K, k)]
