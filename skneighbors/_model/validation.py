@@ -59,6 +59,11 @@ class DrawnRows(Rows):
     rows: torch.Tensor = array_field("int64", "h", low=0, below="N")
     n_neighbors: int | None
 
+    def _check_fields(self, sizes):
+        """Check that there were neighbors."""
+        if self.n_neighbors == 0:
+            raise ValueError("validation.n_neighbors is 0")
+
     @classmethod
     def of_members(cls, residuals, rows, n_neighbors):
         """Average over members.
