@@ -198,10 +198,14 @@ class LikenessEncoder(Stored):
 
     def _points_by_column(self, reader, X):
         """What the kind of each column makes of it, numbers ranked: a list of arrays."""
-        ranks, ends = X.copy(), np.append(self.starts, len(self.values))[1:]
-        for column, start, end in zip(self.ranked, self.starts, ends, strict=True):
-            numbers, values = X[:, column], self.values[start:end]
-            ends_of = [np.searchsorted(values, numbers, side) for side in ("left", "right")]
-            own = np.append(0.0, self.fractions[start:end])[ends_of].mean(axis=0)
-            ranks[:, column] = np.where(np.isnan(numbers), np.nan, own)
+        ranks, columns = X.copy(), np.ascontiguousarray(X[:, self.ranked].T)
+        # What is below each value, and all of them; of a column, from its start and its place on.
+        below = np.insert(self.fractions, self.starts, 0.0)
+        ends = np.append(self.starts, len(self.values))[1:]
+        for i, (start, end) in enumerate(zip(self.starts.tolist(), ends.tolist(), strict=True)):
+            numbers, values = columns[i], self.values[start:end]
+            own = below[start + i : end + i + 1]
+            low, high = (own[values.searchsorted(numbers, side)] for side in ("left", "right"))
+            columns[i] = np.where(np.isnan(numbers), np.nan, (low + high) / 2)
+        ranks[:, self.ranked] = columns.T
         return [points.astype(np.float32) for points in reader.coordinates(ranks)]
