@@ -110,7 +110,9 @@ def _warn(plan, blend, history, max_time):
         (len(history.losses), history.n_planned, "epochs"),
         (blend.n_iter, plan.recipe.boosting_iter, "iterations of trees"),
     ]
-    missing = [f"{n} of {of} {what}" for n, of, what in counts if n and n <= _SHORTENED * of]
+    missing = [
+        f"{n} of {of} {what}" for n, of, what in counts if n is not None and n <= _SHORTENED * of
+    ]
     missing += ["no training on validation rows"] * history.refit_out_of_time
     if missing:
         warn(f"max_time={max_time} left time for {', '.join(missing)}.", ConvergenceWarning)

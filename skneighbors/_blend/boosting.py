@@ -22,8 +22,9 @@ from .base import (
 )
 from .trees import Trees, grow
 
-# Of the time that is left, for all bags; and iterations by which the time of one is measured.
-_FRACTION, _N_TRIED = 1 / 2, 20
+# Of the time that is left, for all bags; and iterations by which the time of one is measured, in
+# at least so many columns, if there are.
+_FRACTION, _N_TRIED, _MIN_TRIED = 1 / 2, 20, 256
 # Learning rate times iterations, by loss; and the highest rate, where iterations are few.
 _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 # A split chooses among half of the columns, but no fewer than these.
@@ -296,7 +297,7 @@ BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)
 def count_affordable(data, loss, settings):
     """Count the iterations, at least one, that bags have time for: they may take half of it.
 
-    A bag of few iterations is fitted, to measure its time.
+    A bag of few iterations is fitted, to measure its time; of wide tables, to some columns.
 
     Parameters
     ----------
@@ -312,9 +313,12 @@ def count_affordable(data, loss, settings):
     if settings.seconds == math.inf:
         return settings.n_iter
     kind, start = BOOSTING[loss], time.monotonic()
-    targets = kind._targets(data.y)
-    Bag.fit(data._replace(y=targets[0]), 0, _N_TRIED, loss).predict(data.X)
+    targets, stride = kind._targets(data.y), max(1, data.X.shape[1] // _MIN_TRIED)
+    X, n_categories = data.X[:, ::stride], data.n_categories[::stride]
+    Bag.fit(data._replace(X=X, y=targets[0], n_categories=n_categories), 0, _N_TRIED, loss).predict(
+        X
+    )
     n_in_turn = math.ceil(N_FOLDS * len(targets) / settings.n_threads)
-    each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
+    each = n_in_turn * stride * max(time.monotonic() - start, 1e-9) / _N_TRIED
     affordable = _FRACTION * settings.seconds / each / kind._fraction_of_iterations(len(targets))
     return int(max(1, min(settings.n_iter, affordable)))

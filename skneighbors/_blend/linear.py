@@ -7,6 +7,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from .._columns import weighted_quantiles
 from .._utils.arrays import Stored, array_field
 from .._utils.blocks import cut
 from .._utils.process import one_blas_thread
@@ -87,12 +88,11 @@ class LinearFeatures(Stored):
         n_categories : int ndarray of shape (n_features,)
         """
         numbers, place = X[:, n_categories == 0], find_categories(X, n_categories)
-        scales = [_find_scale(x, weight) for x in numbers.T]
         totals = np.bincount(place.ravel(), np.repeat(weight, place.shape[1]))
         is_frequent = totals >= _MIN_SAMPLES * min(1.0, weight.mean())
         return cls(
             n_categories,
-            *np.array(scales).reshape(-1, 4).T,
+            *_find_scales(numbers, weight),
             flagged=np.flatnonzero(np.isnan(numbers).any(axis=0)),
             categories=np.flatnonzero(keep_largest(is_frequent, totals, _MAX_ONE_HOT)),
         )
@@ -129,16 +129,17 @@ def _locate(x, low, high):
     return (x.clip(low, high) / 2 - low / 2) / np.where(width > 0, width, np.inf)
 
 
-def _find_scale(x, weight):
-    """Quantiles of numbers, and mean and standard deviation of the numbers scaled by these."""
-    present = ~np.isnan(x)
-    if not present.any():
-        return 0.0, 0.0, 0.0, 1.0
-    x, weight = x[present], weight[present]
-    low, high = np.quantile(x, _CLIPPED, weights=weight, method="inverted_cdf")
-    x = _locate(x, low, high)
-    mean = np.average(x, weights=weight)
-    return low, high, mean, np.sqrt(np.average((x - mean) ** 2, weights=weight)) or 1.0
+def _find_scales(numbers, weight):
+    """Quantiles of columns of numbers, and mean and deviation of the numbers scaled by these."""
+    x = np.ascontiguousarray(numbers.T)
+    weight = weight * ~np.isnan(x)
+    low, high = np.nan_to_num(weighted_quantiles(x, _CLIPPED, weight))
+    x = np.nan_to_num(_locate(x, low[:, None], high[:, None]))
+    total = weight.sum(axis=1)
+    total[total == 0] = 1.0  # of columns without values
+    mean = (x * weight).sum(axis=1) / total
+    scale = np.sqrt(((x - mean[:, None]) ** 2 * weight).sum(axis=1) / total)
+    return low, high, mean, np.where(scale > 0, scale, 1.0)
 
 
 def _ridge_path(X, y):

@@ -16,6 +16,7 @@ PARTS = {"boosting": BOOSTING, "linear": LINEAR}
 # Weights that are tried.
 _STEPS = np.linspace(0, 1, 51).tolist()
 _ROUNDING = 1e-12  # of a sum of weights
+_LEAST_ITER = 20  # trees of fewer iterations, where more were planned, are left out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +129,8 @@ class BlendFit(NamedTuple):
     weight : float
         The model's in predictions, in [0, 1].
     n_iter : int or None
-        Iterations of boosted trees for which there was time; None without trees.
+        Iterations of boosted trees for which there was time, 0 if these are left out; None if
+        no trees were planned.
     """
 
     model: Mixture | None
@@ -172,19 +174,21 @@ def fit_blended(plan, data, task, split, settings):
     if not plan.parts:
         return _no_blend(torch.from_numpy(data.y[: plan.n_samples]))
     data, given = data.select(slice(plan.n_samples)), data.select(slice(plan.n_samples, None))
-    in_time, n_iter = plan.validation.source == "time", None
+    in_time, parts, n_iter = plan.validation.source == "time", plan.parts, None
     if in_time:  # parts are fitted twice
         settings = replace(settings, seconds=settings.seconds / 2)
-    if "boosting" in plan.parts:
+    if "boosting" in parts:
         n_iter = count_affordable(data, task.loss_name, settings)
+        if n_iter < min(_LEAST_ITER, settings.n_iter) and len(parts) > 1:
+            parts, n_iter = [name for name in parts if name != "boosting"], 0
         settings = replace(settings, n_iter=n_iter)
-    fits = _fit_parts(plan, data, task, settings)
+    fits = _fit_parts(parts, data, task, settings)
     out_of_fold = {name: fit.out_of_fold for name, fit in fits.items()}
     if len(given.y):
         predicted = {name: fit.predict(given.X) for name, fit in fits.items()}
         candidates = Candidates(given.y, given.weight, predicted)
     elif in_time:  # folds have seen rows as late
-        candidates = _predict_last(plan, data, task, split, settings)
+        candidates = _predict_last(parts, data, task, split, settings)
     else:
         candidates = Candidates(data.y, data.weight, out_of_fold)
     places, weights = candidates.choose(task)
@@ -201,18 +205,18 @@ def fit_blended(plan, data, task, split, settings):
     return BlendFit(model, training, validation, n_iter=n_iter)
 
 
-def _fit_parts(plan, data, task, settings):
-    """Fit all parts in the same folds, to a dict of :class:`PartFit`."""
+def _fit_parts(names, data, task, settings):
+    """Fit parts in the same folds, to a dict of :class:`PartFit`."""
     folds = draw_folds(data.group, N_FOLDS, settings.random_state)
-    return {name: PARTS[name][task.loss_name].fit(data, folds, settings) for name in plan.parts}
+    return {name: PARTS[name][task.loss_name].fit(data, folds, settings) for name in names}
 
 
-def _predict_last(plan, data, task, split, settings):
+def _predict_last(names, data, task, split, settings):
     """Predict each member's validation rows by what is fitted to its training rows."""
     parts, train = [], None
     for rows, validation in zip(split.train.numpy(), split.validation.numpy(), strict=True):
         if train is None or not np.array_equal(rows, train):  # members may share it
-            fits, train = _fit_parts(plan, data.select(rows), task, settings), rows
+            fits, train = _fit_parts(names, data.select(rows), task, settings), rows
         parts.append({name: fit.predict(data.X[validation]) for name, fit in fits.items()})
     predicted = {name: np.concatenate([part[name] for part in parts], axis=1) for name in fits}
     rows = data.select(split.validation.flatten().numpy())

@@ -111,8 +111,9 @@ class Kind(Stored):
 
         A missing value is where the middle rank is, but at least root 3/4 from all others.
         """
-        ranks = np.nan_to_num(block, nan=0.5) / np.sqrt(self.width)
-        return np.hstack([ranks, np.isnan(block[:, :1]) * np.sqrt(0.75)])
+        missing = np.isnan(block)
+        ranks = np.where(missing, 0.5, block) / self.width**0.5
+        return np.concatenate([ranks, missing[:, :1] * 0.75**0.5], axis=1)
 
     def decode(self, block, column=None):
         """Undo :meth:`read`, to objects (n_samples,); None for missing and unknown values.

@@ -55,7 +55,7 @@ class FeatureEncoder(Stored):
         has_missing = np.isnan(X).any(axis=0)
         components = np.arange(X.shape[1] - n_components, X.shape[1])
         numbers = np.setdiff1d(np.flatnonzero(n_categories == 0), components)
-        center, scale = _fit_scale(X[:, numbers], sample_weight, has_missing[numbers])
+        center, scale = _fit_scale(X[:, numbers], sample_weight)
         return cls(
             numbers=numbers,
             missing=np.flatnonzero((n_categories == 0) & has_missing),
@@ -101,14 +101,9 @@ class FeatureEncoder(Stored):
         return np.where(np.isnan(scaled), 0.0, scaled) if np.isnan(scaled).any() else scaled
 
 
-def _fit_scale(X, sample_weight, has_missing):
+def _fit_scale(X, sample_weight):
     """Median and scale of each column, where it has values."""
-    quantiles = np.empty((3, X.shape[1]))
-    quantiles[:, ~has_missing] = _quartiles(X[:, ~has_missing], sample_weight)
-    for j in np.flatnonzero(has_missing):
-        present = ~np.isnan(X[:, j])
-        quantiles[:, j] = _quartiles(X[present, j], sample_weight[present])
-    low, center, high = quantiles
+    low, center, high = weighted_quantiles(X.T, [0.25, 0.5, 0.75], sample_weight)
     # Divided before subtracting: a range can exceed the largest float64.
     scale = 2 * np.minimum(high / 2 - low / 2, np.finfo(float).max / 2)
     spread = np.nanmax(X, axis=0) / 2 - np.nanmin(X, axis=0) / 2
@@ -116,8 +111,18 @@ def _fit_scale(X, sample_weight, has_missing):
     return center, np.where(scale > 0, scale, np.inf)
 
 
-def _quartiles(X, sample_weight):
-    return np.quantile(X, [0.25, 0.5, 0.75], 0, weights=sample_weight, method="inverted_cdf")
+def weighted_quantiles(columns, fractions, weight):
+    """Quantiles (n_fractions, n_columns) of columns (n_columns, n) where these have values.
+
+    By the method "inverted_cdf" of :func:`numpy.quantile`, all columns at once; NaN for none.
+    """
+    order = np.argsort(columns, axis=1)  # missing values last
+    below = np.take_along_axis(weight * ~np.isnan(columns), order, axis=1).cumsum(axis=1)
+    with np.errstate(invalid="ignore"):
+        below /= below[:, -1:].copy()
+    rows = np.arange(len(order))
+    places = [order[rows, (below < fraction).sum(axis=1)] for fraction in fractions]
+    return columns[rows, places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +198,14 @@ class LikenessEncoder(Stored):
 
     def _points_by_column(self, reader, X):
         """Make points of each column, a list of arrays, by its kind; numbers are ranked before."""
-        ranks, ends = X.copy(), np.append(self.starts, len(self.values))[1:]
-        for column, start, end in zip(self.ranked, self.starts, ends, strict=True):
-            numbers, values = X[:, column], self.values[start:end]
-            ends_of = [np.searchsorted(values, numbers, side) for side in ("left", "right")]
-            own = np.append(0.0, self.fractions[start:end])[ends_of].mean(axis=0)
-            ranks[:, column] = np.where(np.isnan(numbers), np.nan, own)
+        ranks, columns = X.copy(), np.ascontiguousarray(X[:, self.ranked].T)
+        # What is below each value, and all of them; of a column, from its start and its place on.
+        below = np.insert(self.fractions, self.starts, 0.0)
+        ends = np.append(self.starts, len(self.values))[1:]
+        for i, (start, end) in enumerate(zip(self.starts.tolist(), ends.tolist(), strict=True)):
+            numbers, values = columns[i], self.values[start:end]
+            own = below[start + i : end + i + 1]
+            low, high = (own[values.searchsorted(numbers, side)] for side in ("left", "right"))
+            columns[i] = np.where(np.isnan(numbers), np.nan, (low + high) / 2)
+        ranks[:, self.ranked] = columns.T
         return [points.astype(np.float32) for points in reader.coordinates(ranks)]
