@@ -650,7 +650,7 @@ EDITS = {
     "more": ("model", lambda parts: parts.update(more=np.eye(2)), "more"),
     "parameter": ("params", set_cells(batch_size=-1), "batch_size"),
     "weight": ("model.bank", set_cells(blend_weight=7.0), "weight of the blended model"),
-    "validation": ("model.validation", rename("residuals", "weight"), "validation|residuals|DrawnRows"),
+    "validation": ("model.validation", rename("residuals", "weight"), "DrawnRows"),
     "half a validation": (
         "model.validation",
         lambda parts: parts.update(weight=parts["residuals"][:, 0] ** 2),
