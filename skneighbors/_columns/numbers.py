@@ -32,8 +32,8 @@ def _number_pattern(group, decimal):
     return re.compile(
         rf"(?P<sign>{_SIGN}?)\s?(?P<money>(?:{CURRENCY})?)\s?(?P<sign2>{_SIGN}?)"
         rf"(?P<whole>[1-9](?:{lakhs}\d{{0,2}}(?:(?:{group}|{_SPACE})\d{{3}})+)|\d*)"
-        rf"(?P<rest>(?:{decimal}(?:\d+|(?=[-\u2013]|$)))?)(?P<exponent>(?:[eE][-+]?\d+)?)"
-        r"\s?(?P<after>(?:[^\d\s.,]\D{0,19}(?:(?<=m)[23])?)?)"
+        rf"(?:(?P<rest>{decimal}\d+)|{decimal}(?:[-\u2013]+|$))?(?P<exponent>(?:[eE][-+]?\d+)?)"
+        r"\s?(?P<after>(?:[^\d\s.,:;=_)\-\u2013]\D{0,19}(?:(?<=m)[23])?)?)"
     )
 
 
@@ -74,20 +74,21 @@ class Numbers(Quantity):
             return None
         ways = [cls(*way[:1], False, *way[1:], is_scaled) for way in counts if counts[way] == most]
         found = ways[0] if len(ways) == 1 else _tell_apart(texts, *ways[:2])
+        is_word = found.unit and not re.fullmatch(f"{CURRENCY}|%", found.unit, re.IGNORECASE)
+        if is_word and len({None, *map(found.parse, texts)}) == 2:
+            return None  # a word beside one number is the name of a category
         is_odd = width >= _CODE_WIDTH or _may_be_versions(texts)
         return replace(found, is_assumed=True) if is_odd else found
 
     def loses(self, texts):
-        """Whether units differ or say all, or digits of one width repeat, as those of codes."""
+        """Whether units differ, or digits of one width repeat, as those of codes."""
         if not self.unit:
             repeats = len(texts) < 0.5 * sum(texts.values())
             is_round = all(text.endswith("0") for text in texts)
             return _find_width(texts) >= _CODE_WIDTH and repeats and not is_round
         units = _count_units(texts, self.is_scaled)
         others = sum(n for (how, unit), n in units.items() if how == self.how and unit)
-        is_word = self.unit[0].isalpha() and not re.match(CURRENCY, self.unit, re.IGNORECASE)
-        is_one = is_word and len(set(map(self.parse, texts)) - {None}) == 1
-        return is_one or _are_some(others - units[self.how, self.unit], texts)
+        return _are_some(others - units[self.how, self.unit], texts)
 
     def parse_stripped(self, text):
         """Read a number of the unit."""
@@ -165,7 +166,7 @@ def _parse_number(text, how, is_scaled):
     if (match := _STYLES[how].fullmatch(text)) is None:
         return None
     sign, money, sign2, whole, rest, exponent, after = match.group(*match.re.groupindex)
-    sign, digits = sign + sign2, re.sub(r"\D", "", whole)
+    sign, rest, digits = sign + sign2, rest or "", re.sub(r"\D", "", whole)
     is_code = digits[:1] == "0" != digits or len(digits) > 15 or (sign == "+" and len(digits) > 5)
     if is_code or len(sign) > 1 or not DIGIT.search(whole + rest):
         return None
