@@ -30,7 +30,7 @@ _MIN_SAMPLES, _MAX_ONE_HOT = 5, 500
 _MAX_NUMBERS, _MAX_PRODUCTS = 10_000_000, 1e10
 # Of the time that is left, for all fits; multiplications a second that are counted on, and those
 # that there is always time for.
-_FRACTION, _PRODUCTS_A_SECOND, _MIN_PRODUCTS = 1 / 20, 1e10, 1e8
+_FRACTION, _PRODUCTS_A_SECOND, _MIN_PRODUCTS = 1 / 20, 1e10, 2e5
 # An eigendecomposition takes about so many cubes of its size.
 _EIGEN = 10
 # Strengths to choose from, of ridge regressions and, inverse, of logistic ones.
