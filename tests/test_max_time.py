@@ -228,6 +228,41 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
     assert count(0.1) == 1
 
 
+def test_the_time_of_trees_of_wide_tables_is_measured_by_some_columns(monkeypatch):
+    fake, widths = FakeTime(step=0.0), []
+
+    class Bag:
+        @staticmethod
+        def fit(data, seed, n_iter, loss):
+            widths.append((data.X.shape[1], len(data.n_categories)))
+            fake.now += data.X.shape[1] / 1000 * n_iter
+            return Bag
+
+        predict = staticmethod(len)
+
+    monkeypatch.setattr(time, "monotonic", fake)
+    monkeypatch.setattr("skneighbors._blend.boosting.Bag", Bag)
+    for width in (10, 500, 2048, 5000):
+        parts = np.zeros((9, width)), np.zeros((9, 1)), np.ones(9), np.arange(9)
+        data = BlendData(*parts, np.zeros(width, dtype=int))
+        settings = BlendSettings(100, None, 1, 2 * 5 * 50 * width / 1000)  # for 50 iterations
+        assert boosting.count_affordable(data, "squared_error", settings) == pytest.approx(
+            50, abs=2
+        )
+    assert widths == [(10, 10), (500, 500), (256, 256), (264, 264)]
+
+
+@pytest.mark.parametrize("blend, n_iter", [("auto", 19), ("auto", 20), ("boosting", 19)])
+def test_trees_of_few_iterations_are_left_out_beside_a_linear_model(monkeypatch, blend, n_iter):
+    monkeypatch.setattr("skneighbors._blend.mixture.count_affordable", lambda *args: n_iter)
+    model = NONARegressor(blend=blend, max_iter=1, max_time=1e6, **QUICK)
+    is_left_out = (blend, n_iter) == ("auto", 19)
+    n_left = 0 if is_left_out else n_iter
+    with pytest.warns(ConvergenceWarning, match=f"left time for {n_left} of 100 iterations"):
+        model.fit(X, y)
+    assert ("boosting" in model.blend_.parts) != is_left_out
+
+
 def test_few_iterations_learn_as_much():
     few = NONARegressor(blend="boosting", max_iter=1, recipe=Recipe(boosting_iter=5), **QUICK)
     (bags,) = few.fit(X, y).blend_.parts["boosting"].bags

@@ -28,8 +28,9 @@ _CLIPPED = 0.002, 0.998
 _MIN_SAMPLES, _MAX_ONE_HOT = 5, 500
 # Numbers that a model is fitted to, and multiplications of a fit: of wide tables, fewer rows.
 _MAX_NUMBERS, _MAX_PRODUCTS = 10_000_000, 1e10
-# Of the time that is left, for all fits; and multiplications a second that are counted on.
-_FRACTION, _PRODUCTS_A_SECOND = 1 / 20, 1e10
+# Of the time that is left, for all fits; multiplications a second that are counted on, and those
+# that there is always time for.
+_FRACTION, _PRODUCTS_A_SECOND, _MIN_PRODUCTS = 1 / 20, 1e10, 2e5
 # An eigendecomposition takes about so many cubes of its size.
 _EIGEN = 10
 # Strengths to choose from, of ridge regressions and, inverse, of logistic ones.
@@ -265,7 +266,8 @@ class LinearModel(Stored):
     @classmethod
     def _draw(cls, rows, p, k, seconds):
         """Draw as many rows as memory and time allow a fit to p columns and k targets; in order."""
-        n, most = len(rows), min(_MAX_PRODUCTS, seconds * _PRODUCTS_A_SECOND)
+        most = min(_MAX_PRODUCTS, max(_MIN_PRODUCTS, seconds * _PRODUCTS_A_SECOND))
+        n = len(rows)
         while n > 1 and (n * p > _MAX_NUMBERS or cls._count_products(n, p, k) > most):
             n = int(0.9 * n)
         return rows if n == len(rows) else np.sort(np.random.RandomState(0).permutation(rows)[:n])

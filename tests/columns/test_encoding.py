@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skneighbors._columns.encoding import FeatureEncoder
+from skneighbors._columns.encoding import FeatureEncoder, weighted_quantiles
 
 NAN = np.nan
 
@@ -76,3 +76,17 @@ def test_a_range_beyond_float64_is_a_scale():
     encoded = encoder.transform(X)
     assert np.isfinite(encoded).all()
     assert encoded[1, 0] < encoded[2, 0] < encoded[0, 0]
+
+
+def test_quantiles_of_all_columns_at_once_are_numpys():
+    rng = np.random.RandomState(0)
+    columns, weight = rng.normal(size=(5, 50)).round(1), rng.randint(1, 4, size=50) / 3
+    columns[1:][rng.uniform(size=(4, 50)) < 0.3] = NAN
+    columns[4] = NAN
+    found = weighted_quantiles(columns, [0.002, 0.25, 0.5, 0.998], weight)
+    for column, quantiles in zip(columns[:4], found.T, strict=False):
+        present = ~np.isnan(column)
+        known = dict(weights=weight[present], method="inverted_cdf")
+        expected = np.quantile(column[present], [0.002, 0.25, 0.5, 0.998], **known)
+        assert_array_equal(quantiles, expected)
+    assert np.isnan(found[:, 4]).all()
