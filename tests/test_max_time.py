@@ -252,7 +252,7 @@ def test_the_time_of_trees_of_wide_tables_is_measured_by_some_columns(monkeypatc
     assert widths == [(10, 10), (500, 500), (256, 256), (264, 264)]
 
 
-@pytest.mark.parametrize("blend, n_iter", [("auto", 19), ("auto", 20), ("boosting", 19)])
+@pytest.mark.parametrize(("blend", "n_iter"), [("auto", 19), ("auto", 20), ("boosting", 19)])
 def test_trees_of_few_iterations_are_left_out_beside_a_linear_model(monkeypatch, blend, n_iter):
     monkeypatch.setattr("skneighbors._blend.mixture.count_affordable", lambda *args: n_iter)
     model = NONARegressor(blend=blend, max_iter=1, max_time=1e6, **QUICK)
