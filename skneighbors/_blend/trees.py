@@ -270,7 +270,7 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
         early_stopping=False,
-        max_bins=_MAX_BINS,
+        max_bins=max(2, min(_MAX_BINS, len(X))),  # more would be empty, and take time
         random_state=random_state,
         **_SIZES,
         **settings,
