@@ -123,10 +123,13 @@ def test_late_rows_are_predicted_by_models_of_earlier_ones(judged):
 
 
 def test_noise_ends_at_the_frequencies():
-    rng = np.random.RandomState(0)
-    X, y = rng.normal(size=(2300, 5)), rng.choice(["a", "b"], size=2300, p=[0.7, 0.3])
-    model = NONAClassifier(**QUICK).fit(X[:300], y[:300])
-    constant = (y[:300] == "a").mean()
-    p = model.predict_proba(X[300:])[:, 0]
-    losses = [-np.log(np.where(y[300:] == "a", q, 1 - q)).mean() for q in (p, constant)]
-    assert losses[0] < 1.02 * losses[1]
+    ratios = []
+    for seed in range(3):
+        rng = np.random.RandomState(seed)
+        X, y = rng.normal(size=(2300, 5)), rng.choice(["a", "b"], size=2300, p=[0.7, 0.3])
+        model = NONAClassifier(**QUICK).fit(X[:300], y[:300])
+        constant = (y[:300] == "a").mean()
+        p = model.predict_proba(X[300:])[:, 0]
+        losses = [-np.log(np.where(y[300:] == "a", q, 1 - q)).mean() for q in (p, constant)]
+        ratios.append(losses[0] / losses[1])
+    assert np.mean(ratios) < 1.01
