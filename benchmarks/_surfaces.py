@@ -47,7 +47,7 @@ TARGETS = {"radial": radial, "spiral": spiral, "checkerboard": checkerboard}
 class _LinearHead(NONA):
     """Head of which only the trend is left: it reads no neighbors."""
 
-    def forward(self, z, z_n, y_n, self_index=None, sample_weight=None, n_neighbors=None):
+    def forward(self, z, z_n, y_n, *arguments, **others):
         return self.trend(z)
 
     def weights_of(self, z, s, self_index=None, sample_weight=None, total=None):

@@ -7,6 +7,7 @@ import torch
 
 from ._utils.arrays import Stored, array_field
 from ._utils.blocks import bounded_length, cut, gather_rows, sample_rows
+from .nn._autocast import without_autocast
 from .nn._similarity import SIMILARITIES
 
 # Units are distances of the neighbor of this rank: the median over so many rows.
@@ -66,10 +67,11 @@ class Space(Stored):
 
     def similarities(self, queries, rows):
         """Similarities (m, b, N) of queries and rows, z (m, b, d), (m, N, d), by each member."""
-        s = self.near(queries.z, rows.z)
+        s = without_autocast(self.near, (queries.z, rows.z))
         if not self.strength:
             return s
-        return self._join(s, -self.near(queries.coordinates.to(s), rows.coordinates.to(s)))
+        own = queries.coordinates.to(s), rows.coordinates.to(s)
+        return self._join(s, -without_autocast(self.near, own))
 
     def _join(self, s, g):
         return self.near.join(-s, self._scales[0].to(s) * g).neg_()
@@ -117,7 +119,8 @@ def measure_units(similarity, z, coordinates):
         n_rows = points.shape[1]
         rows, rank = sample_rows(n_rows, _N_MEASURED), min(_TYPICAL_RANK, n_rows)
         length = bounded_length(points.element_size() * points.shape[:2].numel())
-        parts = [near(points[:, rows[part]], points) for part in cut(len(rows), length)]
+        pairs = ((points[:, rows[part]], points) for part in cut(len(rows), length))
+        parts = [without_autocast(near, pair) for pair in pairs]
         median = torch.cat([(-part).kthvalue(rank).values for part in parts], 1).median(1).values
         return torch.where(median > 0, median.double(), 1.0)
 

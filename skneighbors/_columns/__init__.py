@@ -27,7 +27,7 @@ from .checks import (
     refuse_missing,
     refuse_what_is_no_number,
 )
-from .column import BOOLS, NUMBERS, TEXT, is_missing, show, sorts_of
+from .column import is_missing, show, sorts_of
 from .encoding import FeatureEncoder, LikenessEncoder, weighted_quantiles
 from .reader import KINDS, ColumnSummary, ColumnWarning, TableReader
 from .rows import (

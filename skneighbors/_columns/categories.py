@@ -9,17 +9,7 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 from .base import Kind
-from .column import (
-    BOOLS,
-    CATEGORIES,
-    ENOUGH,
-    TEXT,
-    find_numerals,
-    is_missing,
-    says_missing,
-    show,
-    sorts_of,
-)
+from .column import BOOLS, CATEGORIES, TEXT, find_numerals, is_missing, says_missing, show, sorts_of
 from .dates import Dates
 from .durations import Durations
 from .numbers import CURRENCY, Numbers
@@ -184,9 +174,9 @@ def number_categories(column):
     return {category: code for code, category in enumerate(unique)}
 
 
-def find_quantity(texts, enough=ENOUGH, *, may_lose=False):
+def find_quantity(texts, *enough, may_lose=False):
     """Find a kind that texts, with their numbers of cells, stand for; see :func:`find_numerals`."""
-    numerals = find_numerals(texts, enough)
+    numerals = find_numerals(texts, *enough)
     found = [kind.find(*numerals) for kind in (Dates, Durations, Numbers)] if numerals else []
     return next((own for own in found if own and (may_lose or not own.loses(numerals[0]))), None)
 

@@ -7,17 +7,7 @@ import torch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._columns import (
-    BOOLS,
-    NUMBERS,
-    TEXT,
-    check_total_weight,
-    check_weights,
-    is_missing,
-    refuse_missing,
-    show,
-    sorts_of,
-)
+from .._columns import check_total_weight, check_weights, is_missing, refuse_missing, show, sorts_of
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent
 from .._utils.warn import warn
@@ -268,13 +258,13 @@ def read_labels(y):
     # Beside text NumPy makes text of everything, and scikit-learn floats of nullable integers.
     cells = column_or_1d(labels if is_typed else np.asarray(y, dtype=object), warn=True)
     refuse_missing(np.array([*map(is_missing, cells)]), "y holds missing labels")
-    sorts = {} if is_typed else sorts_of(cells.tolist())
-    if sorts.keys() <= {TEXT}:
+    other = next((cell for cell in cells if type(cell) not in (str, np.str_)), None)
+    if is_typed or other is None:
         return labels.ravel() if labels.dtype.kind == "U" else cells
-    exact = np.array(cells.tolist()) if sorts.keys() in ({NUMBERS}, {BOOLS}) else labels
+    is_one_sort = len(sorts_of(cells.tolist())) == 1
+    exact = np.array(cells.tolist() if is_one_sort else [other])
     if exact.dtype.kind in "biuf" and exact.tolist() == cells.tolist():
         return exact
-    other = next(value for sort, value in sorts.items() if sort != TEXT)
     raise ValueError(
         f"Unknown label type: y holds {show(other)}, of type {type(other).__name__!r}. Labels must "
         "all be text, all numbers or all bools: convert them, for instance by astype(str)."
