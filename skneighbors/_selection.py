@@ -103,10 +103,12 @@ def choose(choices, bank, n_neighbors):
 
 
 def _mean(losses, weight):
+    """Weighted mean; inf where losses are not finite."""
     losses = losses.double()
-    return losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
+    mean = losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
+    return mean.nan_to_num(torch.inf)
 
 
 def _nearly_lowest(choices, losses, most):
-    """Those whose loss is at most so many times the lowest."""
+    """Keep those whose loss is at most so many times the lowest."""
     return [own for own, loss in zip(choices, losses, strict=True) if loss <= most * min(losses)]
