@@ -230,9 +230,9 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
     bank = NeighborBank.build(network, rows, data.task, blend.training)
     choices = weigh(network, history, data.task, blend, plan.settings)
     choice, bank = choose(choices, bank, n_neighbors)
-    if choice.y is not None:
+    if (result := choice.result) is not None:
         n_rows = len(data.split.validation.unique())
-        task = data.task.calibrate(choice.y, choice.y_hat, choice.weight, n_rows)
+        task = data.task.calibrate(result.y, result.y_hat, result.weight, n_rows)
         bank = replace(bank, task=task)
     likeness_encoder = likeness_encoder if choice.likeness else None
     some, validation = bank.rows.select(slice(_N_CHECKED_ROWS)), None
@@ -260,7 +260,7 @@ def _make_model(network, history, data, blend, plan, samples, encoders):
 def _validate(bank, data, given, choice, n_neighbors):
     """Make the validation rows, of the bank's or of the set that was given."""
     if given is None:
-        residuals = choice.y - choice.y_hat
+        residuals = choice.result.y - choice.result.y_hat
         rows = data.split.validation.to(residuals.device)
         return DrawnRows.of_members(residuals, rows, n_neighbors)
     rows = data.rows.select(slice(len(bank), None)).to(CPU)

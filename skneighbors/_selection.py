@@ -6,6 +6,7 @@ import torch
 
 from ._blend import BlendFit
 from ._space import Space, measure_units
+from ._training import ValidationResult, mean_over_rows
 from ._utils.blocks import sample_rows
 
 # Losses to the lowest up to which more likeness is taken: of validation rows, and of so many rows
@@ -23,19 +24,15 @@ class Choice(NamedTuple):
     calibration : Tensor of shape (m,)
         Of the heads.
     blend : BlendFit
-    y : Tensor of shape (m, n, k) or None
-        Targets of the members' validation rows; None if there are none.
-    y_hat : Tensor or None
-        Their predictions, the blended model among them.
-    weight : Tensor of shape (m, n) or None
+    result : ValidationResult or None
+        Of the members' validation rows, the blended model among their predictions; None if there
+        are none.
     """
 
     likeness: float
     calibration: torch.Tensor
     blend: BlendFit
-    y: torch.Tensor | None = None
-    y_hat: torch.Tensor | None = None
-    weight: torch.Tensor | None = None
+    result: ValidationResult | None
 
 
 def weigh(network, history, task, blend, settings):
@@ -54,14 +51,13 @@ def weigh(network, history, task, blend, settings):
     choices = []
     # The first alone where nothing was calibrated, as by an interrupt.
     for likeness, own in zip(settings.likenesses, history.calibrated or results, strict=False):
-        result, calibration = own
-        if result is None:
-            choices.append(Choice(likeness, calibration, blend))
-            continue
-        weighed, y_hat = blend.with_weight(result, task), result.y_hat
-        if weighed.weight:
-            y_hat = (1 - weighed.weight) * y_hat + weighed.weight * weighed.validation.to(y_hat)
-        choices.append(Choice(likeness, calibration, weighed, result.y, y_hat, result.weight))
+        (result, calibration), weighed = own, blend
+        if result is not None:
+            weighed, y_hat = blend.with_weight(result, task), result.y_hat
+            if weighed.weight:
+                y_hat = (1 - weighed.weight) * y_hat + weighed.weight * weighed.validation.to(y_hat)
+                result = result._replace(y_hat=y_hat, errors=task.losses(y_hat, result.y))
+        choices.append(Choice(likeness, calibration, weighed, result))
     return choices
 
 
@@ -83,7 +79,7 @@ def choose(choices, bank, n_neighbors):
     """
     task = bank.task
     if len(choices) > 1:
-        losses = [_mean(task.losses(own.y_hat, own.y), own.weight) for own in choices]
+        losses = [_mean(own.result.errors, own.result.weight) for own in choices]
         choices = _nearly_lowest(choices, losses, _MAX_LOSS)
     similarity, units = bank.space.similarity, None
     if any(own.likeness for own in choices):
@@ -104,9 +100,8 @@ def choose(choices, bank, n_neighbors):
 
 def _mean(losses, weight):
     """Weighted mean; inf where losses are not finite."""
-    losses = losses.double()
-    mean = losses.mean() if weight is None else (losses * weight).sum() / weight.sum()
-    return mean.nan_to_num(torch.inf)
+    weight = None if weight is None else weight.flatten()
+    return mean_over_rows(losses.double().flatten(), weight).nan_to_num(torch.inf)
 
 
 def _nearly_lowest(choices, losses, most):

@@ -16,4 +16,4 @@ All decide by the settings and the schedule; none knows the fitted model, or an 
 from .loop import Training
 from .splits import EnsembleSplit
 from .trainer import Runtime, TrainingData
-from .validation import mean_over_rows
+from .validation import ValidationResult, mean_over_rows
