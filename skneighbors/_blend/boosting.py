@@ -314,10 +314,8 @@ def count_affordable(data, loss, settings):
         return settings.n_iter
     kind, start = BOOSTING[loss], time.monotonic()
     targets, stride = kind._targets(data.y), max(1, data.X.shape[1] // _MIN_TRIED)
-    X, n_categories = data.X[:, ::stride], data.n_categories[::stride]
-    Bag.fit(data._replace(X=X, y=targets[0], n_categories=n_categories), 0, _N_TRIED, loss).predict(
-        X
-    )
+    some = dict(X=data.X[:, ::stride], n_categories=data.n_categories[::stride], y=targets[0])
+    Bag.fit(data._replace(**some), 0, _N_TRIED, loss).predict(some["X"])
     n_in_turn = math.ceil(N_FOLDS * len(targets) / settings.n_threads)
     each = n_in_turn * stride * max(time.monotonic() - start, 1e-9) / _N_TRIED
     affordable = _FRACTION * settings.seconds / each / kind._fraction_of_iterations(len(targets))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._columns import weighted_quantiles
+
 # Far are at most this fraction of the rows, so many times as far from the median as all others.
 _FEW, _FAR = 0.01, 10
 # No more rows than these, and as few, may hold this share of the squared deviations from it.
@@ -21,10 +23,7 @@ def find_far(y, weight):
     -------
     masks : bool ndarray of shape (2, n, k)
     """
-    order = y.argsort(axis=0, kind="stable")
-    below = weight[order].cumsum(axis=0)
-    middle = (below < below[-1] / 2).sum(axis=0)
-    median = y[order, np.arange(y.shape[1])][middle, np.arange(y.shape[1])]
+    (median,) = weighted_quantiles(y.T, [0.5], weight)
     distance = np.abs(y - median)
     distance[distance <= 10 * np.finfo(float).eps * np.abs(median)] = 0  # rounding
     order = (-distance).argsort(axis=0, kind="stable")
