@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
 from skneighbors._blend import BaggedBoosting, CategoryEncoder, Trees
+from skneighbors._blend.boosting import find_columns
 from skneighbors._blend import trees as growing
 from skneighbors._blend.base import N_FOLDS, BlendData, BlendSettings, draw_folds
 from skneighbors._blend.trees import TreeNodes
@@ -125,7 +126,9 @@ def test_a_tree_has_as_many_leaves_as_a_mask_has_bits():
             assert_array_equal(ours.predict(X), fitted.predict(X))
 
 
-def test_a_row_is_predicted_by_the_bag_that_it_is_not_in(table):
+def test_a_row_is_predicted_by_the_bag_that_it_is_not_in(table, monkeypatch):
+    # Of the same number of iterations, which all rows choose.
+    monkeypatch.setattr("skneighbors._blend.boosting._STAGES", (1,))
     X, y, weight = table
     fitted, out_of_fold = fit(X, y, weight)
     parts = np.array([bag.predict(X) for bag in fitted.bags[0]])
@@ -202,16 +205,42 @@ def test_constant_columns_missing_values_and_few_rows():
         assert own.predict(X[:0]).shape == (0, 1)
 
 
+def test_trees_end_where_more_raise_the_loss_of_rows_left_out():
+    rng = np.random.RandomState(0)
+    X, noise = rng.normal(size=(600, 4)), rng.normal(size=600)
+    for scale, n_iter in (0.01, 50), (3.0, 25):
+        own, out_of_fold = fit(X, np.sin(3 * X[:, 0]) + scale * noise, n_iter=100)
+        assert {len(bag.trees.value) for (bags,) in [own.bags] for bag in bags} == {n_iter}
+        assert out_of_fold.shape == (600, 1)
+
+
+def test_of_many_columns_those_that_correlate_most_are_taken():
+    rng = np.random.RandomState(0)
+    X, weight = rng.normal(size=(300, 1500)), np.ones(300)
+    X[:, 1203] = np.exp(9 * X[:, 1203])
+    X[:, [7, 70]] = np.nan, 1.0
+    X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    y = np.nan_to_num(X[:, 3]) + np.nan_to_num(np.log(X[:, 1203]) / 9)
+    columns = find_columns(X, y, weight)
+    assert len(columns) == 1000 and {3, 1203} < set(columns) and not {7, 70} & set(columns)
+    assert (np.diff(columns) > 0).all()
+    own, _ = fit(X, y, n_categories=np.zeros(1500, dtype=int), n_iter=2)
+    used = {i for (bags,) in [own.bags] for bag in bags for i in bag.trees.feature.flat}
+    assert {3, 1203} <= used <= set(range(1500)) - {7, 70}
+    assert np.corrcoef(own.predict(X)[:, 0], y)[0, 1] > 0.8
+
+
 @pytest.mark.parametrize("how", ["missing", "renamed", "meant otherwise"])
 def test_where_trees_cannot_be_read_they_are_boosted_one_by_one(table, monkeypatch, how):
     X, y, weight = table
     data, settings = (
         (X[:200], y[:200], weight[:200]),
-        dict(max_features=1.0, max_iter=10, learning_rate=0.3),
+        dict(max_features=1.0, learning_rate=0.3),
     )
 
     def grow():
-        return growing.grow(*data, 0, np.random.RandomState(0), **settings).predict(X[:200])
+        *_, trees = growing.grow(*data, 0, np.random.RandomState(0), [5, 10], **settings)
+        return trees.predict(X[:200])
 
     def read(boosting):
         if how == "missing":
@@ -256,8 +285,8 @@ def test_thresholds_are_quantiles(n_values, with_missing, scale):
 def test_classes_boosted_one_by_one_are_scikit_learns(table, unreadable_trees):
     X, y, weight = table
     X, y = np.nan_to_num(X[:, [0]]).round(1), (y > np.median(y)).astype(float)
-    settings = dict(max_iter=5, learning_rate=0.3, max_features=1.0)
-    trees = growing.grow(X, y, weight, 0, 0, "log_loss", **settings)
+    settings = dict(learning_rate=0.3, max_features=1.0)
+    [trees] = growing.grow(X, y, weight, 0, 0, [5], "log_loss", **settings)
     boosting = GradientBoostingClassifier(
         n_estimators=5,
         learning_rate=0.3,

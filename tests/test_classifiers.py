@@ -93,12 +93,13 @@ def test_losses_by_definition():
 def test_boosted_log_odds_are_scikit_learns():
     X, y = make_classes(400, 2)
     y = (y == "good").astype(float)
-    settings = dict(max_iter=30, learning_rate=0.1, max_features=1.0)
-    trees = growing.grow(
-        X[:250], y[:250], None, 0, np.random.RandomState(0), loss="log_loss", **settings
+    settings = dict(learning_rate=0.1, max_features=1.0)
+    [trees] = growing.grow(
+        X[:250], y[:250], None, 0, np.random.RandomState(0), [30], "log_loss", **settings
     )
     theirs = HistGradientBoostingClassifier(
         early_stopping=False,
+        max_iter=30,
         max_leaf_nodes=31,
         min_samples_leaf=5,
         random_state=np.random.RandomState(0),
@@ -213,7 +214,8 @@ def test_a_bag_without_a_class(swapped):
     assert np.isfinite(bags.predict(X)).all()
 
 
-def test_many_classes_are_boosted_for_as_long_as_there_is_time():
+def test_many_classes_are_boosted_for_as_long_as_there_is_time(monkeypatch):
+    monkeypatch.setattr(boosting, "_STAGES", (1,))
     X, _ = make_classes(300)
     y = np.arange(300) % 30
     model = NONAClassifier(blend="boosting", **SHORT).fit(X, y)

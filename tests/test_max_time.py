@@ -207,9 +207,9 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
 
     class Bag:
         @staticmethod
-        def fit(data, seed, n_iter, loss):
-            fake.now += 10.0 + n_iter
-            return Bag
+        def grow(data, seed, stages, loss):
+            fake.now += 10.0 + stages[-1]
+            yield Bag
 
         predict = staticmethod(len)
 
@@ -226,30 +226,6 @@ def test_iterations_of_trees_follow_the_time(monkeypatch):
     assert count(5 * 60.0) == 40
     assert count(3 * 60.0, n_threads=2) == 40
     assert count(0.1) == 1
-
-
-def test_the_time_of_trees_of_wide_tables_is_measured_by_some_columns(monkeypatch):
-    fake, widths = FakeTime(step=0.0), []
-
-    class Bag:
-        @staticmethod
-        def fit(data, seed, n_iter, loss):
-            widths.append((data.X.shape[1], len(data.n_categories)))
-            fake.now += data.X.shape[1] / 1000 * n_iter
-            return Bag
-
-        predict = staticmethod(len)
-
-    monkeypatch.setattr(time, "monotonic", fake)
-    monkeypatch.setattr("skneighbors._blend.boosting.Bag", Bag)
-    for width in (10, 500, 2048, 5000):
-        parts = np.zeros((9, width)), np.zeros((9, 1)), np.ones(9), np.arange(9)
-        data = BlendData(*parts, np.zeros(width, dtype=int))
-        settings = BlendSettings(100, None, 1, 2 * 5 * 50 * width / 1000)  # for 50 iterations
-        assert boosting.count_affordable(data, "squared_error", settings) == pytest.approx(
-            50, abs=2
-        )
-    assert widths == [(10, 10), (500, 500), (256, 256), (264, 264)]
 
 
 @pytest.mark.parametrize(("blend", "n_iter"), [("auto", 19), ("auto", 20), ("boosting", 19)])

@@ -2,10 +2,11 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from .._utils.arrays import Stored, array_field
 from .._utils.device import MAX_SEED
@@ -22,13 +23,16 @@ from .base import (
 )
 from .trees import Trees, grow
 
-# Of the time that is left, for all bags; and iterations by which the time of one is measured, in
-# at least so many columns, if there are.
-_FRACTION, _N_TRIED, _MIN_TRIED = 1 / 2, 20, 256
+# Of the time that is left, for all bags; and iterations by which the time of one is measured.
+_FRACTION, _N_TRIED = 1 / 2, 20
+# After which parts of the iterations bags may end.
+_STAGES = 1 / 4, 1 / 2, 1
 # Learning rate times iterations, by loss; and the highest rate, where iterations are few.
 _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 # A split chooses among half of the columns, but no fewer than these.
 _LEAST_FEATURES = 6
+# Of more columns a bag takes those that correlate most with the target.
+_MAX_FEATURES = 1000
 # Of more classes trees get fewer iterations, as each class has trees.
 _MANY_CLASSES = 10
 # How many categories of a column histogram boosting can distinguish.
@@ -134,6 +138,19 @@ def _number_largest(totals):
     return np.where(kept, np.cumsum(kept) - 1.0, np.nan)
 
 
+def find_columns(X, y, weight):
+    """Find at most 1,000 columns of X (n, p): those whose ranks correlate most with y (n,)."""
+    columns = np.arange(X.shape[1], dtype=np.int32)
+    if len(columns) <= _MAX_FEATURES:
+        return columns
+    middle = (1 + np.count_nonzero(~np.isnan(X), axis=0)) / 2
+    ranks = np.nan_to_num(rankdata(X, axis=0, nan_policy="omit") - middle)
+    covariance = (weight * (y - np.average(y, weights=weight))) @ ranks
+    variance = weight @ ranks**2
+    correlation = np.abs(covariance) / np.sqrt(np.where(variance > 0, variance, np.inf))
+    return np.sort(columns[np.argsort(-correlation, kind="stable")[:_MAX_FEATURES]])
+
+
 @dataclass(frozen=True, eq=False)
 class Bag(Stored):
     """Boosted trees for one target, fitted to some of the rows.
@@ -155,22 +172,25 @@ class Bag(Stored):
         return {"categorical": n_categorical, "encoded": len(n_categories) + 2 * n_categorical}
 
     @classmethod
-    def fit(cls, data, seed, n_iter, loss):
-        """Fit to data whose y has shape (n_samples,); see :meth:`BaggedBoosting.fit`."""
+    def grow(cls, data, seed, stages, loss):
+        """Yield bags of so many iterations, of data whose y has shape (n_samples,)."""
         random_state = np.random.RandomState(seed)
         encoder, X = CategoryEncoder.fit_transform(*data, random_state)
-        trees = grow(
+        columns = find_columns(X, data.y, data.weight)
+        X = X[:, columns]
+        grown = grow(
             np.where(np.isnan(X).all(axis=0), 0.0, X),  # which boosting does not take
             data.y,
             None if (data.weight == 1).all() else data.weight,
-            (data.n_categories > 0).sum(),
+            np.count_nonzero(columns < np.count_nonzero(data.n_categories)),
             random_state,
-            loss=loss,
+            stages,
+            loss,
             max_features=min(1.0, max(0.5, _LEAST_FEATURES / X.shape[1])),
-            max_iter=n_iter,
-            learning_rate=min(_LEARNED[loss] / n_iter, _HIGHEST_RATE),
+            learning_rate=min(_LEARNED[loss] / stages[-1], _HIGHEST_RATE),
         )
-        return cls(encoder, trees)
+        for trees in grown:
+            yield cls(encoder, replace(trees, feature=columns[trees.feature]))
 
     def predict(self, X):
         """Predict, to (n_samples,)."""
@@ -215,9 +235,16 @@ class BaggedBoosting(Stored):
         """Values (n_samples, k) of predictions (n_targets, n_bags, n_samples)."""
         return predicted.mean(axis=1).T
 
+    @staticmethod
+    def _losses(targets, predicted):
+        """Losses of predictions, both (n_targets, n_samples)."""
+        return (predicted - targets) ** 2
+
     @classmethod
     def fit(cls, data, folds, settings):
         """Fit a bag to the rows of all folds but one, of each in turn, which it predicts.
+
+        After a quarter of the iterations, and half, they end if more have not lowered the loss.
 
         Parameters
         ----------
@@ -232,22 +259,27 @@ class BaggedBoosting(Stored):
         """
         n_bags, targets = folds.max() + 1, cls._targets(data.y)
         n_iter = max(1, round(settings.n_iter * cls._fraction_of_iterations(len(targets))))
+        stages = sorted({math.ceil(part * n_iter) for part in _STAGES})
         jobs = [(target, fold) for target in targets for fold in range(n_bags)]
         seeds = settings.random_state.randint(MAX_SEED, size=len(jobs))
 
-        def fit_bag(job):
-            (target, fold), seed = job
-            rows = is_other(folds, fold)
-            others = data._replace(y=target).select(rows)
+        def grow_bag(job, seed):
+            target, fold = job
+            others = data._replace(y=target).select(is_other(folds, fold))
             others = others._replace(weight=others.weight / others.weight.mean())  # whatever it is
-            bag = Bag.fit(others, seed, n_iter, cls.loss)
-            return bag, bag.predict(data.X[folds == fold])
+            for bag in Bag.grow(others, seed, stages, cls.loss):
+                yield bag, bag.predict(data.X[folds == fold])
 
-        fitted = map_in_threads(fit_bag, zip(jobs, seeds, strict=True), settings.n_threads)
-        out_of_fold = np.empty((len(targets), len(folds)))
-        for i, (_, predicted) in enumerate(fitted):
-            out_of_fold[i // n_bags, folds == i % n_bags] = predicted
-        bags = [bag for bag, _ in fitted]
+        growing, lowest = list(map(grow_bag, jobs, seeds)), np.inf
+        for _ in stages:
+            grown = map_in_threads(next, growing, settings.n_threads)
+            predicted = np.empty((len(targets), len(folds)))
+            for i, (_, own) in enumerate(grown):
+                predicted[i // n_bags, folds == i % n_bags] = own
+            loss = (cls._losses(targets, predicted) * data.weight).sum()
+            if loss >= lowest:
+                break
+            lowest, out_of_fold, bags = loss, predicted, [bag for bag, _ in grown]
         bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
         return PartFit([cls(bags)], cls._combine(out_of_fold[:, None])[None])
 
@@ -283,6 +315,10 @@ class BaggedLogisticBoosting(BaggedBoosting):
         return min(1.0, _MANY_CLASSES / n_targets)
 
     @staticmethod
+    def _losses(targets, predicted):
+        return np.logaddexp(0, predicted) - targets * predicted
+
+    @staticmethod
     def _combine(predicted):
         probabilities = expit(predicted).mean(axis=1)
         if len(probabilities) == 1:
@@ -297,7 +333,7 @@ BOOSTING = {kind.loss: kind for kind in (BaggedBoosting, BaggedLogisticBoosting)
 def count_affordable(data, loss, settings):
     """Count the iterations, at least one, that bags have time for: they may take half of it.
 
-    A bag of few iterations is fitted, to measure its time; of wide tables, to some columns.
+    A bag of few iterations is fitted, to measure its time.
 
     Parameters
     ----------
@@ -313,10 +349,9 @@ def count_affordable(data, loss, settings):
     if settings.seconds == math.inf:
         return settings.n_iter
     kind, start = BOOSTING[loss], time.monotonic()
-    targets, stride = kind._targets(data.y), max(1, data.X.shape[1] // _MIN_TRIED)
-    some = dict(X=data.X[:, ::stride], n_categories=data.n_categories[::stride], y=targets[0])
-    Bag.fit(data._replace(**some), 0, _N_TRIED, loss).predict(some["X"])
+    targets = kind._targets(data.y)
+    next(Bag.grow(data._replace(y=targets[0]), 0, [_N_TRIED], loss)).predict(data.X)
     n_in_turn = math.ceil(N_FOLDS * len(targets) / settings.n_threads)
-    each = n_in_turn * stride * max(time.monotonic() - start, 1e-9) / _N_TRIED
+    each = n_in_turn * max(time.monotonic() - start, 1e-9) / _N_TRIED
     affordable = _FRACTION * settings.seconds / each / kind._fraction_of_iterations(len(targets))
     return int(max(1, min(settings.n_iter, affordable)))

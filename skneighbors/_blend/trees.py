@@ -18,7 +18,8 @@ from .._utils.process import one_openmp_thread
 from .._utils.sklearn_private import fit_unlogged, read_boosting
 
 _SIZES = dict(max_leaf_nodes=31, min_samples_leaf=5)
-_MAX_BINS = 255
+# Bins of a column, and of all columns, unless some have codes: histograms take the time.
+_MAX_BINS, _MAX_ALL = 255, 2**15
 # Relative error of sums of weights.
 _ROUNDING = 1e-12
 # Rows by which the trees read are compared with scikit-learn's.
@@ -238,8 +239,8 @@ class TreeNodes(NamedTuple):
     categories: np.ndarray
 
 
-def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
-    """Fit boosted trees: of numbers, or of the log-odds of 1 beside 0.
+def grow(X, y, weight, n_codes, random_state, stages, loss="squared_error", **settings):
+    """Grow boosted trees: of numbers, or of the log-odds of 1 beside 0.
 
     Histogram boosting's trees are private in scikit-learn. Where they cannot be read, or what is
     read does not predict as it does, trees are boosted one by one: as accurate, but slower.
@@ -254,40 +255,52 @@ def grow(X, y, weight, n_codes, random_state, loss="squared_error", **settings):
     n_codes : int
         How many columns, the first, hold codes of categories, whole numbers below 254.
     random_state : RandomState
+    stages : sequence of int
+        Ascending numbers of iterations.
     loss : {"squared_error", "log_loss"}, default="squared_error"
     **settings : dict
-        `max_iter`, `learning_rate` and `max_features`.
+        `learning_rate` and `max_features`.
 
-    Returns
-    -------
+    Yields
+    ------
     trees : Trees
+        After each of so many iterations.
     """
     is_logistic = loss == "log_loss"
     if is_logistic and (y == y[0]).all():  # of which boosting forgets the label
         y, is_logistic = np.full(len(y), logit((y.sum() + 0.5) / (len(y) + 1))), False
     ranks, bounds = _rank(X, weight, n_codes)
+    n_bins = _MAX_BINS if n_codes else min(_MAX_BINS, _MAX_ALL // X.shape[1])
     kind = HistGradientBoostingClassifier if is_logistic else HistGradientBoostingRegressor
     boosting = kind(
         categorical_features=np.arange(X.shape[1]) < n_codes,
         early_stopping=False,
-        max_bins=max(2, min(_MAX_BINS, len(X))),  # more would be empty, and take time
+        max_bins=max(2, min(n_bins, len(X))),  # more would be empty, and take time
         random_state=random_state,
+        warm_start=True,
         **_SIZES,
         **settings,
     )
-    with one_openmp_thread():
-        fit_unlogged(kind, boosting, ranks, y, weight)
-        predict = boosting.decision_function if is_logistic else boosting.predict
-        expected = predict(ranks[:_N_CHECKED])
+    for n_iter in stages:
+        boosting.set_params(max_iter=n_iter)
+        with one_openmp_thread():
+            fit_unlogged(kind, boosting, ranks, y, weight)
+            predict = boosting.decision_function if is_logistic else boosting.predict
+            expected = predict(ranks[:_N_CHECKED])
+        trees = _read(boosting, bounds)
+        if trees is None or not np.allclose(trees.predict(X[:_N_CHECKED]), expected):
+            own = _grow_one_by_one(ranks, y, weight, random_state, is_logistic, n_iter, **settings)
+            trees = _by_values(own, bounds)
+        yield trees
+
+
+def _read(boosting, bounds):
+    """Read fitted trees; None if they cannot be read."""
     try:
         baseline, trees = read_boosting(boosting)
         trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
-        trees = _by_values(trees, bounds)
-        if np.allclose(trees.predict(X[:_N_CHECKED]), expected):
-            return trees
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        pass
-    trees = _grow_one_by_one(ranks, y, weight, random_state, is_logistic, **settings)
+        return None
     return _by_values(trees, bounds)
 
 
@@ -338,11 +351,11 @@ def _by_values(trees, bounds):
     return replace(trees, threshold=bounds[trees.feature, rank + 1])
 
 
-def _grow_one_by_one(ranks, y, weight, random_state, is_logistic, max_iter, **settings):
+def _grow_one_by_one(ranks, y, weight, random_state, is_logistic, n_iter, **settings):
     """Boost scikit-learn's single trees, of ranks; see :func:`grow`."""
     kind = GradientBoostingClassifier if is_logistic else GradientBoostingRegressor
     boosting = kind(
-        n_estimators=max_iter, max_depth=None, random_state=random_state, **_SIZES, **settings
+        n_estimators=n_iter, max_depth=None, random_state=random_state, **_SIZES, **settings
     )
     ranks = np.nan_to_num(ranks, nan=-1)  # missing values are below all others
     fit_unlogged(kind, boosting, ranks, y, weight)

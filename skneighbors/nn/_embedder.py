@@ -16,7 +16,7 @@ from ._stack import Linear
 ACTIVATIONS = {"silu": nn.SiLU, "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
 NUMERICAL_EMBEDDINGS = ("periodic", None)
 # Frequencies and outputs of a feature's periodic embedding; frequencies of all features, above
-# which each has fewer, but one at least.
+# which each has fewer, and of more features none.
 _N_FREQUENCIES, _N_OUTPUTS, _MAX_WAVES = 16, 4, 4096
 # Standard deviation of the initial vectors of categories.
 _CATEGORY_STD = 0.05
@@ -302,7 +302,7 @@ class MLPEmbedder(nn.Module):
         Activation of the hidden layers.
     numerical_embedding : {"periodic"} or None, default=None
         :class:`PeriodicEmbedding` before the first layer, or nothing. Of 16 frequencies;
-        from 257 features on of fewer, so that all have no more than 4,096, or of one.
+        from 257 features on of fewer, so that all have no more than 4,096; of more features none.
     batch_norm : bool, default=True
         Whether hidden layers are batch-normalized.
     dropout : float, default=0.0
@@ -340,8 +340,8 @@ class MLPEmbedder(nn.Module):
         check_option("numerical_embedding", numerical_embedding, NUMERICAL_EMBEDDINGS)
         self.widths = [n_features, n_plain, len(n_categories)]
         self.numerical_embedding = self.categorical_embedding = None
-        if numerical_embedding == "periodic" and n_features:
-            n_frequencies = max(1, min(_N_FREQUENCIES, _MAX_WAVES // n_features))
+        if numerical_embedding == "periodic" and 0 < n_features <= _MAX_WAVES:
+            n_frequencies = min(_N_FREQUENCIES, _MAX_WAVES // n_features)
             n_outputs = min(_N_OUTPUTS, 1 + n_frequencies)
             self.numerical_embedding = PeriodicEmbedding(n_features, n_frequencies, n_outputs)
             n_features = self.numerical_embedding.n_outputs

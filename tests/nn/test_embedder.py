@@ -132,10 +132,11 @@ def test_unknown_option(option):
 
 @pytest.mark.parametrize(
     ("n_features", "n_frequencies", "n_outputs"),
-    [(1, 16, 4), (256, 16, 4), (257, 15, 4), (2048, 2, 3), (4690, 1, 2)],
+    [(1, 16, 4), (256, 16, 4), (257, 15, 4), (2048, 2, 3), (4096, 1, 2)],
 )
 def test_of_many_features_each_has_fewer_frequencies(n_features, n_frequencies, n_outputs):
     embedder = MLPEmbedder(n_features, (4,), 2, numerical_embedding="periodic")
     assert embedder.numerical_embedding.weight.shape == (n_features, n_frequencies, n_outputs - 1)
     assert embedder.layers[0].linear.in_features == n_features * n_outputs
     assert embedder(torch.randn(3, n_features)).shape == (3, 2)
+    assert MLPEmbedder(4097, (4,), 2, numerical_embedding="periodic").numerical_embedding is None
