@@ -199,7 +199,9 @@ FAR = {
     "few that differ": (np.append(np.zeros(N), [3.0, 5.0]), 0),
     "rounding": (np.append(1 + 1e-16 * (np.arange(N) % 9), 1.1), 0),
     "a heavy tail": (HEAVY, 0),
-    "too few rows": (np.append(Y[:90], 1e9), 0),
+    "one of few": (np.append(Y[:90], 1e9), 1),
+    "two of few": (np.append(Y[:90], [1e9, 1e9]), 0),
+    "too few rows": (np.append(Y[:18], 1e9), 0),
 }
 
 

@@ -140,7 +140,7 @@ class Categories(Kind):
 
     def doubt(self, column, block, rows):
         """Say that most cells stand for something, or that categories nearly name rows."""
-        if column.given is not None or column.has_categories or not self.is_category:
+        if column.given is not None or column.has_categories:
             return None
         texts = column.count_texts(rows)
         categories = [category for category in self.codes if isinstance(category, str)]
@@ -159,7 +159,8 @@ class Categories(Kind):
             why = ", with a number each"
         if why is None:
             return None
-        what = f"{len(self.codes)} categories in {n_present} rows, such as {show(categories[0])}"
+        what = "categories" if self.is_category else "different texts"
+        what = f"{len(self.codes)} {what} in {n_present} rows, such as {show(categories[0])}"
         return f"{column.name} holds {what}{why}"
 
     def _check_fields(self, sizes):

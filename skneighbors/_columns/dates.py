@@ -54,7 +54,8 @@ _STYLES = {
     how: [re.compile(_WEEKDAY + date + _CLOCK, re.IGNORECASE) for date in dates]
     for how, dates in _DATES.items()
 }
-# Years of two digits mean none later than in so many years; a longer span of them is doubted.
+# Years of two digits mean none later than in so many years; a longer span of them is doubted, and
+# years to come.
 _YEARS_AHEAD, _LONG_SPAN = 20, 80
 # So many different numbers up to 31 may be days rather than years.
 _MANY_DAYS = 20
@@ -116,8 +117,8 @@ class Dates(Quantity):
         may_be_days = max(short) <= 31 and len(short) >= (len(days) or _MANY_DAYS)
         if "short year" in ties.keys() - {how} or not days:
             is_assumed |= may_be_days or short == {1}
-        since, span = _find_century(short)
-        return cls(how, is_assumed or span > _LONG_SPAN, since=since)
+        since, is_far = _find_century(short)
+        return cls(how, is_assumed or is_far, since=since)
 
     def parse_stripped(self, text):
         """Read days since 1970; with the year first, which is never in doubt, in any column."""
@@ -187,14 +188,14 @@ def _choose_order(ties):
 
 
 def _find_century(years):
-    """First of the hundred years that two digits mean, and how far those of a column reach.
+    """First of the hundred years that two digits mean, and whether those of a column reach far.
 
     They begin behind the widest gap, and end as late as they may.
     """
     latest, years = datetime.now().year + _YEARS_AHEAD, sorted(years)
     pairs = pairwise([years[-1], *years])
     span, back = min(((last - first) % 100, (latest - last) % 100) for last, first in pairs)
-    return latest - max(back + span, 99), span
+    return latest - max(back + span, 99), span > _LONG_SPAN or back < _YEARS_AHEAD
 
 
 def parse_clock(parts):

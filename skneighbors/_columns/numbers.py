@@ -19,7 +19,8 @@ _FACTORS = {"k": 1e3, "thousand": 1e3, "lac": 1e5, "lakh": 1e5, "m": 1e6, "mn": 
 _FACTORS |= {"million": 1e6, "cr": 1e7, "crore": 1e7, "b": 1e9, "bn": 1e9, "billion": 1e9}
 _SCALE = re.compile(rf"({'|'.join(_FACTORS)})s?\s?((?-i:{CURRENCY})?)", re.IGNORECASE)
 _SIGN, _SPACE = "[-+\u2212\u2013]", r"[ '\u2019\u00a0\u2009\u202f]"
-_DECIMAL = re.compile(r"\d+\.(\d{1,2})")
+_DECIMAL, _THOUSAND = re.compile(r"\d+\.(\d{1,2})"), re.compile(r"\D*\d{1,3}([.,])\d{3}\D*")
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 # Digits of one width may be codes, from so many on.
 _CODE_WIDTH = 5
 # So many cells, and so large a fraction of them, are no slip: they say what the column holds.
@@ -77,7 +78,7 @@ class Numbers(Quantity):
         is_word = found.unit and not re.fullmatch(f"{CURRENCY}|%", found.unit, re.IGNORECASE)
         if is_word and len({None, *map(found.parse, texts)}) == 2:
             return None  # a word beside one number is the name of a category
-        is_odd = width >= _CODE_WIDTH or _may_be_versions(texts)
+        is_odd = width >= _CODE_WIDTH or _may_be_versions(texts) or _are_mixed(texts)
         return replace(found, is_assumed=True) if is_odd else found
 
     def loses(self, texts):
@@ -141,6 +142,13 @@ def _may_be_versions(texts):
     return "10" in places and min(map(len, places)) == 1
 
 
+def _are_mixed(texts):
+    """Whether both signs may stand between thousands, or units differ by case, as mW and MW."""
+    signs = {match[1] for match in map(_THOUSAND.fullmatch, texts) if match}
+    units = {_NO_LETTERS.sub("", text) for text in texts}
+    return len(signs) > 1 or len(set(map(str.casefold, units))) < len(units)
+
+
 def _tell_apart(texts, point, comma):
     """Choose between two readings of the same cells, as ``1.234`` may be a thousand and more."""
     pairs = [(point.parse(text), comma.parse(text)) for text in texts]
@@ -148,7 +156,7 @@ def _tell_apart(texts, point, comma):
     others = [pair for pair in pairs if pair[0] != pair[1]]
     if not others:
         return point
-    is_comma = abs(others[0][1]) > abs(others[0][0])
+    is_comma = sum(abs(b) > abs(a) for a, b in others) > len(others) / 2
     plain = [abs(a) for a, b in pairs if a == b]
     # If thousands are separated wherever there are any, the sign stands between thousands; so it
     # does in prices, which have no three decimals.
