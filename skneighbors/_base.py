@@ -321,7 +321,7 @@ class BaseNeighborEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             Whether to say by column, too, how much more the trend and the blended model predict
             for a query than for a row (of a class, how much more probable it is), as Shapley
             values with the row as the background: exact where a query differs from a row in at
-            most seven columns, else from some 200 evaluations of the two, in random orders of the
+            most five columns, else from some 50 evaluations of the two, in random orders of the
             columns that are always the same. That takes some hundred times as long.
 
         Returns

@@ -8,17 +8,17 @@ import numpy as np
 from .._utils.blocks import cut
 
 # Largest number of columns of which all subsets are evaluated.
-_MAX_EXACT = 7
+_MAX_EXACT = 5
 # Number of rows to evaluate at a time.
 _N_AT_ONCE = 16_384
 
 
-def shapley_values(function, queries, rows, n_evaluations=200, seed=0, column_of=None):
+def shapley_values(function, queries, rows, n_evaluations=50, seed=0, column_of=None):
     """Split the differences of a function between pairs of rows by columns.
 
     The value of a set of columns is that of the row with the query's entries in these columns
     (interventional Shapley values with a background of one row). Where a pair differs in more
-    than seven columns, they are means over random orders of these and the orders reversed,
+    than five columns, they are means over random orders of these and the orders reversed,
     as in Castro, Gomez and Tejada, "Polynomial calculation of the Shapley value based on
     sampling" (2009); their sum is exact all the same.
 
@@ -29,7 +29,7 @@ def shapley_values(function, queries, rows, n_evaluations=200, seed=0, column_of
         (b, k).
     queries, rows : ndarray of shape (n, q)
         Pairs; NaN equals NaN.
-    n_evaluations : int, default=200
+    n_evaluations : int, default=50
         Of the function for each pair, about; at least those of two orders.
     seed : int, default=0
     column_of : int ndarray of shape (q,), default=None
