@@ -273,9 +273,9 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     best by more than two standard errors (one at those), training stops, and the networks are
     refitted on all rows, from the same initial weights and for as many steps as were best; with
     `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) A seventh cycle, twice as long as
-    the sixth, is trained only if there are twice `min_steps`, and R2 is at least 0.95 after the
-    fifth.
+    (``Recipe(refit=False)`` never trains on validation rows.) After five cycles a sixth and, from
+    500 rows on, a seventh, each twice as long as the one before, are trained only if there are
+    twice or four times `min_steps`, and R2 is at least 0.95 where the last but one ends.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

@@ -99,9 +99,9 @@ class Recipe(Stored, CheckedFields):
         only where more rows are trained on than `batch_size` and `context_size` together.
 
     learning_rate_schedule : {"cycles", "constant"} or "auto", default="auto"
-        ``"cycles"``: six cosine cycles over the training, each twice as long as the one before;
-        four for SoftStep k-NN from 5,000 rows on. With early-stopping checks and twice
-        `min_steps` one more, if R2 is at least 0.95 after the last but one.
+        ``"cycles"``: five cosine cycles over the training, each twice as long as the one before;
+        four for SoftStep k-NN from 5,000 rows on. With early-stopping checks up to `max_cycles`,
+        as long as R2 is at least 0.95 where the last but one ends.
         ``"constant"``: `learning_rate_init` throughout.
 
     ema_decay : float, None or "auto", default="auto"
@@ -216,8 +216,8 @@ class Settings(Stored):
         A check where the last phase begins ends the training if the validation error exceeds its
         best by so many standard errors; one before, by half of them, and only if R2 is below this.
     last_cycle_from_r2 : float
-        The R2 of validation rows, two phases before the end, below which an optional last one
-        is left out: noisy targets are learned by then.
+        The R2 of validation rows, one phase before an optional one, below which that is left out:
+        noisy targets are learned by then.
     """
 
     params: dict
@@ -371,9 +371,10 @@ TABLE = {
         likeness="calibrated",  # if there are validation rows
         likenesses=(0.0, 0.5, 1.0, 2.0, 4.0),
         max_validation=1024,  # more would cost time and change little
-        min_epochs=68,
-        min_steps=230,
-        n_cycles=6,
+        max_cycles=6,
+        min_epochs=34,
+        min_steps=115,
+        n_cycles=5,
         n_estimators=2,
         n_iter_no_change=None,
         numerical_embedding="periodic",
@@ -386,15 +387,15 @@ TABLE = {
     ),
     30: dict(early_stopping=True, parts=("linear",)),
     100: dict(n_estimators=4, parts=("boosting", "linear")),
-    500: dict(min_steps=1000, n_estimators=2),
-    1000: dict(min_steps=650, parallel=True),
+    500: dict(max_cycles=7, min_steps=500, n_estimators=2),
+    1000: dict(min_steps=325, parallel=True),
     2000: dict(context_neighbors=4),
     5000: dict(hidden_layer_sizes=(256, 256, 256, 256)),
 }
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = {
     0: dict(context_neighbors=None),
-    5000: dict(context_size=512, eps=1e-2, min_epochs=128, n_cycles=4),
+    5000: dict(context_size=512, eps=1e-2, max_cycles=5, min_epochs=128, n_cycles=4),
 }
 
 
@@ -573,9 +574,10 @@ def _count_epochs(known, auto, validation):
         return known["max_iter"]
     n_epochs = math.ceil(auto["min_steps"] / math.ceil(validation.n_train / known["batch_size"]))
     n_epochs = max(auto["min_epochs"], n_epochs) / _count_predictions(known, validation.n_train)
-    n_epochs, n_cycles = math.ceil(n_epochs), auto["n_cycles"]
+    n_epochs = math.ceil(n_epochs)
     if _has_checks(known, validation):
-        n_epochs = math.ceil(n_epochs * (2 ** (n_cycles + 1) - 1) / (2**n_cycles - 1))
+        least, most = (2 ** auto[name] - 1 for name in ("n_cycles", "max_cycles"))
+        n_epochs = math.ceil(n_epochs * most / least)
     return n_epochs
 
 
@@ -586,13 +588,13 @@ def make_schedule(settings, auto, validation):
     n_steps = n_epochs * count_batches(n_train, known["batch_size"])
     n_steps *= _count_predictions(known, n_train)
     checks = _has_checks(known, validation) and n_steps >= auto["min_steps"]
-    one_more = checks and n_steps >= 2 * auto["min_steps"]
+    n_optional = int(math.log2(n_steps / auto["min_steps"])) if checks else 0
+    n_cycles = min(auto["n_cycles"] + n_optional, auto["max_cycles"])
     # Samples of X_val are for nothing else.
     refits = known["refit"] and checks and n_train < settings.n_samples
-    n_cycles = auto["n_cycles"] + one_more
     after = (OVERFITTING,) if refits else ()
     return Schedule(
-        phases=plan_phases(n_epochs, n_cycles, checks, refits and not is_last, one_more),
+        phases=plan_phases(n_epochs, n_cycles, checks, refits and not is_last, auto["n_cycles"]),
         n_epochs=n_epochs,
         n_cycles=n_cycles,
         kind=known["learning_rate_schedule"],
@@ -601,7 +603,7 @@ def make_schedule(settings, auto, validation):
     )
 
 
-def plan_phases(n_epochs, n_cycles, checks=False, joins=False, one_more=False):
+def plan_phases(n_epochs, n_cycles, checks=False, joins=False, n_needed=None):
     """Divide epochs into phases.
 
     Parameters
@@ -609,18 +611,20 @@ def plan_phases(n_epochs, n_cycles, checks=False, joins=False, one_more=False):
     n_epochs, n_cycles : int
     checks : bool, default=False
         Whether there are checks: at the end of each cycle but the first and the last.
-    joins, one_more : bool, default=False
-        Whether validation rows are trained on in the last phase, and whether it is optional.
+    joins : bool, default=False
+        Whether validation rows are trained on in the last phase.
+    n_needed : int, default=None
+        Number of cycles after which others are optional; None for none.
 
     Returns
     -------
     phases : tuple of Phase
     """
-    ends = {}
+    ends, n_needed = {}, n_cycles if n_needed is None else n_needed
     for n in range(1, n_cycles):
         end = (2**n - 1) / (2**n_cycles - 1) * n_epochs
         epoch = math.ceil(end - 0.5)
-        ends[epoch] = ends.get(epoch, (end,))[0], checks and n > 1
+        ends[epoch] = ends.get(epoch, (end,))[0], checks and n > 1, False, n > n_needed
     ends.pop(0, None)
-    phases = [Phase(end, check) for end, check in ends.values()]
-    return (*phases, Phase(n_epochs, on_all=joins, is_optional=one_more))
+    last = Phase(n_epochs, on_all=joins, is_optional=n_cycles > n_needed)
+    return (*(Phase(*own) for own in ends.values()), last)

@@ -167,7 +167,7 @@ class Training:
         """
         settings, pace = self._settings, self._pace
         if result.score < settings.last_cycle_from_r2:
-            pace.leave_out_last_phase()  # so that the next may be the last
+            pace.leave_out_optional_phases()  # so that the next may be the last
         if not pace.is_last and result.score >= settings.early_check_below_r2:
             return False
         enough = settings.overfitting_in_standard_errors * (1 if pace.is_last else _EARLY)

@@ -109,9 +109,10 @@ class Pace:
         stride = min(math.ceil(schedule.n_epochs / _N_VALIDATIONS), epoch // _RESOLUTION)
         return epoch % max(1, stride) == 0
 
-    def leave_out_last_phase(self):
-        """End the schedule after the present phase, if that is the last but one."""
-        if self._phase in self.schedule.phases[-2:-1] and self.schedule.phases[-1].is_optional:
+    def leave_out_optional_phases(self):
+        """End the schedule after the present phase, if the next is optional."""
+        following = [phase for phase in self.schedule.phases if phase.end > self._phase.end]
+        if following and following[0].is_optional:
             self._phase_end = self.n_epochs = round(self._phase_end)
             self._end = min(self._end, self.n_epochs)
 

@@ -57,7 +57,7 @@ def train(max_iter=10, validate=True, report=None, kind="constant", refits=False
         last_cycle_from_r2=-np.inf,
     )
     rate, n_cycles = fields.pop("learning_rate_init", 1e-2), fields.pop("n_cycles", 6)
-    of_phases = {n: fields.pop(n) for n in ("checks", "joins", "one_more") if n in fields}
+    of_phases = {n: fields.pop(n) for n in ("checks", "joins", "n_needed") if n in fields}
     schedule = Schedule(
         phases=plan_phases(max_iter, n_cycles, **of_phases),
         n_epochs=max_iter,
@@ -219,19 +219,23 @@ def test_harm_ends_a_training_which_is_repeated_on_all_rows(noted, counts_of_row
     assert not network.training
 
 
+@pytest.mark.parametrize("n_needed", [5, 6])
 @pytest.mark.parametrize("joins", [False, True])
-def test_noisy_targets_end_before_an_optional_cycle(joins):
+def test_noisy_targets_end_before_an_optional_cycle(joins, n_needed):
     cycles = SAFE | dict(kind="cycles", joins=joins)
-    longer = cycles | dict(max_iter=127, n_cycles=7, one_more=True)
+    n_epochs = 2**n_needed - 1
+    longer = cycles | dict(max_iter=127, n_cycles=7, n_needed=n_needed)
     _, noisy, _ = train(**longer | dict(last_cycle_from_r2=2.0))
     _, clean, _ = train(**longer)
-    _, shorter, _ = train(**cycles | dict(max_iter=63, last_cycle_from_r2=2.0))
-    assert len(noisy.losses) == len(shorter.losses) == 63
+    shorter = cycles | dict(max_iter=n_epochs, n_cycles=n_needed, last_cycle_from_r2=2.0)
+    _, shorter, _ = train(**shorter)
+    assert len(noisy.losses) == len(shorter.losses) == n_epochs
     assert len(clean.losses) == 127
     assert not noisy.n_planned
     # As if the cycle had never been planned.
     assert_allclose(noisy.losses, shorter.losses, rtol=1e-2)
-    assert noisy.validated_epochs[-1] == shorter.validated_epochs[-1] == (31 if joins else 63)
+    last = n_epochs // 2 if joins else n_epochs
+    assert noisy.validated_epochs[-1] == shorter.validated_epochs[-1] == last
 
 
 @pytest.mark.parametrize(("below_r2", "n_epochs"), [(1.0, 7), (-9.0, 15)])

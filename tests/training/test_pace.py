@@ -212,7 +212,7 @@ def test_validates_a_bounded_number_of_times(n_epochs, kind):
 
 @pytest.mark.parametrize("n_epochs", [1, 2, 15, 100, 1500])
 def test_phases_end_to_the_nearest_epoch_where_the_learning_rate_is_lowest(n_epochs):
-    phases = plan_phases(n_epochs, 6, checks=True, joins=True, one_more=True)
+    phases = plan_phases(n_epochs, 6, checks=True, joins=True, n_needed=4)
     every = n_epochs * np.array([1, 3, 7, 15, 31, 63]) / 63
     ends = np.array([phase.end for phase in phases])
     assert_allclose(ends, [every[np.abs(every - own).argmin()] for own in ends])
@@ -221,9 +221,9 @@ def test_phases_end_to_the_nearest_epoch_where_the_learning_rate_is_lowest(n_epo
     # But for the first and the last, each cycle ends with a check.
     assert checked_epochs(n_epochs) == {round(end) for end in every[1:-1]} - {0}
     assert {round(end) for end in ends} == {round(end) for end in every} - {0}
-    assert phases[-1].on_all
-    assert phases[-1].is_optional
-    assert not any(own.on_all or own.is_optional for own in phases[:-1])
+    assert [own.on_all for own in phases] == [False] * (len(phases) - 1) + [True]
+    is_optional = [own.end > (every[3] if n_epochs > 1 else 0) for own in phases]
+    assert [own.is_optional for own in phases] == is_optional
     again = schedule_of(n_epochs).again(n_epochs / 2, 3, 6)
     assert again.n_epochs == max(1, round(n_epochs / 2))
     assert again.phases[-1].end == max(1, round(n_epochs / 4))
