@@ -161,7 +161,9 @@ def test_a_target_typed_wrong_moves_no_limit(estimator_class, group_size):
     X, y, _ = make_data()
     y[30] = 1e6
     groups = np.arange(N) // group_size
-    suspects = estimator_class(trend="linear", **QUICK).fit(X, y, groups=groups).suspects(N)
+    model = estimator_class(trend="linear", **QUICK)
+    with pytest.warns(UserWarning, match="1e\\+06 in row 30"):
+        suspects = model.fit(X, y, groups=groups).suspects(N)
     assert suspects.indices[0] == 30
     others, of_group = y[groups != groups[30]], groups[suspects.indices] == groups[30]
     assert of_group.sum() == group_size
@@ -331,5 +333,6 @@ def test_as_text_and_html(estimator_class):
 def test_a_feature_extractor(estimator_class):
     X, y, _ = make_data()
     y[9] += 100
-    model = estimator_class(feature_extractor=torch.nn.Flatten, **QUICK).fit(X, y)
+    with pytest.warns(UserWarning, match="in row 9"):
+        model = estimator_class(feature_extractor=torch.nn.Flatten, **QUICK).fit(X, y)
     assert model.suspects(1).indices == [9]

@@ -25,8 +25,8 @@ from .trees import Trees, grow
 
 # Of the time that is left, for all bags; and iterations by which the time of one is measured.
 _FRACTION, _N_TRIED = 1 / 2, 20
-# After which parts of the iterations bags may end.
-_STAGES = 1 / 4, 1 / 2, 1
+# After which parts of the iterations bags may end, and what loss to that before is a gain.
+_STAGES, _GAIN = (1 / 8, 1 / 4, 1 / 2, 1), 0.99
 # Learning rate times iterations, by loss; and the highest rate, where iterations are few.
 _LEARNED, _HIGHEST_RATE = {"squared_error": 15.0, "log_loss": 5.0}, 0.5
 # A split chooses among half of the columns, but no fewer than these.
@@ -244,7 +244,7 @@ class BaggedBoosting(Stored):
     def fit(cls, data, folds, settings):
         """Fit a bag to the rows of all folds but one, of each in turn, which it predicts.
 
-        After a quarter of the iterations, and half, they end if more have not lowered the loss.
+        They grow in stages, and end where a stage has not lowered the loss by one percent.
 
         Parameters
         ----------
@@ -277,9 +277,11 @@ class BaggedBoosting(Stored):
             for i, (_, own) in enumerate(grown):
                 predicted[i // n_bags, folds == i % n_bags] = own
             loss = (cls._losses(targets, predicted) * data.weight).sum()
-            if loss >= lowest:
+            gains = loss < _GAIN * lowest
+            if loss < lowest:
+                lowest, out_of_fold, bags = loss, predicted, [bag for bag, _ in grown]
+            if not gains:
                 break
-            lowest, out_of_fold, bags = loss, predicted, [bag for bag, _ in grown]
         bags = [bags[i : i + n_bags] for i in range(0, len(bags), n_bags)]
         return PartFit([cls(bags)], cls._combine(out_of_fold[:, None])[None])
 
