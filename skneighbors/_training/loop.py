@@ -18,8 +18,6 @@ from .validation import EpochResult
 FAULT, INTERRUPT = "fault", "interrupt"
 # Networks are trained again only if there is time for this part of the epochs that were best.
 _LEAST_AGAIN = 0.5
-# Fraction of the evidence for overfitting that ends a training early, which saves most of its time.
-_EARLY = 0.5
 _NONE = EpochResult(math.inf, math.inf)
 
 
@@ -160,9 +158,10 @@ class Training:
         self._report(result.loss, result.score, self._on_all, max_epochs)
 
     def _overfits(self, result):
-        """Whether the validation error exceeds its best beyond chance, where a phase begins.
+        """Whether the validation error exceeds its best, where a phase begins.
 
-        Before the last one, only noisy targets are checked: clean ones may yet be learned better.
+        Before the last one, beyond chance; before earlier ones, only that of noisy targets is
+        checked, as clean ones may yet be learned better, and any excess will do.
         Which phase is the last is decided before.
         """
         settings, pace = self._settings, self._pace
@@ -170,7 +169,7 @@ class Training:
             pace.leave_out_optional_phases()  # so that the next may be the last
         if not pace.is_last and result.score >= settings.early_check_below_r2:
             return False
-        enough = settings.overfitting_in_standard_errors * (1 if pace.is_last else _EARLY)
+        enough = settings.overfitting_in_standard_errors if pace.is_last else 0.0
         now, best = result.validation, self.history.best.validation
         return exceeds(now.errors, best.errors, now.weight, enough)
 

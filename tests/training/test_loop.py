@@ -248,10 +248,11 @@ def test_harm_after_an_early_cycle_ends_a_training_on_noisy_targets(
     assert counts_of_rows == [90, 120]
 
 
-def test_earlier_cycles_need_half_of_the_evidence(noted):
-    seen = noted(loop, "exceeds", lambda _, errors, others, weight, enough: enough)
+def test_earlier_cycles_need_no_evidence(monkeypatch):
+    seen = []
+    monkeypatch.setattr(loop, "exceeds", lambda *args: seen.append(args[-1]))
     train(**SAFE | dict(early_check_below_r2=1.0, overfitting_in_standard_errors=NEVER))
-    assert seen == [NEVER / 2] * 3 + [NEVER]
+    assert seen == [0.0] * 3 + [NEVER]
 
 
 @pytest.mark.parametrize(("checks", "n_epochs"), [(True, 15), (False, 30)])
