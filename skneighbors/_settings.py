@@ -363,6 +363,7 @@ TABLE = {
         embedding_dim=64,
         ema_decay=0.99,
         eps=1e-6,
+        first_check=2,
         overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
         last_cycle_from_r2=0.95,
@@ -394,7 +395,7 @@ TABLE = {
 }
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = {
-    0: dict(context_neighbors=None),
+    0: dict(context_neighbors=None, first_check=3),
     5000: dict(context_size=512, eps=1e-2, max_cycles=5, min_epochs=128, n_cycles=4),
 }
 
@@ -594,7 +595,13 @@ def make_schedule(settings, auto, validation):
     refits = known["refit"] and checks and n_train < settings.n_samples
     after = (OVERFITTING,) if refits else ()
     return Schedule(
-        phases=plan_phases(n_epochs, n_cycles, checks, refits and not is_last, auto["n_cycles"]),
+        phases=plan_phases(
+            n_epochs,
+            n_cycles,
+            auto["first_check"] if checks else None,
+            refits and not is_last,
+            auto["n_cycles"],
+        ),
         n_epochs=n_epochs,
         n_cycles=n_cycles,
         kind=known["learning_rate_schedule"],
@@ -603,14 +610,15 @@ def make_schedule(settings, auto, validation):
     )
 
 
-def plan_phases(n_epochs, n_cycles, checks=False, joins=False, n_needed=None):
+def plan_phases(n_epochs, n_cycles, first_check=None, joins=False, n_needed=None):
     """Divide epochs into phases.
 
     Parameters
     ----------
     n_epochs, n_cycles : int
-    checks : bool, default=False
-        Whether there are checks: at the end of each cycle but the first and the last.
+    first_check : int, default=None
+        Number of the first cycle that ends with a check; all that follow do but the last. None:
+        there are no checks.
     joins : bool, default=False
         Whether validation rows are trained on in the last phase.
     n_needed : int, default=None
@@ -624,7 +632,8 @@ def plan_phases(n_epochs, n_cycles, checks=False, joins=False, n_needed=None):
     for n in range(1, n_cycles):
         end = (2**n - 1) / (2**n_cycles - 1) * n_epochs
         epoch = math.ceil(end - 0.5)
-        ends[epoch] = ends.get(epoch, (end,))[0], checks and n > 1, False, n > n_needed
+        is_checked = first_check is not None and n >= first_check
+        ends[epoch] = ends.get(epoch, (end,))[0], is_checked, False, n > n_needed
     ends.pop(0, None)
     last = Phase(n_epochs, on_all=joins, is_optional=n_cycles > n_needed)
     return (*(Phase(*own) for own in ends.values()), last)

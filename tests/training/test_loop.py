@@ -57,7 +57,7 @@ def train(max_iter=10, validate=True, report=None, kind="constant", refits=False
         last_cycle_from_r2=-np.inf,
     )
     rate, n_cycles = fields.pop("learning_rate_init", 1e-2), fields.pop("n_cycles", 6)
-    of_phases = {n: fields.pop(n) for n in ("checks", "joins", "n_needed") if n in fields}
+    of_phases = {n: fields.pop(n) for n in ("first_check", "joins", "n_needed") if n in fields}
     schedule = Schedule(
         phases=plan_phases(max_iter, n_cycles, **of_phases),
         n_epochs=max_iter,
@@ -187,7 +187,7 @@ def counts_of_rows(noted):
 ALWAYS, NEVER = -1e9, 1e9  # standard errors by which an error must exceed the best
 FINISH = dict(
     max_iter=30,
-    checks=True,
+    first_check=2,
     early_check_below_r2=-9.0,
     joins=True,
     refits=True,
@@ -255,10 +255,10 @@ def test_earlier_cycles_need_no_evidence(monkeypatch):
     assert seen == [0.0] * 3 + [NEVER]
 
 
-@pytest.mark.parametrize(("checks", "n_epochs"), [(True, 15), (False, 30)])
-def test_where_nothing_is_refitted_the_best_epoch_is_kept(counts_of_rows, checks, n_epochs):
+@pytest.mark.parametrize(("first_check", "n_epochs"), [(2, 15), (None, 30)])
+def test_where_nothing_is_refitted_the_best_epoch_is_kept(counts_of_rows, first_check, n_epochs):
     """Without checks nothing ends early."""
-    _, history, score = train(**HARMFUL | dict(checks=checks, refits=False))
+    _, history, score = train(**HARMFUL | dict(first_check=first_check, refits=False))
     assert len(history.losses) == len(history.scores) == n_epochs
     assert counts_of_rows == [90]
     assert_allclose(score, max(history.scores), rtol=1e-4)

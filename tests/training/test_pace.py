@@ -31,7 +31,7 @@ class Seconds:
 
 
 def schedule_of(n_epochs, n_cycles=6, kind="cycles", n_run=None):
-    phases = plan_phases(n_epochs, n_cycles, checks=True)
+    phases = plan_phases(n_epochs, n_cycles, first_check=2)
     if n_run is not None:
         phases = *(phase for phase in phases if phase.end < n_run), Phase(n_run)
     return Schedule(phases, n_epochs, n_cycles, kind, 1.0)
@@ -212,7 +212,7 @@ def test_validates_a_bounded_number_of_times(n_epochs, kind):
 
 @pytest.mark.parametrize("n_epochs", [1, 2, 15, 100, 1500])
 def test_phases_end_to_the_nearest_epoch_where_the_learning_rate_is_lowest(n_epochs):
-    phases = plan_phases(n_epochs, 6, checks=True, joins=True, n_needed=4)
+    phases = plan_phases(n_epochs, 6, first_check=2, joins=True, n_needed=4)
     every = n_epochs * np.array([1, 3, 7, 15, 31, 63]) / 63
     ends = np.array([phase.end for phase in phases])
     assert_allclose(ends, [every[np.abs(every - own).argmin()] for own in ends])
