@@ -272,10 +272,11 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     of earlier ones, from the second on (SoftStep k-NN: third), if R2 is below 0.85. If the
     validation error exceeds its best by more than two standard errors (at those, at all), training
     stops, and the networks are refitted on all rows, from the same initial weights and for as many
-    steps as were best; with `time` in any case. If not, the last cycle trains on all rows and its last weights are kept.
-    (``Recipe(refit=False)`` never trains on validation rows.) After five cycles a sixth and, from
-    500 rows on, a seventh, each twice as long as the one before, are trained only if there are
-    twice or four times `min_steps`, and R2 is at least 0.95 where the last but one ends.
+    steps as were best; with `time` in any case. If not, the last cycle trains on all rows and its
+    last weights are kept. (``Recipe(refit=False)`` never trains on validation rows.) After five
+    cycles a sixth and, from 500 rows on, a seventh, each twice as long as the one before, are
+    trained only if there are twice or four times `min_steps`, and R2 is at least 0.95 where the
+    last but one ends.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 
