@@ -525,15 +525,3 @@ def test_few_validation_rows_leave_frequencies_little_weight(n_rows, largest):
     task, rng = Classification(np.array([0.5, 0.5]), np.arange(2)), np.random.RandomState(0)
     y, y_hat = (torch.from_numpy(np.eye(2)[rng.randint(2, size=(1, 60))]) for _ in range(2))
     assert task.calibrate(y, y_hat, None, n_rows).prior_weight == largest
-
-
-def test_chance_leaves_frequencies_little_weight():
-    """Of thirty rows a single one gains by more."""
-    import torch
-
-    task, right = Classification(np.full(2, 0.5), np.arange(2)), np.array([0.6] * 29 + [0.02])
-    y, y_hat = (torch.from_numpy(np.stack([p, 1 - p], 1)[None]) for p in (np.ones(30), right))
-    losses = [replace(task, prior_weight=w).losses(y_hat, y).sum() for w in (0.1, 0.2)]
-    assert losses[1] < losses[0]
-    assert task.calibrate(y, y_hat, None, 30).prior_weight == 0.1
-    assert task.calibrate(y, y_hat, torch.ones(1, 30).double(), 30).prior_weight == 0.1

@@ -11,12 +11,12 @@ from .._columns import check_total_weight, check_weights, is_missing, refuse_mis
 from .._utils.arrays import array_field
 from .._utils.printing import N_ROWS, part_words, percent
 from .._utils.warn import warn
-from .base import Targets, Task, exceeds
+from .base import Targets, Task
 
 # How much the classes' frequencies count in a probability, for classes that no neighbor has: in
 # training as one of twenty neighbors, in the end what the validation rows choose.
 _PRIOR_WEIGHT, _PRIOR_WEIGHTS = 0.05, (0.05, 0.1, 0.02, 0.01, 0.005, 0.002)
-# Larger weights need a gain beyond chance, and so many rows.
+# Larger weights need so many rows.
 _LARGE_PRIOR_WEIGHTS, _MIN_ROWS = (0.2, 0.3, 0.5, 0.7, 0.85, 1.0), 30
 # Printed are so many classes at most.
 _N_CLASSES = 5
@@ -121,17 +121,11 @@ class Classification(Task):
 
     def calibrate(self, y, y_hat, weight, n_rows):
         """Choose the weight of the frequencies that predicts validation rows best."""
-        weight = torch.ones_like(y[..., 0]) if weight is None else weight
-
-        def find_best(prior_weights):
-            tasks = [replace(self, prior_weight=prior_weight) for prior_weight in prior_weights]
-            losses = [task.losses(y_hat, y) for task in tasks]
-            sums = [float((own * weight).sum()) for own in losses]
-            place = sums.index(min(sums))
-            return tasks[place], losses[place]
-
-        (small, losses), (large, others) = map(find_best, (_PRIOR_WEIGHTS, _LARGE_PRIOR_WEIGHTS))
-        return large if n_rows >= _MIN_ROWS and exceeds(losses, others, weight) else small
+        weight = 1.0 if weight is None else weight
+        prior_weights = _PRIOR_WEIGHTS + _LARGE_PRIOR_WEIGHTS * (n_rows >= _MIN_ROWS)
+        tasks = [replace(self, prior_weight=prior_weight) for prior_weight in prior_weights]
+        sums = [float((task.losses(y_hat, y) * weight).sum()) for task in tasks]
+        return tasks[sums.index(min(sums))]
 
     @property
     def n_values(self):
