@@ -68,7 +68,7 @@ IN_ORDER = {"time": np.arange(len(X))}
 @pytest.fixture
 def overfits(auto, monkeypatch):
     """Let the early-stopping check find overfitting as soon as it is due."""
-    auto(len(X), min_steps=1, early_check_below_r2=2.0)
+    auto(len(X), min_steps=1, early_check_below_r2=2.0, first_check=2)
     monkeypatch.setattr(loop, "exceeds", lambda *args: True)
 
 
