@@ -122,7 +122,7 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
-        about half of them (see Notes).
+        a quarter or half of them (see Notes).
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -268,7 +268,7 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
 
     With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
     steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping check at the end
-    of the last but one of the learning rate's cycles, after about half of the epochs, and at those
+    of the last but one of the learning rate's cycles that are trained, and at those
     of earlier ones, from the second on (SoftStep k-NN: third), if R2 is below 0.85. If the
     validation error exceeds its best by more than two standard errors (at those, at all), training
     stops, and the networks are refitted on all rows, from the same initial weights and for as many
@@ -371,7 +371,7 @@ class NONAClassifier(_NONAWeights, BaseNeighborClassifier):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
-        about half of them; see :class:`NONARegressor`.
+        a quarter or half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as

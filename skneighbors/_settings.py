@@ -51,7 +51,7 @@ class Recipe(Stored, CheckedFields):
     numerical_embedding : {"periodic"}, None or "auto", default="auto"
         :class:`skneighbors.nn.PeriodicEmbedding` of every feature before the
         first layer, or the scaled features as they are. Not used with a
-        `feature_extractor`.
+        `feature_extractor`, nor of more than 4,096 features.
 
     embedding_dim : int or "auto", default="auto"
         Width of each member's embedding.
@@ -117,8 +117,9 @@ class Recipe(Stored, CheckedFields):
         standardized targets, or log loss, of the validation rows if there are any.
 
     boosting_iter : int or "auto", default="auto"
-        Iterations of each bag of boosted trees, where they are blended. Their learning rate is
-        15 / `boosting_iter` (for classes, 5 / `boosting_iter`), at most 0.5.
+        Largest number of iterations of boosted trees, where they are blended; fewer, where a
+        stage of them (an eighth, a quarter, half, all) gains less than 1 %. Their learning rate
+        is 15 / `boosting_iter` (for classes, 5 / `boosting_iter`), at most 0.5.
 
     refit : bool or "auto", default="auto"
         Whether validation rows are trained on in the end: in the last cycle of the learning

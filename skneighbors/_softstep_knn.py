@@ -98,7 +98,7 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
-        about half of them; see :class:`NONARegressor`.
+        a quarter or half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as
@@ -328,7 +328,7 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
 
     max_iter : int or "auto", default="auto"
         Largest number of epochs. With noisy targets, a training of many epochs often stops after
-        about half of them; see :class:`NONARegressor`.
+        a quarter or half of them; see :class:`NONARegressor`.
 
     max_time : float or None, default=None
         Seconds that :meth:`fit` may take. As long as they are enough, the fit is the same as

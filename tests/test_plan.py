@@ -162,6 +162,15 @@ def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
     assert plan_for(estimator_class(max_iter=7), 50).max_iter == 7
 
 
+@pytest.mark.parametrize(("n_samples", "most"), [(50, 6), (700, 7)])
+def test_cycles_by_the_number_of_samples(estimator_class, n_samples, most):
+    """The first five are needed; SoftStep k-NN has its first check one cycle later."""
+    phases = plan_for(estimator_class(), n_samples).schedule.phases
+    first = 2 if estimator_class is NONARegressor else 3
+    assert [phase.check for phase in phases] == [first <= n < most for n in range(1, most + 1)]
+    assert [phase.is_optional for phase in phases] == [n > 5 for n in range(1, most + 1)]
+
+
 def test_samples_that_are_equal_count_once(estimator_class, X, y, X_test, auto):
     auto(201, hidden_layer_sizes=(8,), context_size=16)
     model = estimator_class(max_iter=2, random_state=0)

@@ -215,6 +215,13 @@ def test_what_is_far(name):
     assert_array_equal(bounds.ravel(), ends)
 
 
+def test_one_row_of_much_weight_is_not_few():
+    y, weight = np.append(Y[:24], 1e9)[:, None], np.ones(25)
+    assert find_far(y, weight)[0].sum() == 1
+    weight[-1] = 10
+    assert not find_far(y, weight)[0].any()
+
+
 def test_weights_are_counts():
     y, weight = np.append(Y[:200], [1e9, 2e9])[:, None], np.ones(202)
     assert find_far(y, weight)[0].ravel().nonzero()[0].tolist() == [200, 201]

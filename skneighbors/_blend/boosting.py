@@ -270,7 +270,7 @@ class BaggedBoosting(Stored):
             for bag in Bag.grow(others, seed, stages, cls.loss):
                 yield bag, bag.predict(data.X[folds == fold])
 
-        growing, lowest = list(map(grow_bag, jobs, seeds)), np.inf
+        growing, lowest, bags = list(map(grow_bag, jobs, seeds)), np.inf, None
         for _ in stages:
             grown = map_in_threads(next, growing, settings.n_threads)
             predicted = np.empty((len(targets), len(folds)))
@@ -278,7 +278,7 @@ class BaggedBoosting(Stored):
                 predicted[i // n_bags, folds == i % n_bags] = own
             loss = (cls._losses(targets, predicted) * data.weight).sum()
             gains = loss < _GAIN * lowest
-            if loss < lowest:
+            if bags is None or loss < lowest:
                 lowest, out_of_fold, bags = loss, predicted, [bag for bag, _ in grown]
             if not gains:
                 break

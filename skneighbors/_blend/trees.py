@@ -287,21 +287,22 @@ def grow(X, y, weight, n_codes, random_state, stages, loss="squared_error", **se
             fit_unlogged(kind, boosting, ranks, y, weight)
             predict = boosting.decision_function if is_logistic else boosting.predict
             expected = predict(ranks[:_N_CHECKED])
-        trees = _read(boosting, bounds)
-        if trees is None or not np.allclose(trees.predict(X[:_N_CHECKED]), expected):
+        trees = _read(boosting, bounds, X[:_N_CHECKED], expected)
+        if trees is None:
             own = _grow_one_by_one(ranks, y, weight, random_state, is_logistic, n_iter, **settings)
             trees = _by_values(own, bounds)
         yield trees
 
 
-def _read(boosting, bounds):
-    """Read fitted trees; None if they cannot be read."""
+def _read(boosting, bounds, X, expected):
+    """Read fitted trees; None if they cannot be read, or do not predict X as expected."""
     try:
         baseline, trees = read_boosting(boosting)
         trees = Trees.of(baseline, [TreeNodes(**nodes) for nodes in trees])
+        trees = _by_values(trees, bounds)
+        return trees if np.allclose(trees.predict(X), expected) else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
-    return _by_values(trees, bounds)
 
 
 def _rank(X, weight, n_codes):

@@ -19,7 +19,8 @@ _FACTORS = {"k": 1e3, "thousand": 1e3, "lac": 1e5, "lakh": 1e5, "m": 1e6, "mn": 
 _FACTORS |= {"million": 1e6, "cr": 1e7, "crore": 1e7, "b": 1e9, "bn": 1e9, "billion": 1e9}
 _SCALE = re.compile(rf"({'|'.join(_FACTORS)})s?\s?((?-i:{CURRENCY})?)", re.IGNORECASE)
 _SIGN, _SPACE = "[-+\u2212\u2013]", r"[ '\u2019\u00a0\u2009\u202f]"
-_DECIMAL, _THOUSAND = re.compile(r"\d+\.(\d{1,2})"), re.compile(r"\D*\d{1,3}([.,])\d{3}\D*")
+_DECIMAL = re.compile(r"\d+\.(\d{1,2})")
+_THOUSAND = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 # Digits of one width may be codes, from so many on.
 _CODE_WIDTH = 5

@@ -4,8 +4,8 @@ import numpy as np
 
 from .._columns import weighted_quantiles
 
-# Far are at most this fraction of the rows, or one of so many, that are so many times as far from
-# the median as all others.
+# Far are at most this fraction of the rows, or one of so many, by weight, that are so many times as
+# far from the median as all others.
 _FEW, _ENOUGH, _FAR = 0.01, 20, 10
 # No more rows than these, and as few, may hold this share of the squared deviations from it.
 _MOST, _SHARE = 5, 0.95
@@ -30,7 +30,7 @@ def find_far(y, weight):
     order = (-distance).argsort(axis=0, kind="stable")
     distance, total = np.take_along_axis(distance, order, axis=0), weight[order].cumsum(axis=0)
     is_few = total <= _FEW * (1 + 1e-9) * total[-1]
-    is_few[0] |= len(y) >= _ENOUGH
+    is_few[0] |= _ENOUGH * total[0] <= total[-1] * (1 + 1e-9)
     following = np.append(distance[1:], distance[-1:], axis=0)
     gaps = is_few & (following > 0) & (distance > _FAR * following)
     is_far = gaps[::-1].cumsum(axis=0)[::-1] > 0
