@@ -14,6 +14,6 @@ Other packages use a task's values and losses, and never ask for its class. An e
 the class of its task in `_task_class`.
 """
 
-from .base import Targets, Task, exceeds
+from .base import Targets, Task
 from .classification import Classification, read_labels
 from .regression import Regression

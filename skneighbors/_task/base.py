@@ -148,14 +148,3 @@ class Task(Stored):
         Validation rows are drawn from each in proportion.
         """
         return
-
-
-def exceeds(errors, others, weight, n_standard_errors=1.0):
-    """Whether errors of rows, as if independent, exceed others by so many standard errors."""
-    gain = (errors - others).double().flatten()
-    weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
-    total = weight.sum()
-    mean = (weight * gain).sum() / total
-    # Each row counts as one draw, whatever its weight.
-    variance = (weight * (gain - mean)).square().sum() / total.square()
-    return bool(mean > n_standard_errors * variance.sqrt())

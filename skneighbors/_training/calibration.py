@@ -5,10 +5,10 @@ from typing import NamedTuple
 import torch
 
 from .._space import Space, measure_units
-from .._task import exceeds
 from .validation import (
     ValidationResult,
     embed_parts,
+    exceeds,
     mean_over_rows,
     predict_validation,
 )

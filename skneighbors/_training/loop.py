@@ -5,7 +5,6 @@ import math
 from dataclasses import dataclass, field
 
 from .._settings import COMPLETE, NO_GAIN, OVERFITTING
-from .._task import exceeds
 from .._utils.blocks import count_batches
 from .._utils.process import keep_freed_memory
 from .._utils.progress import Clock
@@ -13,7 +12,7 @@ from .calibration import Calibrated
 from .optim import copy_weights, is_finite
 from .pace import Pace
 from .trainer import ParallelTrainers
-from .validation import EpochResult
+from .validation import EpochResult, exceeds
 
 FAULT, INTERRUPT = "fault", "interrupt"
 # Networks are trained again only if there is time for this part of the epochs that were best.

@@ -75,6 +75,17 @@ def mean_over_rows(values, weight):
     return values.mean(-1) if weight is None else (weight * values).sum(-1) / weight.sum(-1)
 
 
+def exceeds(errors, others, weight, n_standard_errors=1.0):
+    """Whether errors of rows, as if independent, exceed others by so many standard errors."""
+    gain = (errors - others).double().flatten()
+    weight = torch.ones_like(gain) if weight is None else weight.double().flatten()
+    total = weight.sum()
+    mean = (weight * gain).sum() / total
+    # Each row counts as one draw, whatever its weight.
+    variance = (weight * (gain - mean)).square().sum() / total.square()
+    return bool(mean > n_standard_errors * variance.sqrt())
+
+
 @torch.no_grad()
 def validate(network, data, n_neighbors):
     """Predict the validation rows, to the result and each member's error and score, (m,).

@@ -17,11 +17,11 @@ from skneighbors import NONARegressor, Recipe
 from skneighbors._columns import LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._settings import Schedule, plan_phases
-from skneighbors._task import Regression, exceeds
+from skneighbors._task import Regression
 from skneighbors._training import EnsembleSplit, Runtime, TrainingData, loop, pace, trainer
 from skneighbors._training.loop import Training
 from skneighbors._training.trainer import ParallelTrainers
-from skneighbors._training.validation import mean_over_rows
+from skneighbors._training.validation import exceeds, mean_over_rows
 from skneighbors.nn import NONA, MLPEmbedder
 
 
