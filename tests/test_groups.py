@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from skneighbors import NONARegressor, Recipe
-from skneighbors._columns.checks import check_groups
+from skneighbors._columns.per_row import check_groups
 from skneighbors._network import NeighborNetwork
 from skneighbors._training import EnsembleSplit
 from skneighbors.nn import NONA, MLPEmbedder

@@ -21,7 +21,7 @@ from planned import all_of
 from sklearn.base import clone
 
 from skneighbors import NONARegressor
-from skneighbors._columns.checks import check_groups, check_time, check_weights
+from skneighbors._columns.per_row import check_groups, check_time, check_weights
 from skneighbors._training.loop import Training
 
 N = 12

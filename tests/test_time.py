@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skneighbors import ColumnWarning, NONARegressor, Recipe
-from skneighbors._columns.checks import check_time
+from skneighbors._columns.per_row import check_time
 from skneighbors._training import EnsembleSplit
 
 QUICK = dict(max_iter=3, hidden_layer_sizes=(16,), n_estimators=2, blend=None, random_state=0)

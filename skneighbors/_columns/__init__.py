@@ -10,7 +10,9 @@
        |              the kinds: how cells are read, and what is made of them
        |  reader      a table as a list of kinds: one matrix, what is made of it, how it was read
        |  rows        unique samples: those that agree in X and y are one, with their total weight
-       |  checks      bad input is refused, by its name; weights, groups, times, numbers of rows
+       |  refusals    what is no number, or is missing, refused by its name
+       |  per_row     arguments with a value for each row: weights, groups, times, numbers of rows
+       |  samples     all that fit is given, checked
        |  encoding    numbers scaled, missing values flagged, categories one-hot or codes; points
        |              that are near where columns are alike
        v
@@ -19,17 +21,11 @@
 All is NumPy until `LabeledRows` cross into torch.
 """
 
-from .checks import (
-    TrainingSamples,
-    check_features,
-    check_row_numbers,
-    check_weights,
-    refuse_missing,
-    refuse_what_is_no_number,
-)
 from .column import is_missing, show, sorts_of
 from .encoding import FeatureEncoder, LikenessEncoder, weighted_quantiles
+from .per_row import check_row_numbers, check_weights
 from .reader import KINDS, ColumnSummary, ColumnWarning, TableReader
+from .refusals import refuse_missing, refuse_what_is_no_number
 from .rows import (
     LabeledRows,
     Rows,
@@ -38,4 +34,5 @@ from .rows import (
     none_if_ones,
     number_groups,
 )
+from .samples import TrainingSamples, check_features
 from .table import Table, find_labels, unwrap
