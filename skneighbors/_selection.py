@@ -12,7 +12,7 @@ from ._utils.blocks import sample_rows
 # Losses to the lowest up to which more likeness is taken: of validation rows, and of so many rows
 # of the bank, each left out. Networks have trained on these, so they say little of how well a
 # query is predicted, but clearly where likeness destroys what was learned of smooth targets.
-_MAX_LOSS, _MAX_LEFT_OUT, _N_LEFT_OUT = 1.1, 1.25, 2048
+_MAX_LOSS, _MAX_LEFT_OUT, _N_LEFT_OUT = 1.1, 1.25, 1024
 
 
 class Choice(NamedTuple):

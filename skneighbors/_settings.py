@@ -393,6 +393,8 @@ TABLE = {
     1000: dict(min_steps=325, parallel=True),
     2000: dict(context_neighbors=4),
     5000: dict(hidden_layer_sizes=(256, 256, 256, 256)),
+    20_000: dict(likenesses=(0.0, 1.0, 4.0)),
+    100_000: dict(max_validation=512),
 }
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = {

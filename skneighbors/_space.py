@@ -11,7 +11,7 @@ from .nn._autocast import without_autocast
 from .nn._similarity import SIMILARITIES
 
 # Units are distances of the neighbor of this rank: the median over so many rows.
-_TYPICAL_RANK, _N_MEASURED = 80, 256
+_TYPICAL_RANK, _N_MEASURED = 80, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,7 @@ class Space(Stored):
 
     def similarities(self, queries, rows):
         """Similarities (m, b, N) of queries and rows, z (m, b, d), (m, N, d), by each member."""
-        s = without_autocast(self.near, (queries.z, rows.z))
-        if not self.strength:
-            return s
-        own = queries.coordinates.to(s), rows.coordinates.to(s)
-        return self._join(s, -without_autocast(self.near, own))
+        return next(similarities([self], queries, rows))
 
     def _join(self, s, g):
         return self.near.join(-s, self._scales[0].to(s) * g).neg_()
@@ -109,6 +105,16 @@ class Space(Stored):
             return norms
         own = torch.linalg.vector_norm(rows.coordinates.to(norms), self.p, dim=1)
         return self.near.join(norms, self._scales[1].to(norms) * own)
+
+
+def similarities(spaces, queries, rows):
+    """Yield the similarities in spaces that differ in strength; see :meth:`Space.similarities`."""
+    near, g = spaces[0].near, None
+    s = without_autocast(near, (queries.z, rows.z))
+    for space in spaces:
+        if space.strength and g is None:
+            g = -without_autocast(near, (queries.coordinates.to(s), rows.coordinates.to(s)))
+        yield space._join(s, g) if space.strength else s
 
 
 def measure_units(similarity, z, coordinates):

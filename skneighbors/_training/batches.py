@@ -11,7 +11,7 @@ from .._utils.blocks import count_batches
 from .._utils.device import CPU
 
 # Rows among which a row's nearest are looked for: the cost stays linear in rows.
-_SEARCHED_ROWS = 8192
+_SEARCHED_ROWS = 4096
 # Rows to find the nearest of at a time; on a CPU, their products fit its cache.
 _ROWS_AT_ONCE, _CACHED_ROWS = 512, 64
 

@@ -50,9 +50,9 @@ def calibrate(network, data, settings):
     n_neighbors, units = settings.params["n_neighbors"], None
     if any(settings.likenesses):
         units = measure_units(head.similarity, parts[1].z, parts[1].coordinates)
-    for strength in settings.likenesses:
-        space, chosen = Space.of(head.similarity, units, strength), head.calibration.clone()
-        validation = predict_validation(network, data, parts, n_neighbors, tried, space)
+    spaces = [Space.of(head.similarity, units, strength) for strength in settings.likenesses]
+    for validation in predict_validation(network, data, parts, n_neighbors, spaces, tried):
+        chosen = head.calibration.clone()
         if tried:
             place = _first_as_good(validation)
             chosen = chosen.new_tensor(tried)[place]

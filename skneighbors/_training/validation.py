@@ -7,7 +7,7 @@ import torch
 
 from .._columns import Rows
 from .._network import embed_in_batches
-from .._space import Space
+from .._space import Space, similarities
 from .._utils.blocks import count_queries, cut
 from .._utils.threads import map_batches
 
@@ -92,7 +92,9 @@ def validate(network, data, n_neighbors):
 
     Neighbors of a validation row are the nearest of the member's training rows.
     """
-    validation = predict_validation(network, data, embed_parts(network, data), n_neighbors)
+    space = Space(network.head.similarity)
+    parts = embed_parts(network, data)
+    [validation] = predict_validation(network, data, parts, n_neighbors, [space])
     error = mean_over_rows(validation.errors, validation.weight)
     return validation, error, _score(error, validation.y, validation.weight, data.task)
 
@@ -104,8 +106,8 @@ def embed_parts(network, data):
     return [_take(data, z, part) for part in (data.split.validation, data.split.train)]
 
 
-def predict_validation(network, data, parts, n_neighbors, calibrations=(), space=None):
-    """Predict the validation rows, to (c, m, n, k) if there are c calibrations.
+def predict_validation(network, data, parts, n_neighbors, spaces, calibrations=()):
+    """Predict the validation rows in each space, to (c, m, n, k) if there are c calibrations.
 
     Parameters
     ----------
@@ -114,22 +116,22 @@ def predict_validation(network, data, parts, n_neighbors, calibrations=(), space
     parts : list of MemberRows
         Of :func:`embed_parts`.
     n_neighbors : int or None
+    spaces : list of Space
+        In which the nearest are found; they differ in strength.
     calibrations : sequence of float
         To try.
-    space : Space, default=None
-        In which the nearest are found; that of embeddings alone by default.
 
     Returns
     -------
-    result : ValidationResult
+    results : list of ValidationResult
     """
     (queries, rows), head = parts, network.head
-    space = Space(head.similarity) if space is None else space
     weight, kept = None if rows.weight is None else rows.weight.unsqueeze(-2), head.calibration
 
     def attend(batch):
         q = queries.cut(batch)
-        return head(q.z, rows.z, rows.y, None, weight, n_neighbors, space.similarities(q, rows))
+        labeled = rows.z, rows.y, None, weight, n_neighbors
+        return [head(q.z, *labeled, s) for s in similarities(spaces, q, rows)]
 
     if calibrations:
         # All are tried at once, as the ranks are the same.
@@ -137,12 +139,17 @@ def predict_validation(network, data, parts, n_neighbors, calibrations=(), space
     row_bytes = max(1, len(calibrations)) * rows.z.element_size() * rows.z.shape[:2].numel()
     length = count_queries(row_bytes, rows.z.is_cpu)
     try:
-        y_hat = torch.cat(map_batches(attend, cut(queries.z.shape[1], length)), -2)
+        batches = map_batches(attend, cut(queries.z.shape[1], length))
     finally:
         head.calibration = kept
-    if calibrations:  # also of a head that does not read its calibration
-        y_hat = y_hat.expand(len(calibrations), *queries.y.shape)
-    return ValidationResult(queries.y, y_hat, data.task.losses(y_hat, queries.y), queries.weight)
+    results = []
+    for found in zip(*batches, strict=True):
+        y_hat = torch.cat(found, -2)
+        if calibrations:  # also of a head that does not read its calibration
+            y_hat = y_hat.expand(len(calibrations), *queries.y.shape)
+        errors = data.task.losses(y_hat, queries.y)
+        results.append(ValidationResult(queries.y, y_hat, errors, queries.weight))
+    return results
 
 
 def _take(data, z, rows):
