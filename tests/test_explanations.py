@@ -392,6 +392,15 @@ def test_as_text(estimator_class):
         assert last.split()[:3] == ["prediction", "100", "%"]
 
 
+def test_its_title_says_what_makes_the_prediction(estimator_class):
+    why = fit(estimator_class, "boosting", n_estimators=3).explain(make_queries()[:1])
+    title = str(why).splitlines()[0]
+    shares = [why.neighbors_weight, *why.part_weights.values()]
+    assert_allclose([float(s) / 100 for s in re.findall(r"([\d.]+) %", title)], shares, atol=6e-4)
+    assert title.endswith("boosted trees)")
+    assert " % neighbors, " in title
+
+
 def test_as_html(estimator_class):
     why = fit(estimator_class, "linear").explain(make_data()[0][:15])
     assert "... and 5 more queries" in str(why)

@@ -45,7 +45,8 @@ def test_readme_and_site_hold_the_example():
 
 def test_what_the_example_prints_adds_up(shown):
     title, _, *lines, last = shown.split("\n\n")[0].splitlines()
-    predicted = numbers_in(title)[-1]
+    _, predicted, *shares = numbers_in(title)
+    assert abs(sum(shares) - 100) < 0.3
     rows = [numbers_in(line) for line in lines if not is_part(line)]
     _, weight, target, adjustment, adjusted = np.transpose(rows)
     np.testing.assert_allclose(target + adjustment, adjusted, atol=1.5)
@@ -73,6 +74,7 @@ def test_the_example_runs_as_it_stands(shown, monkeypatch):
     mean += sum(why.part_weights[name] * part[0] for name, part in why.parts.items())
     assert mean == pytest.approx(left["model"].predict(left["house"])[0])
     parts, expected = (NUMBER.sub("0", text).split("\n\n") for text in (printed, shown))
+    expected[0] = expected[0].replace(" 0 % boosted trees,", "")
     lines, shown_lines = (
         [line.split() for line in text[0].splitlines() if not is_part(line)]
         for text in (parts, expected)

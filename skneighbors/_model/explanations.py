@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._task import Task
-from .._utils.printing import N_ROWS, Printed, by_target, part_words
+from .._utils.printing import N_ROWS, Printed, by_target, part_words, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,6 +264,12 @@ class Explanation(Printed):
                     columns[f"difference{suffix} by {name}"] = values
         return pd.DataFrame(columns)
 
+    def _made_of(self):
+        """Say how much of a prediction neighbors and parts make; nothing if there are no parts."""
+        weights = {"neighbors": self.neighbors_weight} | self.part_weights
+        shares = ", ".join(f"{percent(w)} {part_words(name)}" for name, w in weights.items())
+        return f" ({shares})" if self.parts else ""
+
     def _check_by_column(self, name):
         if self.by_column is None:
             raise ValueError(f"{name} needs explain(X, by_column=True).")
@@ -273,7 +279,9 @@ class Explanation(Printed):
         for i in range(min(len(self), _N_QUERIES)):
             near = zip(self.labels[i, : N_ROWS + 1], self.counts[i], strict=False)
             names = [str(label) if n == 1 else f"{label} (x{n})" for label, n in near]
-            tables += self._task.describe(self, i, names) + self._describe_columns(i, names)
+            (title, cells), *others = self._task.describe(self, i, names)
+            title = f"Query {self.query_labels[i]}: {title}{self._made_of()}"
+            tables += [(title, cells), *others, *self._describe_columns(i, names)]
         return tables
 
     def _notes(self):
@@ -303,7 +311,7 @@ class Explanation(Printed):
         parts = found.differences[i].reshape(*found.row_values.shape[1:], -1)[..., compared]
         differences = np.tensordot(self.weights[i], parts, 1)
         sizes = self.weights[i] @ np.abs(parts).sum(2)
-        largest = np.argsort(-sizes, kind="stable")[:_N_COLUMNS]
+        largest = np.argsort(-np.abs(differences).sum(1), kind="stable")[:_N_COLUMNS]
         cells = [["column", "query", *beside, "difference"]]
         for column in largest:
             query = found.query_values[i, column]
@@ -322,5 +330,5 @@ def _show(value):
     """Write a value of a column, short."""
     if value is None:
         return "missing"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
     return text if len(text) <= 20 else f"{text[:17]}..."

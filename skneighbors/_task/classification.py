@@ -198,17 +198,14 @@ class Classification(Task):
         if n_others := len(weights) - shown:
             rows.append([f"{n_others} more", percent(weights[shown:].sum()), ""])
         largest = np.argsort(-probabilities, kind="stable")[:_N_CLASSES]
-        words = ["neighbors", *(part_words(name) for name in why.parts)]
-        shares = map(percent, [why.neighbors_weight, *why.part_weights.values()])
-        title = ", ".join(map(" ".join, zip(words, shares, strict=True)))
-        classes = [["class", *words, "probability"]]
+        classes = [["class", "neighbors", *map(part_words, why.parts), "probability"]]
         for c in largest:
             of_neighbors = weights @ (targets == self.labels[c])
             others = (part[i, c] for part in why.parts.values())
             cells = map(percent, [of_neighbors, *others, probabilities[c]])
             classes.append([str(self.labels[c]), *cells])
         best = f"{self.labels[largest[0]]} {percent(probabilities[largest[0]])}"
-        return [(f"Query {why.query_labels[i]}: {best}", rows), (f"Weights: {title}", classes)]
+        return [(best, rows), ("The most probable classes", classes)]
 
     @staticmethod
     def describe_differences(why, i):

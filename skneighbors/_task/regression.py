@@ -248,7 +248,7 @@ class Regression(Task):
         cells.append(["prediction", "100 %", "", "", prediction])
         if not why.is_adjusted:  # adjusted targets are the targets
             cells = [["row", "weight", "target"], *([*row[:2], row[-1]] for row in cells[1:])]
-        return [(f"Query {why.query_labels[i]}: prediction {prediction}", cells)]
+        return [(f"prediction {prediction}", cells)]
 
     def describe_differences(self, why, i):
         """Write differences of all targets like the predictions."""
