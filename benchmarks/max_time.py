@@ -3,16 +3,13 @@
 Usage: python benchmarks/max_time.py [options of _benchmark.py]
 
 Fits a default NONARegressor to six sets of 500 to 10,000 rows, two of them made: without a limit,
-then with `max_time` of .3 to 4.8 times the seconds that this took, and with a `max_iter` of twice
-the epochs that it ran, a half and a quarter; and CatBoost, LightGBM and RealMLP-TD at their
-defaults. Times are only worth something on an idle machine.
+then with `max_time` of .3 to 4.8 times the seconds that this took; and CatBoost, LightGBM and
+RealMLP-TD at their defaults. Times are only worth something on an idle machine.
 
 It fails if a fit takes longer than its limit, 10 % and a second; or if errors by limit, relative
 to those without one, exceed the recorded ones by more than 2 %: run with `--results FILE.jsonl`
 and `--methods NONA`.
 """
-
-import time
 
 import numpy as np
 import pandas as pd
@@ -21,7 +18,7 @@ from _benchmark import load as load_results
 from _data import load_split
 from _methods import PEERS
 from _rst import rst_text_table, write
-from _style import INK, NONA, PEER, label_points, picture, plain_log
+from _style import INK, NONA, PEER, picture, plain_log
 from matplotlib.lines import Line2D
 from sklearn.datasets import make_friedman1
 
@@ -38,7 +35,6 @@ SETS = {
     "protein": 10_000,
 }
 RATIOS = [0.3, 0.6, 1.2, 2.4, 4.8]  # of the limit to the time without one
-EPOCHS, FACTORS = "NONA, epochs", [0.25, 0.5, 2.0]  # of the epochs to those of the default
 MARKERS = {"CatBoost": "s", "LightGBM": "D", "RealMLP-TD": "^"}
 N_TEST = 2000
 LONGER, SECONDS_MORE, WORSE = 1.1, 1.0, 1.02  # than a limit, and than recorded errors: allowed
@@ -59,8 +55,7 @@ def load(dataset, seed):
 
 def fit(model, data, ratio=0.0, **about):
     """Fit once; times and error."""
-    start = time.process_time()
-    return score(model, *data) | {"cpu_s": time.process_time() - start, "ratio": ratio} | about
+    return score(model, *data) | {"ratio": ratio} | about
 
 
 def measure(dataset, seed, method):
@@ -75,16 +70,13 @@ def measure(dataset, seed, method):
         limit = ratio * lines[0]["fit_s"]
         limited = NONARegressor(max_time=limit, random_state=seed)
         lines.append(fit(limited, data, ratio, limit=limit))
-    for factor in FACTORS:
-        other = NONARegressor(max_iter=max(1, round(factor * model.n_iter_)), random_state=seed)
-        lines.append(fit(other, data, factor, method=EPOCHS))
     return lines
 
 
 def summarize(runs):
     """Geometric means of errors over seeds, mean seconds and limits; by set, method and ratio."""
     groups = runs.groupby(["dataset", "method", "ratio"], sort=False)
-    means = groups[["fit_s", "cpu_s", "limit"]].mean()
+    means = groups[["fit_s", "limit"]].mean()
     means["rmse"] = np.exp(groups["rmse"].agg(lambda rmse: np.log(rmse).mean()))
     return means
 
@@ -133,33 +125,11 @@ def draw(means):
         figure.legend(handles=handles, ncols=5, loc="outside upper center", fontsize=8)
 
 
-def draw_frontier(means):
-    """Draw mean errors against mean times, relative to the default's, by the work of a fit."""
-    free = means.xs(("NONA", 0.0), level=("method", "ratio"))
-    relative = means[["cpu_s", "rmse"]].div(free[["cpu_s", "rmse"]], level="dataset")
-    relative = np.exp(np.log(relative).groupby(["method", "ratio"]).mean())
-    work = pd.concat([relative.loc[EPOCHS], relative.loc["NONA"].loc[[0.0]]]).sort_values("cpu_s")
-    with picture(OUTPUT.with_name("frontier.svg"), figsize=(5.6, 3.6)) as (_, axes):
-        axes.plot(work["cpu_s"], work["rmse"], "o-", color=NONA, ms=5)
-        axes.plot(1.0, 1.0, "o", color=NONA, mfc="none", ms=11)
-        points = {name: relative.loc[(name, 0.0)] for name in MARKERS}
-        for point in points.values():
-            axes.plot(*point, "D", color=PEER, ms=6)
-        axes.set(
-            xscale="log", xlabel="CPU seconds to the default's", ylabel="RMSE to the default's"
-        )
-        axes.margins(0.2)
-        label_points(axes, {name: tuple(point) for name, point in points.items()})
-        plain_log(axes.xaxis)
-
-
 def report(frame):
-    """Write the table and the pictures."""
+    """Write the table and the picture."""
     means = summarize(frame)
-    of_limits = means.drop(index=EPOCHS, level="method")
-    write_table(of_limits)
-    draw(of_limits)
-    draw_frontier(means)
+    write_table(means)
+    draw(means)
 
 
 def relative_errors(frame):
