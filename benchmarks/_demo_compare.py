@@ -132,12 +132,7 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
 def verdict(errors, ours):
     """Compare ours with the best of the others in a sentence."""
     best, losses = errors.index[0], errors.iloc[:, 0]
+    loss, ratio = losses.name, losses[ours] / losses.drop(ours).min()
     if best == ours:
-        ratio = losses[ours] / losses.iloc[1]
-        return (
-            f"{ours} has the lowest error: {ratio:.2f} of the {losses.name} of {losses.index[1]}."
-        )
-    ratio = losses[ours] / losses[best]
-    return (
-        f"{best} has the lowest error; the {losses.name} of {ours} is {ratio:.2f} times as large."
-    )
+        return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {errors.index[1]}."
+    return f"{best} has the lowest error; the {loss} of {ours} is {ratio:.2f} times as large."

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from _demo_compare import N_SPLITS, is_classes, verdict
 from _demo_tested import (
-    CONFIDENCE,
     TestedClasses,
     TestedNumbers,
     html_table,
@@ -95,10 +94,8 @@ def novel(model, X, y, tested):
     columns = {"row": X.index[rows].astype(str), "novelty": [f"{x:.3f}" for x in novelty[rows]]}
     columns |= {"target": map(tested.write, y.iloc[rows])}
     columns |= {"predicted": map(tested.write, tested.y_hat[rows])}
-    text = f"{percent(np.mean(novelty > NOVEL))} of the test rows have a novelty above {NOVEL}; of "
-    text += (
-        f"rows like those of the training about {percent(1 - NOVEL)} have. Be careful with them."
-    )
+    text = f"{percent(np.mean(novelty > NOVEL))} of the test rows have a novelty above {NOVEL}, as "
+    text += f"about {percent(1 - NOVEL)} of rows like the training rows. Be careful with them."
     return paragraph(text) + html_table(pd.DataFrame(columns), index=False)
 
 

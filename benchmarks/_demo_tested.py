@@ -3,6 +3,8 @@
 import base64
 import html
 import io
+import re
+from itertools import count
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,14 +67,16 @@ class TestedNumbers:
     def describe(self, row):
         """Say how the prediction of a row and its target compare."""
         low, high = map(number, self.interval[row])
-        text = f"The target is {self.write(self.y.iloc[row])}, the prediction {{}}; the "
-        text += f"{percent(CONFIDENCE)} interval goes from {low} to {high}."
-        return text.format(self.write(self.y_hat[row]))
+        target, prediction = map(self.write, (self.y.iloc[row], self.y_hat[row]))
+        text = f"The target is {target}, the prediction {prediction}; the "
+        return f"{text}{percent(CONFIDENCE)} interval goes from {low} to {high}."
 
     def draw_neighbors(self, X):
         """Draw what a row's prediction is made of."""
         alt = "Weights of the neighbors, and their targets beside the prediction"
-        return picture(NeighborsDisplay.from_estimator(self.model, X), alt)
+        display = NeighborsDisplay.from_estimator(self.model, X)
+        display.axes_[1].locator_params(axis="x", nbins=4)
+        return picture(display, alt)
 
     def confusion(self):
         """Nothing: numbers aren't confused."""
@@ -82,7 +86,7 @@ class TestedNumbers:
         """Say how many intervals contain the target; a picture."""
         low, high = self.interval.T
         covered = np.mean((low <= self.y) & (self.y <= high))
-        text = f"{percent(CONFIDENCE)} intervals cover {percent(covered)} of {len(self.y)} test targets."
+        text = f"{percent(CONFIDENCE)} intervals cover {percent(covered)} of {len(self.y)} targets."
         if np.isinf(self.interval).any():
             return f"{text} Some are infinite: there are too few rows for such a confidence.", ""
         display = IntervalDisplay.from_estimator(self.model, self.X, self.y, CONFIDENCE)
@@ -124,25 +128,27 @@ class TestedClasses:
 
     def confusion(self):
         """Table of the true and the predicted classes, the largest by name."""
-        counts = self.y.value_counts()
-        names, n_others = sorted(counts.index[:MAX_CLASSES]), len(self.classes) - MAX_CLASSES
-        other = f"{n_others} other classes"
-        names += [other] if n_others > 0 else []
+        names = sorted(self.y.value_counts().index[:MAX_CLASSES])
+        text = "Test rows of the first split by their class and the one predicted."
+        if len(self.classes) > len(names):
+            text += f" The {len(names)} largest classes have a line each."
+            names.append(f"others ({len(self.classes) - len(names)})")
         pair = [pd.Series(np.asarray(part)) for part in (self.y, self.y_hat)]
-        true, predicted = (part.where(part.isin(names), other) for part in pair)
+        true, predicted = (part.where(part.isin(names), names[-1]) for part in pair)
         table = pd.crosstab(true, predicted, rownames=["true class"], colnames=["predicted"])
-        table = table.reindex(index=names, columns=names, fill_value=0)
-        text = f"Test rows of the first split by their class and the one predicted. Only the "
-        text += f"{MAX_CLASSES} largest classes have a line."
-        return f"<h3>Which classes are confused?</h3>{paragraph(text)}" + html_table(
-            table, classes="confusion"
+        cells = html_table(table.reindex(index=names, columns=names, fill_value=0))
+        places = count()  # those of the diagonal are shaded
+        cells = re.sub(
+            "<td>", lambda _: f"<td{' class=ours' * (next(places) % (len(names) + 1) == 0)}>", cells
         )
+        return f"<h3>Which classes are confused?</h3>{paragraph(text)}{cells}"
 
     def coverage(self):
         """Say how many sets contain the class; a table by the size of the set."""
-        text = f"{percent(CONFIDENCE)} sets contain the class of {percent(self.is_in.mean())} of "
-        text += f"{len(self.y)} test rows; they hold {self.sets.sum(axis=1).mean():.2f} classes on average."
-        by_size = pd.Series(self.is_in).groupby(self.sets.sum(axis=1)).agg(["size", "mean"])
+        sizes, covered = self.sets.sum(axis=1), percent(self.is_in.mean())
+        text = f"{percent(CONFIDENCE)} sets contain {covered} of {len(self.y)} true classes; "
+        text += f"they hold {sizes.mean():.2f} classes on average."
+        by_size = pd.Series(self.is_in).groupby(sizes).agg(["size", "mean"])
         table = by_size.assign(mean=by_size["mean"].map(percent))
         table = table.rename(columns={"size": "test rows", "mean": "contain the class"})
         return text, html_table(table.rename_axis("classes in the set").reset_index(), index=False)

@@ -52,7 +52,7 @@ def read_target(y):
         if not 2 <= n_values <= MAX_CLASSES:
             raise DataError(
                 f"The target {y.name!r} must hold numbers, or text with 2 to {MAX_CLASSES} values; "
-                f"it holds text with {counted}, such as {str(y[numbers.isna()].iloc[0]):.50}."
+                f"it holds text with {counted}, such as {y[numbers.isna().idxmax()]!s:.50}."
             )
         kind = "true and false" if y.dtype == bool else f"text with {counted}"
         return y.astype(str).astype(object), f"The target holds {kind}: classes are predicted."

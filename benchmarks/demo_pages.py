@@ -1,4 +1,7 @@
-"""Write the demo's pages of two small tables, for `make site-check`: python demo_pages.py FOLDER."""
+"""Write the demo's pages of small tables, which `make site-check` looks at.
+
+Usage: python benchmarks/demo_pages.py FOLDER
+"""
 
 import sys
 from pathlib import Path
