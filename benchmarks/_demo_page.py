@@ -1,6 +1,7 @@
 """The demo's page: what was measured, and what a fitted model knows of the table."""
 
 import html
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,15 @@ N_SHOWN, N_COLUMNS = 5, 10
 # Of permutations: rows, repeats, and predictions of all of these rows.
 MAX_PERMUTED, MAX_REPEATS, MAX_CALLS = 200, 5, 100
 NOVEL = 0.95
+# Pictures and tables scroll in their own box.
+BOX = r'<div class="box" role="group" tabindex="0">\g<0></div>'
 STYLE = Path(__file__).with_name("demo.css")
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{style}</style></head>
 <body><header><h1>{title}</h1>{intro}<nav><ul>{links}</ul></nav></header>
-<main>{main}</main>
+<main><article>{main}</article></main>
 <footer><p>Made by <code>make demo</code> of skneighbors.</p></footer></body></html>
 """
 
@@ -79,7 +82,7 @@ def important(model, X, y, tested):
     found = permutation_importance(model, X, y, scoring=tested.scorer, **options)
     rises = pd.Series(found.importances_mean, X.columns).sort_values(ascending=False)
     shown = rises[:N_COLUMNS].map(lambda rise: f"{'+' * (rise > 0)}{number(rise, 3)}")
-    repeats = f"{n_repeats} time{'s' * (n_repeats > 1)}"
+    repeats = "once" if n_repeats == 1 else f"{n_repeats} times"
     text = f"By how much the {tested.loss} of {len(X)} test rows rises when a column is shuffled, "
     text += f"{repeats}. Columns that say the same hide each other."
     more = f" {len(rises) - N_COLUMNS} more columns have less." * (len(rises) > N_COLUMNS)
@@ -94,19 +97,19 @@ def novel(model, X, y, tested):
     columns = {"row": X.index[rows].astype(str), "novelty": [f"{x:.3f}" for x in novelty[rows]]}
     columns |= {"target": map(tested.write, y.iloc[rows])}
     columns |= {"predicted": map(tested.write, tested.y_hat[rows])}
-    text = f"{percent(np.mean(novelty > NOVEL))} of the test rows have a novelty above {NOVEL}, as "
-    text += f"about {percent(1 - NOVEL)} of rows like the training rows. Be careful with them."
+    text = f"{percent(np.mean(novelty > NOVEL))} of the test rows have a novelty above {NOVEL}; of "
+    text += f"rows like the training rows about {percent(1 - NOVEL)} have. The most novel, whose "
+    text += "predictions are less certain:"
     return paragraph(text) + html_table(pd.DataFrame(columns), index=False)
 
 
 def assemble(title, notes, sections):
-    """Write sections, by heading, as one page; tables scroll in boxes."""
+    """Write sections, by heading, as one page."""
     links, blocks = [], []
     for k, (heading, block) in enumerate(sections.items()):
         links.append(f'<li><a href="#part-{k}">{heading}</a></li>')
         blocks.append(f'<section id="part-{k}"><h2>{heading}</h2>{block}</section>')
-    main = "".join(blocks).replace("<table", '<div class="box" tabindex="0"><table')
-    main = main.replace("</table>", "</table></div>")
+    main = re.sub(r"(?s)<table.*?</table>|<img.*?>", BOX, "".join(blocks))
     intro = paragraph(" ".join(notes))
     words = {"title": html.escape(title), "style": STYLE.read_text(encoding="utf-8")}
     return PAGE.format(**words, intro=intro, links="".join(links), main=main)
@@ -127,8 +130,8 @@ def make_page(title, notes, errors, model, X_test, y_test):
         "Which rows are unlike the others?": novel(model, X_test, y_test, tested),
         "How were the columns read?": model.columns_._repr_html_(),
     }
-    typical = choose(tested.unsureness, tested.errors)["A typical row"]
-    why = model.explain(X_test.iloc[[typical]])
+    first = next(iter(choose(tested.unsureness, tested.errors).values()))
+    why = model.explain(X_test.iloc[[first]])
     lines = [title, *notes, "", errors.map(number).to_string(), verdict(errors, ours), ""]
     lines += [str(why), "", covered, *([matters] if matters else [])]
     return assemble(title, notes, sections), lines

@@ -118,7 +118,11 @@ class TestedClasses:
         of_row = self.probabilities[row]
         probable = np.argsort(-of_row, kind="stable")[:N_PROBABLE]
         told = ", ".join(f"{self.classes[k]} {100 * of_row[k]:.1f} %" for k in probable)
-        members = ", ".join(self.classes[self.sets[row]]) or "empty"
+        members = self.classes[self.sets[row]]
+        is_long, members = len(members) > MAX_CLASSES, ", ".join(members) or "empty"
+        members = (
+            f"{self.sets[row].sum()} of the {len(self.classes)} classes" if is_long else members
+        )
         text = f"The class is {self.y.iloc[row]}. Probabilities: {told}. "
         return f"{text}The {percent(CONFIDENCE)} set: {members}."
 

@@ -121,7 +121,9 @@ def write_page(X, y, name, notes, folder, **params):
     from _demo_page import make_page
 
     title = f"{name}: {len(X):,} rows, {X.shape[1]} columns, {y.name} to be predicted"
-    page, lines = make_page(title, notes, *compare(X, y, methods(y), **params))
+    found = compare(X, y, methods(y), **params)
+    print("asking the model of the first split", file=sys.stderr)
+    page, lines = make_page(title, notes, *found)
     path = folder / "index.html"
     path.write_text(page, encoding="utf-8")
     return path, lines

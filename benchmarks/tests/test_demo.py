@@ -189,14 +189,14 @@ class Outline(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.headings, self.ids, self.open, self.n_boxed, self.n_tables = [], [], [], 0, 0
+        self.headings, self.ids, self.open, self.n_boxed, self.n_wide = [], [], [], 0, 0
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
         self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
         self.ids += [value for name, value in attrs if name == "id"]
-        self.n_tables += tag == "table"
-        self.n_boxed += tag == "table" and self.open[-1] == "div"
+        self.n_wide += tag in ("table", "img")
+        self.n_boxed += tag in ("table", "img") and self.open[-1] == "div"
         self.open += [tag] * (tag not in ("meta", "img", "br"))
 
     def handle_endtag(self, tag):
@@ -204,14 +204,14 @@ class Outline(HTMLParser):
 
 
 def check_page(page):
-    """A page is whole, loads nothing and has its tables in boxes that scroll."""
+    """A page is whole, loads nothing and has what is wide in boxes that scroll."""
     outline = Outline(page)
     assert outline.open == []
     assert outline.headings[0] == 1
     assert outline.headings.count(1) == 1
     assert np.diff(outline.headings).max() == 1
     assert len(set(outline.ids)) == len(outline.ids) == page.count('href="#')
-    assert outline.n_boxed == outline.n_tables > 5
+    assert outline.n_boxed == outline.n_wide > 5
     assert '<html lang="en">' in page
     assert 'name="viewport"' in page
     assert re.findall(r"""(?:src|href)="(?!data:|#)|url\(|@import""", page) == []
