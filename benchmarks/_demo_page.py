@@ -17,7 +17,7 @@ from _demo_tested import (
 )
 from sklearn.inspection import permutation_importance
 
-N_SHOWN, N_COLUMNS = 5, 10
+N_SHOWN, N_COLUMNS, N_NAMED = 5, 10, 3
 # Of permutations: rows, repeats, and predictions of all of these rows.
 MAX_PERMUTED, MAX_REPEATS, MAX_CALLS = 200, 5, 100
 NOVEL = 0.95
@@ -87,7 +87,8 @@ def important(model, X, y, tested):
     text += f"{repeats}. Columns that say the same hide each other."
     more = f" {len(rises) - N_COLUMNS} more columns have less." * (len(rises) > N_COLUMNS)
     table = html_table(shown.to_frame(f"rise of the {tested.loss}"))
-    return paragraph(text + more) + table, f"Matters most: {', '.join(map(str, rises.index[:3]))}."
+    matters = ", ".join(map(str, rises.index[rises > 0][:N_NAMED])) or "no column"
+    return paragraph(text + more) + table, f"Matters most: {matters}."
 
 
 def novel(model, X, y, tested):

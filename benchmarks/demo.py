@@ -58,7 +58,7 @@ def read_target(y):
         return y.astype(str).astype(object), f"The target holds {kind}: classes are predicted."
     if n_infinite := np.isinf(numbers).sum():
         raise DataError(f"{y.name!r} is infinite in {n_infinite} rows: leave these out.")
-    if n_values <= MAX_CLASSES and (numbers % 1 == 0).all():
+    if 1 < n_values <= MAX_CLASSES and (numbers % 1 == 0).all():
         note = f"The target holds whole numbers with {counted}"
         return numbers, f"{note}: they are predicted as numbers; write classes as text."
     return numbers, "The target holds numbers, which are predicted."
