@@ -65,10 +65,6 @@ class Space(Stored):
         scales = self.strength * self.units
         return scales[:, None, None], torch.linalg.vector_norm(scales, self.p)
 
-    def similarities(self, queries, rows):
-        """Similarities (m, b, N) of queries and rows, z (m, b, d), (m, N, d), by each member."""
-        return next(similarities([self], queries, rows))
-
     def _join(self, s, g):
         return self.near.join(-s, self._scales[0].to(s) * g).neg_()
 
@@ -108,7 +104,10 @@ class Space(Stored):
 
 
 def similarities(spaces, queries, rows):
-    """Yield the similarities in spaces that differ in strength; see :meth:`Space.similarities`."""
+    """Yield similarities (m, b, N) by each member, in spaces that differ in strength.
+
+    Of queries and rows, z (m, b, d) and (m, N, d).
+    """
     near, g = spaces[0].near, None
     s = without_autocast(near, (queries.z, rows.z))
     for space in spaces:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from .._space import Space
+from .._space import Space, similarities
 from .._utils.blocks import CACHED_BYTES, DIFFERENCES_BYTES, bounded_length, count_queries, cut
 from .._utils.threads import map_batches
 from .cache import Cache
@@ -94,7 +94,7 @@ class NeighborIndex:
 
         def compare(part):
             q = queries.select(part)
-            return self.space.similarities(replace(q, z=q.z.transpose(0, 1)), rows)
+            return next(similarities([self.space], replace(q, z=q.z.transpose(0, 1)), rows))
 
         length = count_queries(8 * rows.z.shape[:2].numel(), queries.z.is_cpu)
         s = torch.cat(map_batches(compare, cut(len(queries), length)), 1)

@@ -88,7 +88,8 @@ class Task(Stored):
     differences_on_scale(differences)
         Differences of values (..., k) as such an explanation shows them.
     describe(why, i, names)
-        Titles and cells of the tables of query `i`, whose first neighbors have these names.
+        Titles and cells of the tables of query `i`, whose first neighbors have these names; the
+        first title goes on from the name of the query.
     describe_differences(why, i)
         A function that writes differences by column of query `i`, and the places of those.
     suspect(y, y_hat, spread, reach)
