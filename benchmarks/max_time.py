@@ -89,8 +89,8 @@ def summarize(runs):
     return means
 
 
-def write_table(means):
-    """Write errors and times, relative to those without a limit."""
+def write_table(means, runs):
+    """Write errors and times of runs, relative to those without a limit."""
     rows = {}
     for dataset, n_rows in SETS.items():
         of_set = means.loc[dataset]
@@ -105,7 +105,7 @@ def write_table(means):
         }
     title = "Error and seconds without a limit; both relative to these with one, and of others"
     table = rst_text_table(title, pd.DataFrame(rows).T.fillna(""))
-    write(OUTPUT, table, script="max_time.py")
+    write(OUTPUT, table, script="max_time.py", runs=runs)
 
 
 def draw(means):
@@ -157,7 +157,7 @@ def report(frame):
     """Write the table and the pictures."""
     means = summarize(frame)
     of_limits = means.drop(index=EPOCHS, level="method")
-    write_table(of_limits)
+    write_table(of_limits, frame)
     draw(of_limits)
     draw_frontier(means)
 
