@@ -323,8 +323,9 @@ def report(results, output, times=None):
     """Write tables and pictures of a group, with times of runs that had the machine alone."""
     output.mkdir(parents=True, exist_ok=True)
     frame, failed = load(results)
-    text = tables(frame, failed, None if times is None else load(times)[0])
-    write(output / "tabular.inc", text, script="report.py", runs=frame)
+    alone = None if times is None else load(times)[0]
+    text, runs = tables(frame, failed, alone), pd.concat([frame, alone])
+    write(output / "tabular.inc", text, script="report.py", runs=runs)
     if output.name == "narrow":
         return
     write(output / "highlights.inc", highlights(frame), "", script="report.py")
