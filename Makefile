@@ -33,6 +33,8 @@ EXAMPLES = -m "not long" benchmarks/tests/test_houses.py $(SHOWN)
 FAST = -m "not slow and not long" tests
 # Of the wheel, with what tests need from VENV, whose editable install is not seen.
 WHEEL_CHECK = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 .venv-wheel/$(PROGRAMS)/python benchmarks/wheel_check.py $(VENV)
+# What `make test` runs besides the fast tests, which `make wheel-check` runs.
+SLOW = -m "slow and not long" tests
 # What depends most on which release of other libraries there is.
 BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
@@ -82,10 +84,11 @@ test: $(VENV)/installed-tests
 test-all: $(VENV)/installed-tests
 	SKNEIGHBORS_EXAMPLES=1000 $(call PYTEST,$(VENV)) $(TESTED)
 
-# The examples and the check of README with the sums of other processors, which round otherwise.
+# The examples and the check of README with the sums of another processor, which round otherwise:
+# each setting is of another library, so one run has them all, as an old processor would.
 test-examples: $(VENV)/installed-tests
-	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 $(call PYTEST,$(VENV)) $(EXAMPLES)
-	OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE $(call PYTEST,$(VENV)) $(EXAMPLES)
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE \
+		$(call PYTEST,$(VENV)) $(EXAMPLES)
 
 # While you work: all but the slowest tests, in two minutes.
 test-fast: $(VENV)/installed-tests
