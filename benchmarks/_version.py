@@ -72,9 +72,9 @@ def newest(frame, key):
 def count(frame):
     """Count runs of ours by method and code; all are, if no method is named."""
     counts = {}
-    columns = frame.reindex(columns=["method", "code"])
-    columns = columns.fillna({"method": "ours", "code": ""})
-    for method, used in columns.itertuples(index=False):
+    for method, used in frame.reindex(columns=["method", "code"]).itertuples(index=False):
+        method = method if isinstance(method, str) else "ours"
+        used = used if isinstance(used, str) else None
         if used or method.startswith((*OURS, "ours")):
             counts.setdefault(method, Counter())[used or EARLIER] += 1
     return counts
