@@ -1,0 +1,1 @@
+"""The papers' findings, on data that anyone has."""
