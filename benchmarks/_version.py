@@ -41,6 +41,8 @@ def dump(node, is_message=False):
     is_message = is_message or isinstance(node, ast.Raise) or is_warning(node)
     if is_message and (isinstance(node, ast.JoinedStr) or is_text(node)):
         return "message"
+    if isinstance(node, ast.JoinedStr):  # Python 3.12 adds empty texts
+        node.values = [x for x in node.values if not is_text(x) or x.value]
     fields = [(name, value) for name, value in ast.iter_fields(node) if name not in UNHASHED]
     told = [f"{k}={dump(v, is_message)}" for k, v in fields if v is not None and v != []]
     return f"{type(node).__name__}({' '.join(told)})"

@@ -1,1 +1,0 @@
-"""The papers' findings, on data that anyone has."""
