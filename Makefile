@@ -31,10 +31,14 @@ SHOWN = skneighbors README.md $(wildcard docs/*.rst docs/guide/*.md docs/guide/*
 TESTED = tests benchmarks/tests $(SHOWN)
 EXAMPLES = -m "not long" benchmarks/tests/test_houses.py $(SHOWN)
 FAST = -m "not slow and not long" tests
+# Of the wheel, with what tests need from VENV, whose editable install is not seen.
+WHEEL_CHECK = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 .venv-wheel/$(PROGRAMS)/python benchmarks/wheel_check.py $(VENV)
+# What `make test` runs besides the fast tests, which `make wheel-check` runs.
+SLOW = -m "slow and not long" tests
 # What depends most on which release of other libraries there is.
 BESIDE_OTHERS = -m "not slow and not long" $(addprefix tests/,columns test_common.py test_every_table.py test_in_place.py test_network.py test_torch_defaults.py)
 
-.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows paper paper-quick test test-all test-examples test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel-check clean
+.PHONY: demo benchmark benchmark-unseen benchmark-further benchmark-tables benchmark-rows stale paper paper-quick test test-all test-examples test-fast test-oldest test-oldest-quick test-newest test-next lint docs site-check inventories wheel wheel-check release-check clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/python benchmarks/demo.py $${DATA:+--data="$$DATA"} $${TARGET:+--target="$$TARGET"}
@@ -60,6 +64,10 @@ benchmark-further benchmark-tables: benchmark-%: $(VENV)/installed-benchmarks
 benchmark-rows: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/rows.py $(BENCHMARK)
 
+# Before a release: tables whose runs are of earlier code.
+stale:
+	$(PYTHON) benchmarks/stale.py
+
 # From nothing; `make paper AGAIN=` continues after an interrupt.
 paper: $(VENV)/installed-paper
 	cd benchmarks && ../$(BIN)/python -m paper $(AGAIN)
@@ -76,10 +84,11 @@ test: $(VENV)/installed-tests
 test-all: $(VENV)/installed-tests
 	SKNEIGHBORS_EXAMPLES=1000 $(call PYTEST,$(VENV)) $(TESTED)
 
-# The examples and the check of README with the sums of other processors, which round otherwise.
+# The examples and the check of README with the sums of another processor, which round otherwise:
+# each setting is of another library, so one run has them all, as an old processor would.
 test-examples: $(VENV)/installed-tests
-	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 $(call PYTEST,$(VENV)) $(EXAMPLES)
-	OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE $(call PYTEST,$(VENV)) $(EXAMPLES)
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE \
+		$(call PYTEST,$(VENV)) $(EXAMPLES)
 
 # While you work: all but the slowest tests, in two minutes.
 test-fast: $(VENV)/installed-tests
@@ -131,13 +140,21 @@ site-check: $(VENV)/installed-docs $(VENV)/installed-demo
 inventories: $(VENV)/installed-docs
 	$(BIN)/python docs/fetch_inventories.py
 
-wheel-check: $(VENV)/installed-build
+# The sdist, the wheel that is built from it, and a new environment with what the wheel asks for.
+wheel: $(VENV)/installed-build
 	rm -rf build dist .venv-wheel
 	$(BIN)/python -m build --outdir dist .
 	$(PYTHON) -m venv .venv-wheel
 	$(call INSTALL_TORCH,.venv-wheel/$(PROGRAMS)/python -m pip)
 	.venv-wheel/$(PROGRAMS)/python -m pip install --quiet dist/*.whl
-	cd .venv-wheel && $(PROGRAMS)/python ../benchmarks/wheel_check.py
+
+# The fast tests, as the sdist holds them, of the installed wheel.
+wheel-check: wheel $(VENV)/installed-tests
+	$(WHEEL_CHECK) $(FAST)
+
+# Before a release: all of the tests, of the installed wheel.
+release-check: wheel $(VENV)/installed-tests
+	SKNEIGHBORS_EXAMPLES=1000 $(WHEEL_CHECK) tests
 
 clean:
 	rm -rf .venv .venv-oldest .venv-newest .venv-next .venv-wheel build dist *.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst demo_output paper_output

@@ -4,9 +4,10 @@ Options of every script: [--datasets NAME ...] [--splits S ...] [--methods NAME 
 [--limit SECONDS] [--results FILE.jsonl] [--report]
 
 Every run is a process, bound to its share of the cores (on Linux), and appends JSON lines to the
-results; a run that has a line there already is not repeated, unless it failed. In the end, or at
-once with `--report`, the script's tables and pictures are written from all results; not after
-runs whose results go to another file.
+results; a run that has a line there already is not repeated, unless it failed or, of ours, the
+package's code is another since (`_version.py`). In the end, or at once with `--report`, the
+script's tables and pictures are written from all results, the latest of each run; not after runs
+whose results go to another file.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
 
+import _version
 import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score, root_mean_squared_error
@@ -50,6 +52,7 @@ class Benchmark(NamedTuple):
     options: list = ()  # of the script, beside those of all
     results: Path | None = None  # if they are not named after the script
     check: callable = None  # of the results, after runs: exits if they are not good enough
+    ours: tuple = _version.OURS  # how names of our methods begin
 
 
 def versions():
@@ -97,13 +100,14 @@ def alone(function, *arguments):
 
 
 def load(path):
-    """Results as a frame, one row a line; the runs that failed apart."""
+    """Latest results as a frame, one row a line; the runs that failed apart."""
     frame = pd.DataFrame(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
     if "error" not in frame:
         frame["error"] = None
-    done, failed = frame[frame.error.isna()], frame[frame.error.notna()]
+    done, failed = _version.newest(frame[frame.error.isna()], KEY), frame[frame.error.notna()]
     # A later run may have gone well.
-    again = failed.merge(done[[*KEY]], on=[*KEY], how="left", indicator=True)._merge == "both"
+    known = done[[*KEY]].drop_duplicates()
+    again = failed.merge(known, on=[*KEY], how="left", indicator=True)._merge == "both"
     return done, failed[~again.to_numpy()]
 
 
@@ -115,7 +119,7 @@ def geometric_mean(ratios):
 def run(benchmark, key, cores, limit):
     """Lines of results of a run in a process of its own, or of its error."""
     command = [sys.executable, benchmark.script, *benchmark.options, "--one", *map(str, key)]
-    n = str(len(cores))
+    n, code = str(len(cores)), _version.code()
     env = os.environ | {"OMP_NUM_THREADS": n, "MKL_NUM_THREADS": n, CORES: " ".join(cores)}
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
@@ -125,6 +129,8 @@ def run(benchmark, key, cores, limit):
         found, error = None, f"more than {limit:.0f} s"
     found = {"error": error} if found is None else found
     about = dict(zip(KEY, key, strict=True)) | {"threads": len(cores)}
+    if key[-1].startswith(benchmark.ours):
+        about["code"] = code
     return [about | figures for figures in (found if isinstance(found, list) else [found])]
 
 
@@ -136,9 +142,11 @@ def run_one(benchmark, dataset, split, method):
 
 
 def run_missing(benchmark, args):
-    """Run what has no line in the results."""
+    """Run what has no line in the results, or of ours none of the present code."""
     args.results.parent.mkdir(parents=True, exist_ok=True)
     known = load(args.results)[0] if args.results.exists() else pd.DataFrame(columns=KEY)
+    is_ours = known.method.str.startswith(benchmark.ours)
+    known = known[~is_ours | (known.reindex(columns=["code"]).code == _version.code())]
     known = set(known[[*KEY]].itertuples(index=False, name=None))
     share = max(1, os.cpu_count() // args.jobs)
     shares = Queue()

@@ -1,5 +1,6 @@
 """Tables of the docs."""
 
+import _version
 import pandas as pd
 
 # More sets than this are the rows of a table, not its columns.
@@ -51,7 +52,17 @@ def list_versions_and_cores(frame):
     return f"{list_versions(frame)} Cores of each run: {threads}."
 
 
-def write(path, *parts, script=None):
-    """Write parts of a page, and first the script that wrote it, if it is named."""
-    written = [] if script is None else [f".. Written by benchmarks/{script}.", ""]
-    path.write_text("\n".join([*written, *parts]), encoding="utf-8")
+def write(path, *parts, script=None, runs=None):
+    """Write parts of a page, after comments: the script that wrote it, and the code of its runs.
+
+    Parameters
+    ----------
+    path : Path
+    *parts : str
+    script : str, default=None
+    runs : DataFrame, default=None
+        Results in the table; None for a part of a page that stands beside another with these.
+    """
+    comments = [] if script is None else [f".. Written by benchmarks/{script}.", ""]
+    comments += [] if runs is None else [_version.comment(_version.count(runs))]
+    path.write_text("\n".join([*comments, *parts]), encoding="utf-8")

@@ -9,6 +9,7 @@ residuals, distances to neighbors), is timed beside the prediction of as many ro
 docs/benchmark/answers.inc.
 """
 
+import _version
 import pandas as pd
 from _benchmark import DOCS, machine, seconds
 from _rst import rst_text_table, write
@@ -63,7 +64,8 @@ def main():
     )
     title = f"Time relative to predict, {N_ROWS:,} training samples ({machine()})"
     text = rst_text_table(title, table.map(lambda ratio: f"{ratio:.2g}"))
-    write(DOCS / "answers.inc", text, "")
+    used = pd.DataFrame({"code": [_version.code()] * table.shape[1]})
+    write(DOCS / "answers.inc", text, "", script="answers.py", runs=used)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import json
 import runpy
 from pathlib import Path
 
+import _version
 import numpy as np
 import pandas as pd
 from _benchmark import versions
@@ -118,9 +119,10 @@ def site(results):
     """Write what the site shows, by the name of its file."""
     title = f"Dollars, means of {N_SPLITS} random splits"
     table = rst_text_table(title, error_table(results["errors"]).map(lambda cell: f'"{cell}"'))
+    runs = _version.comment({"NONA": {results.get("code", _version.EARLIER): N_SPLITS}})
     return {
         "houses.txt": results["printed"],
-        "houses.inc": f".. Written by benchmarks/houses.py.\n\n{table}",
+        "houses.inc": f".. Written by benchmarks/houses.py.\n\n{runs}\n{table}",
     }
 
 
@@ -139,6 +141,7 @@ def main():
             "seeds": measure_seeds(left),
             "errors": measure_errors(left["houses"], left["price"]),
             "versions": versions(),
+            "code": _version.code(),
         }
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     results = json.loads(RESULTS.read_text(encoding="utf-8"))

@@ -148,7 +148,7 @@ def report(frame):
     )
     of_width = "Median width of intervals at 90 %, in standard deviations of the targets"
     parts = rst_text_table(title, mean), rst_text_table(of_width, width)
-    write(OUTPUT, *parts, list_versions(frame), "")
+    write(OUTPUT, *parts, list_versions(frame), "", runs=frame)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import resource
 import time
 import warnings
 
+import _version
 import pandas as pd
 from _benchmark import DOCS, alone
 from _rst import rst_text_table, write
@@ -59,7 +60,8 @@ def write_table(results):
             "boosting: RMSE": f"{found['boosting'][2]:.3f} in {found['boosting'][0]:.1f} s",
         }
     table = rst_text_table("Fits on one core, seconds of CPU time", pd.DataFrame(rows).T)
-    write(DOCS / "large_fits.inc", table, script="large_fits.py")
+    used = pd.DataFrame({"code": [_version.code()] * len(results)})
+    write(DOCS / "large_fits.inc", table, script="large_fits.py", runs=used)
 
 
 def main():

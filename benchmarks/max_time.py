@@ -81,8 +81,8 @@ def summarize(runs):
     return means
 
 
-def write_table(means):
-    """Write errors and times, relative to those without a limit."""
+def write_table(means, runs):
+    """Write errors and times of runs, relative to those without a limit."""
     rows = {}
     for dataset, n_rows in SETS.items():
         of_set = means.loc[dataset]
@@ -97,7 +97,7 @@ def write_table(means):
         }
     title = "Error and seconds without a limit; both relative to these with one, and of others"
     table = rst_text_table(title, pd.DataFrame(rows).T.fillna(""))
-    write(OUTPUT, table, script="max_time.py")
+    write(OUTPUT, table, script="max_time.py", runs=runs)
 
 
 def draw(means):
@@ -128,7 +128,7 @@ def draw(means):
 def report(frame):
     """Write the table and the picture."""
     means = summarize(frame)
-    write_table(means)
+    write_table(means, frame)
     draw(means)
 
 

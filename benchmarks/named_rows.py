@@ -206,7 +206,7 @@ def measure(name, split, method):
 
 def report(frame):
     """Write the table and the picture: error against the share of rows named again."""
-    frame = frame.groupby(["method", "dataset"], sort=False).mean(numeric_only=True)
+    runs, frame = frame, frame.groupby(["method", "dataset"], sort=False).mean(numeric_only=True)
     errors, by_method = frame.rmse.unstack("dataset"), frame.groupby("method", sort=False)
     table = by_method[["same_seed", "same_rows", "likeness", "spread"]].mean()
     table.insert(0, "error to NONA's", (errors / errors.loc["NONA"]).apply(geometric_mean, axis=1))
@@ -219,7 +219,7 @@ def report(frame):
         "spread": "spread of predictions",
     }
     title = f"Rows named for a prediction, on average over {errors.shape[1]} tables"
-    write(OUTPUT, rst_table(title, table.rename(columns=names), 3))
+    write(OUTPUT, rst_table(title, table.rename(columns=names), 3), runs=runs)
     with picture(OUTPUT.with_suffix(".svg"), figsize=(5.6, 3.6)) as (_, axes):
         points = {}
         for method, line in table.iterrows():

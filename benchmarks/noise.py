@@ -80,7 +80,7 @@ def report(frame):
     table.loc[table.index.isin([NUMBERS, RARE]), "largest NONA / constant"] = ""
     table = table.loc[SETS]
     title = f"Mean loss over {frame['split'].nunique()} draws"
-    write(DOCS / "noise.inc", rst_text_table(title, table), script="noise.py")
+    write(DOCS / "noise.inc", rst_text_table(title, table), script="noise.py", runs=frame)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ def report(frame):
         f"training's: {worst.mean():.2f} on average, {worst.max():.2f} at most "
         f"({worst.idxmax()})."
     )
-    write(OUTPUT, *parts, note, "")
+    write(OUTPUT, *parts, note, "", runs=frame)
 
 
 if __name__ == "__main__":
-    main(Benchmark(__file__, available, ["novelty"], measure, report))
+    main(Benchmark(__file__, available, ["novelty"], measure, report, ours=("novelty",)))

@@ -67,13 +67,13 @@ def report(lines):
             each = summarize(part)
             title = f"{len(each) - 1} {what}, {part['split'].nunique()} seeds"
             parts += [rst_text_table(title, each.map("{:.3f}".format)), ""]
-    write(OUTPUT, *parts)
+    write(OUTPUT, *parts, runs=lines)
     given = lines.dropna(subset="default, given").groupby("dataset")[PARTS[1:]].mean()
     given = given.assign(**{"given to default": given["default, given"] / given["default"]})
     digits = {name: "{:.4g}".format if name in PARTS else "{:.3f}".format for name in given}
     given = given.apply(lambda column: column.map(digits[column.name]))
     title = f"Means of {lines['split'].nunique()} seeds"
-    write(GIVEN_OUTPUT, rst_text_table(title, given), "")
+    write(GIVEN_OUTPUT, rst_text_table(title, given), "", runs=lines.dropna(subset=PARTS[2]))
 
 
 def datasets():

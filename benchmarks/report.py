@@ -4,7 +4,7 @@ Usage: python benchmarks/report.py
 
 Writes to docs/benchmark, for each group of sets: `highlights.inc`, what the results come to;
 `tabular.inc`, the folded tables; `runs.csv`, every run; `errors.svg`, `ranks.svg` and
-`accuracy_time.svg`; and, if there are ablations, `ablations.inc`. Of the narrow tables
+`accuracy_time.svg`; and, of UCI sets, `ablations.inc`. Of the narrow tables
 `tabular.inc` alone. `results/times.jsonl` holds runs on UCI sets that had the machine to
 themselves.
 """
@@ -323,8 +323,9 @@ def report(results, output, times=None):
     """Write tables and pictures of a group, with times of runs that had the machine alone."""
     output.mkdir(parents=True, exist_ok=True)
     frame, failed = load(results)
-    text = tables(frame, failed, None if times is None else load(times)[0])
-    write(output / "tabular.inc", text, script="report.py")
+    alone = None if times is None else load(times)[0]
+    text, runs = tables(frame, failed, alone), pd.concat([frame, alone])
+    write(output / "tabular.inc", text, script="report.py", runs=runs)
     if output.name == "narrow":
         return
     write(output / "highlights.inc", highlights(frame), "", script="report.py")
@@ -333,9 +334,11 @@ def report(results, output, times=None):
         output / "runs.csv", index=False, float_format="%.6g", lineterminator="\n"
     )
     rmse, fit_s = pivot(frame, "rmse"), pivot(frame, "fit_s")
-    if among(ABLATIONS, rmse):
+    if output == DOCS:
         title = "RMSE relative to that of NONA without boosting"
-        write(output / "ablations.inc", rst_table(title, upright(ablation_table(rmse)), 3), "")
+        table = rst_table(title, upright(ablation_table(rmse)), 3)
+        runs = frame[frame.method.isin([*ABLATIONS, "NONA, no boosting"])]
+        write(output / "ablations.inc", table, "", runs=runs)
     complete, average, _ = rank_test(rmse)
     draw_ranks(complete, average, output / "ranks.svg")
     draw_time(rmse, fit_s, output / "accuracy_time.svg")

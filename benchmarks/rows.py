@@ -275,7 +275,7 @@ def report(frame, output=OUTPUT):
             f"may use: geometric mean over {name}, up to {int(n_rows):,} training rows each"
         )
         parts.append(rst_table(title, table, 3))
-    write(output, *parts, list_versions_and_cores(frame), "", script="rows.py")
+    write(output, *parts, list_versions_and_cores(frame), "", script="rows.py", runs=frame)
     draw(tables, reference, output.with_suffix(".svg"))
 
 

@@ -18,8 +18,10 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import _version
 import joblib
 import numpy as np
+import pandas as pd
 from _benchmark import DOCS, RESULTS, alone, machine, seconds
 from _data import enlarge
 from _rst import rst_list_table, write
@@ -108,7 +110,7 @@ def measure_ivf(model, X, embedding, repeats):
     return {"build_s": build, "s": whole - embedding, "recall": float(recall)}
 
 
-def write_table(runs, on):
+def write_table(runs, on, code):
     """Ratios of our time to the others', as an RST table."""
     rows = [["estimator", "rows", "queries", "k", "seconds", "/ k-NN", "MiB"]]
     rows[0] += ["ivf: / k-NN", "rows found", "built in, s"]
@@ -126,7 +128,8 @@ def write_table(runs, on):
         "    memory above what is held; the same with FAISS's inverted file, and the fraction of\n"
         "    the nearest rows that it finds"
     )
-    write(DOCS / "scale.inc", rst_list_table(title, rows), script=f"scale.py on {on}")
+    used = pd.DataFrame({"code": [code] * len(runs)})
+    write(DOCS / "scale.inc", rst_list_table(title, rows), script=f"scale.py on {on}", runs=used)
 
 
 def main():
@@ -140,9 +143,9 @@ def main():
                 run = alone(measure, grown, n_rows, n_queries, REPEATS)
                 runs.append({"estimator": kind, "rows": n_rows, "queries": n_queries} | run)
                 print(json.dumps(runs[-1]), flush=True)
-    found = {"machine": machine(), "runs": runs}
+    found = {"machine": machine(), "code": _version.code(), "runs": runs}
     (RESULTS / "scale.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    write_table(runs, machine())
+    write_table(runs, found["machine"], found["code"])
 
 
 if __name__ == "__main__":

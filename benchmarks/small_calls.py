@@ -15,6 +15,7 @@ import json
 import platform
 import statistics
 
+import _version
 import numpy as np
 import pandas as pd
 import torch
@@ -102,13 +103,15 @@ def measure(model):
     return line
 
 
-def write_table(runs, on):
+def write_table(runs, on, code):
     """Write the times as an RST table."""
     rows = [["estimator", *COLUMNS.values()]]
     for name, run in runs.items():
         rows.append([name, *(f"{run[key]:.2g}" if key in run else "" for key in COLUMNS)])
     table = rst_list_table(f"Small predictions on {on}", rows)
-    write(DOCS / "small_calls.inc", table, script=f"small_calls.py on {on}")
+    used = pd.DataFrame({"method": list(runs), "code": code})
+    used = used[used.method.str.startswith(_version.OURS)]
+    write(DOCS / "small_calls.inc", table, script=f"small_calls.py on {on}", runs=used)
 
 
 def main():
@@ -119,9 +122,10 @@ def main():
     for name, model in ESTIMATORS.items():
         runs[name] = measure(model)
         print(name, json.dumps(runs[name]), flush=True)
-    found = json.dumps({"machine": on, "runs": runs}, indent=1) + "\n"
-    (RESULTS / "small_calls.json").write_text(found, encoding="utf-8")
-    write_table(runs, on)
+    found = {"machine": on, "code": _version.code(), "runs": runs}
+    text = json.dumps(found, indent=1) + "\n"
+    (RESULTS / "small_calls.json").write_text(text, encoding="utf-8")
+    write_table(runs, on, found["code"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Usage: python benchmarks/summary.py
 Reads the recorded results of benchmarks/tabular.py and, for README, of benchmarks/classes.py.
 """
 
+import _version
 import numpy as np
 import pandas as pd
 from _benchmark import DOCS, HERE, RESULTS, load
@@ -118,14 +119,17 @@ def read_classes():
 
 
 def read():
-    """Errors of every group, and the comparisons, group by group."""
-    errors = {group: pivot(load(path)[0], "rmse") for group, path in GROUPS.items()}
-    return errors, {group: compare(rmse) for group, rmse in errors.items()}
+    """Errors of every group and the comparisons, group by group, and the runs of all."""
+    runs = {group: load(path)[0] for group, path in GROUPS.items()}
+    errors = {group: pivot(frame, "rmse") for group, frame in runs.items()}
+    tables = {group: compare(rmse) for group, rmse in errors.items()}
+    return errors, tables, pd.concat(runs.values())
 
 
-def page(errors, tables):
+def page(errors, tables, runs):
     """Write what the page on the benchmark shows."""
-    parts = [".. Written by benchmarks/summary.py.", ""]
+    used = _version.count(runs[runs.method == OURS])
+    parts = [".. Written by benchmarks/summary.py.", "", _version.comment(used)]
     for group, table in tables.items():
         title = f"{group}: error (RMSE) of NONARegressor relative to each peer's"
         parts += [rst_text_table(title, cells(table)), in_words(errors[group], table), ""]
@@ -133,8 +137,8 @@ def page(errors, tables):
 
 
 def main():
-    errors, tables = read()
-    write(OUTPUT, page(errors, tables))
+    errors, tables, runs = read()
+    write(OUTPUT, page(errors, tables, runs))
     text = README.read_text(encoding="utf-8")
     README.write_text(with_table(text, tables | read_classes()), encoding="utf-8")
 

@@ -152,7 +152,7 @@ def report(frame):
         n_seeds = frame[frame["dataset"].isin(names)]["split"].nunique()
         title = f"Average precision with which swapped {what} are found (higher is better)"
         tables += [rst_table(f"{title}; random draws: {n_seeds}", part, 2), ""]
-    write(OUTPUT, *tables, list_versions(frame), "")
+    write(OUTPUT, *tables, list_versions(frame), "", runs=frame)
 
 
 if __name__ == "__main__":

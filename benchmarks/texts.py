@@ -95,7 +95,7 @@ def report(frame):
     table = ratios.map("{:.2f}".format)
     table.loc["seconds of a fit"] = [f"{seconds[name]:.1f}" for name in ratios]
     title = f"Error of NONARegressor relative to others'; its own fits take {seconds[OURS]:.1f} s"
-    write(OUTPUT, rst_text_table(title, table))
+    write(OUTPUT, rst_text_table(title, table), runs=frame)
 
 
 if __name__ == "__main__":

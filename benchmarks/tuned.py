@@ -111,7 +111,7 @@ def report(frame):
         }
     ).assign(**{"seconds to fit": fit_s.apply(geometric_mean)})
     text = rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
-    write(OUTPUT, text, list_versions_and_cores(frame), "", script="tuned.py")
+    write(OUTPUT, text, list_versions_and_cores(frame), "", script="tuned.py", runs=frame)
 
 
 BENCHMARK = Benchmark(

@@ -110,7 +110,8 @@ def report(frame):
         f"{geometric_mean(crps_of['NONA'] / peers):.3f} in the geometric mean.\n"
     )
     by_set = rst_table("CRPS by set", upright(crps_of.T), 3)
-    write(OUTPUT, rst_text_table(title, summary), note, by_set, list_versions_and_cores(frame), "")
+    parts = [rst_text_table(title, summary), note, by_set, list_versions_and_cores(frame), ""]
+    write(OUTPUT, *parts, runs=frame)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def relative(frame):
     return figures.div(free, level="dataset"), free
 
 
-def write_table(ratios, free):
+def write_table(ratios, free, frame):
     """Write the table: errors and times of each set, and geometric means."""
     names = [f"work: {work}" for work in ("a quarter", "a half", "twice")] + OTHERS
     rows = {}
@@ -88,7 +88,7 @@ def write_table(ratios, free):
         means = np.exp(np.log(of_group).groupby("method").mean())
         rows[f"{title}, mean"] = {"work: all": ""} | {name: cell(means.loc[name]) for name in names}
     title = "Error and CPU time; of others relative to that with all of the work"
-    write(OUTPUT, rst_text_table(title, pd.DataFrame(rows).T), script="work.py")
+    write(OUTPUT, rst_text_table(title, pd.DataFrame(rows).T), script="work.py", runs=frame)
 
 
 def cell(figures):
@@ -119,7 +119,7 @@ def draw(ratios):
 def report(frame):
     """Write the table and the picture."""
     ratios, free = relative(frame)
-    write_table(ratios, free)
+    write_table(ratios, free, frame)
     draw(ratios)
 
 

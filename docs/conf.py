@@ -26,6 +26,7 @@ extensions = [
     "api_pages",
     "mathml",
     "page_heads",
+    "run_versions",
 ]
 exclude_patterns = ["_build", "examples", "_inventories"]
 templates_path = ["_templates"]

@@ -8,7 +8,7 @@ from ._nona import PAPER, NONAClassifier, NONARegressor
 from ._settings import Recipe
 from ._softstep_knn import SoftStepKNNClassifier, SoftStepKNNRegressor
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "PAPER",

@@ -5,9 +5,10 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+import _version
 import pandas as pd
 import torch
-from _rst import rst_text_table
+from _rst import rst_text_table, write
 from joblib import Parallel, delayed
 
 HERE = Path(__file__).parent
@@ -92,6 +93,13 @@ def load_results(path, key):
     return found
 
 
+def load_fresh(path, key):
+    """Those lines of :func:`load_results` that the present code wrote."""
+    now = _version.code()
+    found = load_results(path, key)
+    return {name: line for name, line in found.items() if line.get("code") == now}
+
+
 def run_missing(run, cases, path):
     """Run cases, two at a time, and append the lines that each returns to a JSONL file.
 
@@ -102,9 +110,11 @@ def run_missing(run, cases, path):
     cases : list of tuple
     path : Path
     """
+    code = _version.code()
     path.parent.mkdir(parents=True, exist_ok=True)
     jobs = Parallel(n_jobs=2, return_as="generator")(delayed(run)(*case) for case in cases)
     for lines in jobs:
+        lines = [line | {"code": code} for line in lines]
         with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
         print(json.dumps(lines), flush=True)
@@ -124,8 +134,11 @@ def spread_table(frame, row, column, value="rmse"):
     )
 
 
-def write_table(path, script, title, table, *notes):
-    """Write a frame of texts, and lines below it, as an RST file."""
+def write_table(path, script, title, table, *notes, runs=None):
+    """Write a frame of texts, and lines below it, as an RST file.
+
+    `runs` are the results in the table, if they were kept: others are of the present code.
+    """
+    runs = pd.DataFrame({"code": [_version.code()]}) if runs is None else runs
     table = rst_text_table(title, table.map(lambda cell: "" if pd.isna(cell) else str(cell)))
-    text = "\n".join([f".. Written by benchmarks/paper/{script}.", "", table, *notes])
-    path.write_text(text + "\n", encoding="utf-8")
+    write(path, table, *notes, "", script=f"paper/{script}", runs=runs)

@@ -20,6 +20,7 @@ from _surfaces import LinearHeadRegressor
 from skneighbors import NONARegressor
 
 from ._runs import (
+    load_fresh,
     load_results,
     parse,
     run_missing,
@@ -84,7 +85,7 @@ class _Runs:
             for task, head, choices in cases
             for split in range(self.n_splits)
         ]
-        done = load_results(self.path, KEY)
+        done = load_fresh(self.path, KEY)
         run_missing(run, [(*key, self.quick) for key in keys if key not in done], self.path)
         done = load_results(self.path, KEY)
         return pd.DataFrame([done[key] for key in keys])
@@ -161,10 +162,12 @@ def main():
     frame = serialize(runs, args.tasks)
     about = f"mean ± standard deviation over {runs.n_splits} random splits"
     title = f"NONA: test RMSE, {about}; * chosen on the validation rows"
-    write_table(args.output / "ablations.inc", "ablations.py", title, serialized_table(frame))
-    table = spread_table(dense_frame(runs, args.tasks), "option", "task")
+    table, path = serialized_table(frame), args.output / "ablations.inc"
+    write_table(path, "ablations.py", title, table, runs=frame)
+    frame = dense_frame(runs, args.tasks)
+    table, path = spread_table(frame, "option", "task"), args.output / "dense_ablation.inc"
     title = f"Dense head: test RMSE, {about}"
-    write_table(args.output / "dense_ablation.inc", "ablations.py", title, table)
+    write_table(path, "ablations.py", title, table, runs=frame)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from skneighbors import NONARegressor
 
 from ._runs import (
+    load_fresh,
     load_results,
     parse,
     run_missing,
@@ -71,7 +72,7 @@ def run(task, split, quick=False):
 
 def measure(names, n_splits, quick, path):
     """Run what is missing and append it to the results."""
-    done = load_results(path, KEY)
+    done = load_fresh(path, KEY)
     missing = [
         (task, split, quick)
         for task in names
@@ -112,7 +113,8 @@ def write(frame, output):
     rmse, average = mean_ranks(frame)
     ranks = ", ".join(f"{head} {rank:.2f}" for head, rank in average.items())
     path = output / "finetuning.inc"
-    write_table(path, "finetuning.py", title, summarize(frame), f"Mean ranks: {ranks}.")
+    notes = [f"Mean ranks: {ranks}."]
+    write_table(path, "finetuning.py", title, summarize(frame), *notes, runs=frame)
     if len(rmse) > 2:
         draw_ranks(rmse, average, output / "finetuning.svg")
 

@@ -14,6 +14,7 @@ results/paper_growth.json, and growth.inc, growth.svg and cost.inc to docs/paper
 
 import json
 
+import _version
 import numpy as np
 import pandas as pd
 from _benchmark import seconds
@@ -140,11 +141,12 @@ def cost_table(frame):
 
 def write(found, output):
     """Write the tables and the picture of what the results hold."""
-    frame = pd.DataFrame(found["growth"])
+    frame, runs = pd.DataFrame(found["growth"]), pd.DataFrame({"code": [found.get("code")]})
     title = f"Test RMSE with growing banks; the networks were trained on {N_TRAIN:,} rows"
-    write_table(output / "growth.inc", "growth.py", title, growth_table(frame))
+    write_table(output / "growth.inc", "growth.py", title, growth_table(frame), runs=runs)
     title = "Seconds of an epoch and of predicting 1,000 rows, relative to a linear head"
-    write_table(output / "cost.inc", "growth.py", title, cost_table(pd.DataFrame(found["cost"])))
+    table = cost_table(pd.DataFrame(found["cost"]))
+    write_table(output / "cost.inc", "growth.py", title, table, runs=runs)
     draw(frame, output / "growth.svg")
 
 
@@ -164,7 +166,7 @@ def main():
     max_iter = QUICK["max_iter"] if args.quick else PAPER["max_iter"]
     grown = [line for name in GROWN for line in grow(name, sorted(args.banks), max_iter)]
     costs = [line for n_rows in args.rows for line in cost(n_rows)]
-    found = {"growth": grown, "cost": costs}
+    found = {"growth": grown, "cost": costs, "code": _version.code()}
     args.results.parent.mkdir(parents=True, exist_ok=True)
     args.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     write(found, args.output)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ._runs import (
+    load_fresh,
     load_results,
     parse,
     require,
@@ -92,7 +93,7 @@ def main():
     parser.add_argument("--weightings", nargs="+", choices=WEIGHTINGS, default=list(WEIGHTINGS))
     args = parse(parser)
     require("entmax", "entmax")
-    done = load_results(args.results, KEY)
+    done = load_fresh(args.results, KEY)
     keys = [
         (task, split, weighting)
         for task in args.tasks
@@ -103,9 +104,11 @@ def main():
     frame = pd.DataFrame(load_results(args.results, KEY).values())
     n_splits = frame.groupby(["task", "weighting"]).split.nunique().min()
     title = f"Test RMSE, mean ± standard deviation over {n_splits} random splits"
-    write_table(args.output / "weightings.inc", "weightings.py", title, summarize(frame))
+    table, path = summarize(frame), args.output / "weightings.inc"
+    write_table(path, "weightings.py", title, table, runs=frame)
     title = "Effective number of neighbors; fraction of weights that are 0 (medians over test rows)"
-    write_table(args.output / "weights.inc", "weightings.py", title, count_table(frame))
+    table, path = count_table(frame), args.output / "weights.inc"
+    write_table(path, "weightings.py", title, table, runs=frame)
 
 
 if __name__ == "__main__":
