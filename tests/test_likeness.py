@@ -75,7 +75,7 @@ def test_neighbors_are_those_of_both_distances(table, similarity, n_neighbors):
 
 
 def _typical(points, metric):
-    rows = sample_rows(len(points), 256)
+    rows = sample_rows(len(points), 128)
     of_80th = np.sort(cdist(points[rows], points, metric), axis=1)[:, 79]
     return np.quantile(of_80th, 0.5, method="lower")
 

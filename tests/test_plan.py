@@ -55,7 +55,7 @@ LIKENESSES = 0.0, 0.5, 1.0, 2.0, 4.0
 BOTH = "boosting", "linear"
 # From so many unique samples on, by hand.
 EXPECTED = {
-    "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 10**6: 1024},
+    "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 99_999: 1024, 10**5: 512},
     "parallel": {999: False, 1000: True},
     "parts": {29: (), 30: ("linear",), 99: ("linear",), 100: BOTH, 10**6: BOTH},
     "blend": {29: None, 30: "linear", 99: "linear", 100: "auto", 10**6: "auto"},
@@ -64,7 +64,7 @@ EXPECTED = {
     "temperature": {29: "learned", 30: "both", 10**6: "both"},
     "calibrations": {29: (), 30: CALIBRATIONS, 10**6: CALIBRATIONS},
     "likeness": {29: 0.0, 30: "calibrated", 10**6: "calibrated"},
-    "likenesses": {29: (0.0,), 30: LIKENESSES, 10**6: LIKENESSES},
+    "likenesses": {29: (0.0,), 30: LIKENESSES, 19_999: LIKENESSES, 20_000: (0.0, 1.0, 4.0)},
 }
 
 
