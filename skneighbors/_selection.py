@@ -13,6 +13,7 @@ from ._utils.blocks import sample_rows
 # of the bank, each left out. Networks have trained on these, so they say little of how well a
 # query is predicted, but clearly where likeness destroys what was learned of smooth targets.
 _MAX_LOSS, _MAX_LEFT_OUT, _N_LEFT_OUT = 1.1, 1.25, 1024
+_MAX_COMPARED = 2**28  # pairs of these and of rows
 
 
 class Choice(NamedTuple):
@@ -89,7 +90,8 @@ def choose(choices, bank, n_neighbors):
     pairs = zip(spaces, choices, strict=True)
     banks = [bank.at(space, own.calibration, own.blend.weight) for space, own in pairs]
     if len(choices) > 1:
-        rows = sample_rows(len(bank), _N_LEFT_OUT).to(bank.rows.device)
+        n_rows = min(_N_LEFT_OUT, _MAX_COMPARED // len(bank))
+        rows = sample_rows(len(bank), n_rows).to(bank.rows.device)
         y, weight = bank.bounded[rows], bank.rows.weights()[rows]
         predicted = [own.predict_left_out(rows, n_neighbors) for own in banks]
         losses = [_mean(task.losses(y_hat, y), weight) for y_hat in predicted]

@@ -395,6 +395,7 @@ TABLE = {
     5000: dict(hidden_layer_sizes=(256, 256, 256, 256)),
     20_000: dict(likenesses=(0.0, 1.0, 4.0)),
     100_000: dict(max_validation=512),
+    500_000: dict(max_validation=256),
 }
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = {
