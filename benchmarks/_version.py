@@ -1,8 +1,9 @@
 """Versions of the code that runs used: a hash, kept with each run, and what tables tell of them.
 
 The hash is of the syntax of the package, but for what cannot change a figure: comments, docstrings,
-annotations, messages, displays and files. It is one for the whole package, as either estimator
-imports nearly all of it. What peers ran with does not depend on it.
+annotations, messages, displays and files. Names and places of functions count. It is one for the
+whole package, as either estimator imports nearly all of it. What peers ran with does not depend on
+it.
 """
 
 import ast
@@ -64,11 +65,12 @@ def is_warning(node):
 
 
 def newest(frame, key):
-    """Rows of each key whose code is that of its last one."""
+    """Last rows of each key that have the same code."""
     if "code" not in frame:
         return frame
-    codes = frame["code"].fillna(EARLIER)
-    return frame[codes == codes.groupby([frame[name] for name in key]).transform("last")]
+    codes, keys = frame["code"].fillna(EARLIER), [frame[name] for name in key]
+    run = (codes != codes.groupby(keys).shift()).groupby(keys).cumsum()
+    return frame[run == run.groupby(keys).transform("max")]
 
 
 def count(frame):

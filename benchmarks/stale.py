@@ -20,7 +20,7 @@ def main():
             runs = _version.stale(path.read_text(encoding="utf-8"), now).values()
             n_old, n = (sum(counts) for counts in zip((0, 0), *runs, strict=True))
             if n_old:
-                print(f"{path.relative_to(DOCS)}: {n_old} of {n}")
+                print(f"{path.relative_to(DOCS).as_posix()}: {n_old} of {n}")
                 is_any = True
     sys.exit(is_any)
 

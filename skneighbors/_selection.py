@@ -90,7 +90,7 @@ def choose(choices, bank, n_neighbors):
     pairs = zip(spaces, choices, strict=True)
     banks = [bank.at(space, own.calibration, own.blend.weight) for space, own in pairs]
     if len(choices) > 1:
-        n_rows = min(_N_LEFT_OUT, _MAX_COMPARED // len(bank))
+        n_rows = max(1, min(_N_LEFT_OUT, _MAX_COMPARED // len(bank)))
         rows = sample_rows(len(bank), n_rows).to(bank.rows.device)
         y, weight = bank.bounded[rows], bank.rows.weights()[rows]
         predicted = [own.predict_left_out(rows, n_neighbors) for own in banks]

@@ -55,7 +55,16 @@ LIKENESSES = 0.0, 0.5, 1.0, 2.0, 4.0
 BOTH = "boosting", "linear"
 # From so many unique samples on, by hand.
 EXPECTED = {
-    "n_validation": {29: 0, 30: 4, 100: 15, 1000: 150, 6827: 1024, 99_999: 1024, 10**5: 512, 10**6: 256},
+    "n_validation": {
+        29: 0,
+        30: 4,
+        100: 15,
+        1000: 150,
+        6827: 1024,
+        99_999: 1024,
+        10**5: 512,
+        10**6: 256,
+    },
     "parallel": {999: False, 1000: True},
     "parts": {29: (), 30: ("linear",), 99: ("linear",), 100: BOTH, 10**6: BOTH},
     "blend": {29: None, 30: "linear", 99: "linear", 100: "auto", 10**6: "auto"},

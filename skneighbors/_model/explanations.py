@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -330,5 +331,7 @@ def _show(value):
     """Write a value of a column, short."""
     if value is None:
         return "missing"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, datetime):
+        text = text.removesuffix(" 00:00:00")
     return text if len(text) <= 20 else f"{text[:17]}..."

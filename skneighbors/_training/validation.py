@@ -136,8 +136,9 @@ def predict_validation(network, data, parts, n_neighbors, spaces, calibrations=(
     if calibrations:
         # All are tried at once, as the ranks are the same.
         head.calibration = kept.new_tensor(calibrations).unsqueeze(1).expand(-1, len(kept))
-    n_weights = 1 if n_neighbors else max(1, len(calibrations))  # of a query and a row
-    row_bytes = n_weights * rows.z.element_size() * rows.z.shape[:2].numel()
+    n_members, n_rows = rows.z.shape[:2]
+    n_weights = max(1, len(calibrations)) * min(n_neighbors or n_rows, n_rows)
+    row_bytes = rows.z.element_size() * n_members * max(n_rows, n_weights)
     length = count_queries(row_bytes, rows.z.is_cpu)
     try:
         batches = map_batches(attend, cut(queries.z.shape[1], length))
