@@ -28,7 +28,7 @@ INSTALL_TORCH = $(if $(TORCH_INDEX),$(1) install --quiet --timeout 5 --retries 0
 PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/$(PROGRAMS)/python -m pytest --numprocesses 2 --dist worksteal
 # The gallery's scripts are run where they are shown, by `make docs`.
 SHOWN = skneighbors README.md $(wildcard docs/*.rst docs/guide/*.md docs/guide/*.rst docs/about/*.rst) --doctest-modules --doctest-glob='*.md' --doctest-glob='*.rst'
-TESTED = tests benchmarks/tests $(SHOWN)
+TESTED = tests $(wildcard benchmarks/tests) $(SHOWN)
 EXAMPLES = -m "not long" benchmarks/tests/test_houses.py $(SHOWN)
 FAST = -m "not slow and not long" tests
 # Of the wheel, with what tests need from VENV, whose editable install is not seen.

@@ -60,17 +60,17 @@ def choose(unsureness, errors):
 
 
 def explained(model, X, tested):
-    """Explain three predictions; what the tables mean is said once."""
-    text = f"Three test rows, chosen by {tested.sureness} and by error. Training rows are named by "
-    blocks = [paragraph(f"{text}their number in the file, 0 the first after the header.")]
+    """Explain three predictions."""
+    text = f"Three test rows, chosen by {tested.sureness} and by error. Rows are named by their "
+    blocks = [paragraph(f"{text}number in the table, 0 the first.")]
     for name, row in choose(tested.unsureness, tested.errors).items():
         why = model.explain(X.iloc[[row]], by_column=True)
         tables, end, notes = why._repr_html_().rpartition("</table>")
         said = f"<h3>{name}</h3>{paragraph(tested.describe(row))}"
-        blocks.append(
-            f"<section>{said}{tables}{end}{tested.draw_neighbors(X.iloc[[row]])}</section>"
-        )
-    return "".join([*blocks, f"<details><summary>How to read this</summary>{notes}</details>"])
+        drawn = tested.draw_neighbors(X.iloc[[row]])
+        notes = f"<details><summary>How to read this</summary>{notes}</details>"
+        blocks.append(f"<section>{said}{tables}{end}{drawn}{notes}</section>")
+    return "".join(blocks)
 
 
 def important(model, X, y, tested):

@@ -1,10 +1,11 @@
-"""Run the guide's blocks on other libraries as they stand.
+"""Run the guide's blocks on other libraries, each after the examples of its page.
 
 Usage: pip install mapie mlflow shap skops skrub; python benchmarks/integrations.py
 
 Too heavy for the tests. Prints a line for each library, and raises where a block fails.
 """
 
+import doctest
 import os
 import re
 import tempfile
@@ -14,7 +15,8 @@ from pathlib import Path
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 BLOCK = re.compile(r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)")
-LIBRARY = re.compile(r"^(?:import|from) (mapie|mlflow|shap|skrub)\b", re.MULTILINE)
+EXAMPLES = doctest.DocTestParser()
+LIBRARY = re.compile(r"^ *(?:import|from) (mapie|mlflow|shap|skrub)\b", re.MULTILINE)
 
 
 def main():
@@ -23,10 +25,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MLFLOW_TRACKING_URI"] = f"file://{folder}/runs"
         for page in sorted(GUIDE.glob("*.rst")):
-            for block in map(textwrap.dedent, BLOCK.findall(page.read_text(encoding="utf-8"))):
-                for library in LIBRARY.findall(block)[:1]:
-                    exec(compile(block, page.name, "exec"), {"__name__": library})
-                    print(f"{library}, in {page.name}: runs as it stands", flush=True)
+            text, names = page.read_text(encoding="utf-8"), {}
+            blocks = [textwrap.dedent(b) for b in BLOCK.findall(text) if LIBRARY.search(b)]
+            for example in EXAMPLES.get_examples(text) if blocks else ():
+                exec(example.source, names)
+            for block in blocks:
+                exec(compile(block, page.name, "exec"), names)
+                print(f"{LIBRARY.search(block)[1]}, in {page.name}: runs", flush=True)
 
 
 if __name__ == "__main__":

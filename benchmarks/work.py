@@ -14,20 +14,18 @@ import numpy as np
 import pandas as pd
 from _benchmark import DOCS, Benchmark, main
 from _data import load_split
-from _methods import PEERS
+from _methods import METHODS
 from _rst import rst_text_table, write
 from _style import NONA, PEER, label_points, picture, plain_log
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
 from tabular import load_further
 
-from skneighbors import NONARegressor
-
 OUTPUT = DOCS / "work.inc"
-UCI = ["energy", "concrete", "airfoil", "wine", "sml", "parkinsons", "pol", "elevators", "kin40k"]
-UCI += ["protein"]
-NOISY = ["CPS1988", "Chicago", "Wage", "bwght2", "deliveries", "flights", "k401ksubs"]
-NOISY += ["lending_club", "loans_full_schema", "stackoverflow"]
+UCI = "energy concrete airfoil wine sml parkinsons pol elevators kin40k protein"
+NOISY = "CPS1988 Chicago Wage bwght2 deliveries flights k401ksubs lending_club loans_full_schema"
+NOISY += " stackoverflow"
+GROUPS = {"UCI": UCI.split(), "noisy": NOISY.split()}
 OTHERS = ["CatBoost", "LightGBM", "hist. boosting", "RealMLP-TD", "TabM-D"]
 FACTORS = {"a quarter": 0.25, "a half": 0.5, "twice": 2.0}  # of the default's epochs
 MAX_ROWS = 2000
@@ -35,7 +33,7 @@ MAX_ROWS = 2000
 
 def load(dataset, split):
     """Rows to train on and to test on."""
-    if dataset in UCI:
+    if dataset in GROUPS["UCI"]:
         return load_split(dataset, split, MAX_ROWS)
     X, X_test, y, y_test = load_further(dataset, split)
     return X[:MAX_ROWS], X_test, y[:MAX_ROWS], y_test
@@ -51,44 +49,32 @@ def fit(model, data):
 
 def measure(dataset, split, method):
     """Figures of a method on a set; of ours with other numbers of epochs, too."""
-    data = load(dataset, split)
+    data, make = load(dataset, split), METHODS[method]
+    make(split).fit(*make_friedman1(200, random_state=0))  # loads what is needed
     if method != "NONA":
-        return fit(PEERS[method](split), data)
-    NONARegressor(max_iter=2).fit(*make_friedman1(300, random_state=0))  # loads what is needed
-    model = NONARegressor(random_state=split)
+        return fit(make(split), data)
+    model = make(split)
     lines = [fit(model, data) | {"work": "all"}]
     for work, factor in FACTORS.items():
         max_iter = max(1, round(factor * model.n_iter_))
-        other = NONARegressor(max_iter=max_iter, random_state=split)
+        other = make(split).set_params(max_iter=max_iter)
         lines.append(fit(other, data) | {"work": work})
     return lines
 
 
 def relative(frame):
-    """Errors and times relative to NONA's default, by set and method: a column for each."""
-    frame = frame.assign(
-        method=np.where(frame.method == "NONA", "work: " + frame.work, frame.method)
-    )
-    figures = frame.set_index(["dataset", "method"])[["rmse", "cpu_s"]]
-    free = figures.xs("work: all", level="method")
-    return figures.div(free, level="dataset"), free
+    """Errors and times by set and method, relative to the default's; those of the default."""
+    ours = frame.method == "NONA"
+    frame = frame.assign(method=frame.method.where(~ours, frame["work"]))
+    figures = frame.groupby(["dataset", "method"])[["rmse", "cpu_s"]].mean()
+    default = figures.xs("all", level="method")
+    return figures.div(default, level="dataset"), default
 
 
-def write_table(ratios, free, frame):
-    """Write the table: errors and times of each set, and geometric means."""
-    names = [f"work: {work}" for work in ("a quarter", "a half", "twice")] + OTHERS
-    rows = {}
-    for title, sets in {"UCI": UCI, "noisy": NOISY}.items():
-        of_group = ratios[ratios.index.isin(sets, level="dataset")]
-        for name in sets:
-            error, seconds = free.loc[name]
-            rows[name] = {"work: all": f"{error:.3g} in {seconds:.2g} s"} | {
-                method: cell(ratios.loc[(name, method)]) for method in names
-            }
-        means = np.exp(np.log(of_group).groupby("method").mean())
-        rows[f"{title}, mean"] = {"work: all": ""} | {name: cell(means.loc[name]) for name in names}
-    title = "Error and CPU time; of others relative to that with all of the work"
-    write(OUTPUT, rst_text_table(title, pd.DataFrame(rows).T), script="work.py", runs=frame)
+def means(ratios, sets):
+    """Geometric means by method over those sets that all methods have run."""
+    logs = np.log(ratios[ratios.index.isin(sets, level="dataset")]).unstack("method").dropna()
+    return np.exp(logs.mean()).unstack(0)
 
 
 def cell(figures):
@@ -96,19 +82,35 @@ def cell(figures):
     return f"{figures.rmse:.2f} in {figures.cpu_s:.2f}"
 
 
+def write_table(ratios, default, frame):
+    """Write the table: errors and times of each set, and geometric means."""
+    names = [*FACTORS, *OTHERS]
+    rows = {}
+    for title, sets in GROUPS.items():
+        for name in sets:
+            own = ratios.loc[name]
+            own = {other: cell(own.loc[other]) if other in own.index else "" for other in names}
+            error, seconds = default.loc[name]
+            rows[name] = {"default": f"{error:.3g} in {seconds:.2g} s"} | own
+        own = means(ratios, sets)
+        rows[f"{title}, mean"] = {"default": ""} | {name: cell(own.loc[name]) for name in names}
+    table = pd.DataFrame(rows).T.rename(columns={name: f"{name} of the epochs" for name in FACTORS})
+    title = "Error and CPU time of NONA; of fewer and more epochs, and of others, relative to these"
+    write(OUTPUT, rst_text_table(title, table), script="work.py", runs=frame)
+
+
 def draw(ratios):
-    """Draw mean errors against mean times, of the UCI and of the noisy sets."""
+    """Draw mean errors against mean times, for each group of sets."""
     with picture(OUTPUT.with_suffix(".svg"), 1, 2, figsize=(7.2, 3.2)) as (figure, axes):
-        for ax, (title, sets) in zip(axes, {"UCI": UCI, "noisy": NOISY}.items(), strict=True):
-            own = ratios[ratios.index.isin(sets, level="dataset")]
-            means = np.exp(np.log(own).groupby("method").mean())
-            ours = means[means.index.str.startswith("work")].sort_values("cpu_s")
+        for ax, (title, sets) in zip(axes, GROUPS.items(), strict=True):
+            own = means(ratios, sets)
+            ours = own.loc[["all", *FACTORS]].sort_values("cpu_s")
             ax.plot(ours["cpu_s"], ours["rmse"], "o-", color=NONA, ms=5)
             ax.plot(1.0, 1.0, "o", color=NONA, mfc="none", ms=11)
-            points = {name: tuple(means.loc[name, ["cpu_s", "rmse"]]) for name in OTHERS}
+            points = {name: tuple(own.loc[name, ["cpu_s", "rmse"]]) for name in OTHERS}
             for point in points.values():
                 ax.plot(*point, "D", color=PEER, ms=6)
-            ax.set(xscale="log", title=f"ten {title} sets")
+            ax.set(xscale="log", title=f"ten sets, {title}")
             ax.margins(0.25)
             label_points(ax, points)
             plain_log(ax.xaxis)
@@ -118,11 +120,11 @@ def draw(ratios):
 
 def report(frame):
     """Write the table and the picture."""
-    ratios, free = relative(frame)
-    write_table(ratios, free, frame)
+    ratios, default = relative(frame)
+    write_table(ratios, default, frame)
     draw(ratios)
 
 
 if __name__ == "__main__":
-    methods = ["NONA", *OTHERS]
-    main(Benchmark(__file__, lambda: UCI + NOISY, methods, measure, report, slow=OTHERS[3:]))
+    sets, methods = [*GROUPS["UCI"], *GROUPS["noisy"]], ["NONA", *OTHERS]
+    main(Benchmark(__file__, lambda: sets, methods, measure, report, slow=OTHERS[3:]))

@@ -75,7 +75,7 @@ class Recipe(Stored, CheckedFields):
     likeness : float, "calibrated" or "auto", default="auto"
         Strength of likeness: how much the columns, whatever the targets, count beside the
         learned distance when neighbors are found: 0 for nothing, 1 for as much. See the
-        :ref:`User Guide <likeness>`. ``"calibrated"``: the largest of 0, 1/2, 1, 2 and 4 with
+        :ref:`User Guide <likeness>`. ``"calibrated"``: the largest of some strengths with
         which the loss (squared error or log loss) exceeds the lowest by no more than 10 % on the
         validation rows, and by 25 % on training samples, each left out.
         ``"auto"``: that if there are validation rows, else 0; and 0 with a `feature_extractor`,

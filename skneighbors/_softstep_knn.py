@@ -125,8 +125,9 @@ class SoftStepKNNRegressor(_SoftStepKNNWeights, BaseNeighborRegressor):
         than three unique rows there are none.
 
     validation_fraction : float or "auto", default="auto"
-        Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
-        `time` it is 0.2 of those with a time, and each network uses at most 1,024 of them.
+        Fraction of the rows for validation; ``"auto"`` is 0.15, at most 1,024 rows (of very
+        many rows fewer). With `time` it is 0.2 of those with a time, and each network uses at
+        most as many of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's
@@ -355,8 +356,9 @@ class SoftStepKNNClassifier(_SoftStepKNNWeights, BaseNeighborClassifier):
         than three unique rows there are none.
 
     validation_fraction : float or "auto", default="auto"
-        Fraction of the rows for validation; ``"auto"`` is 0.15, of at most 1,024 rows. With
-        `time` it is 0.2 of those with a time, and each network uses at most 1,024 of them.
+        Fraction of the rows for validation; ``"auto"`` is 0.15, at most 1,024 rows (of very
+        many rows fewer). With `time` it is 0.2 of those with a time, and each network uses at
+        most as many of them.
 
     algorithm : {"auto", "ivf", "hnsw"}, default="auto"
         How the nearest rows are found. ``"auto"``: exactly, by scikit-learn's

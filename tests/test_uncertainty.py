@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,6 +19,7 @@ from partly_linear import EQUAL, QUICK, TRENDS, K, N, make_data, make_queries
 from rebuilt import merged, rebuilt
 from scipy import stats
 from sklearn.base import clone
+from sklearn.datasets import make_friedman1
 
 from skneighbors import NONARegressor
 from skneighbors._model import GivenRows, residuals
@@ -583,10 +585,13 @@ def shown_code(page, word):
 
 def test_mapie_takes_text_as_the_docs_show():
     pytest.importorskip("mapie.regression")
-    names = {}
+    X, y = make_friedman1(160, random_state=0)
+    X = pd.DataFrame(X).assign(town=np.where(X[:, 0] > 0.5, "Bern", "Basel"))
+    model = NONARegressor(max_iter=2, random_state=0).fit(X[:90], y[:90])
+    names = dict(X=X, y=y, model=model)
     exec(shown_code("intervals.rst", "SplitConformalRegressor"), names)
-    model, X, y, y_hat = (names[name] for name in ("model", "X", "y", "y_hat"))
-    assert_array_equal(y_hat, model.predict(X[80:]))
-    missed = np.sort(np.abs(y[50:80] - model.predict(X[50:80])))
-    half_width = missed[math.ceil(0.9 * 31) - 1]
+    y_hat = names["y_hat"]
+    assert_array_equal(y_hat, model.predict(X[140:]))
+    missed = np.sort(np.abs(y[90:140] - model.predict(X[90:140])))
+    half_width = missed[math.ceil(0.9 * 51) - 1]
     assert_allclose(names["interval"][:, 1, 0] - y_hat, half_width)

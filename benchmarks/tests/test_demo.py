@@ -69,6 +69,7 @@ def written(tmp_path, content):
         (named(51), ["--target", "kind"], "'kind' must hold numbers, or text with 2 to 50 values"),
         (named(51), ["--target", "kind"], "it holds text with 51 values, such as name 0"),
         (named(60), ["--target", "kind"], "it holds text with 60 values"),
+        (table().assign(kind=["1,200", *"12" * 29, "3"]), ["--target", "kind"], "in text, such as"),
         (table().assign(kind=[None, *"ab" * 29, "a"]), ["--target", "kind"], "missing in 1 rows"),
         (table().assign(kind=["a", *"b" * 59]), ["--target", "kind"], "must have two rows or more"),
         (table().assign(price=[np.inf, *range(59)]), ["--target", "price"], "infinite in 1 rows"),

@@ -183,3 +183,10 @@ def test_every_table_of_the_docs_tells_its_runs():
     }
     # They stand beside tabular.inc, which has the same runs.
     assert without == {"highlights.inc"}
+
+
+def test_the_last_runs_of_a_key_count():
+    import _version
+
+    frame = pd.DataFrame({"method": [*["NONA"] * 5, "k-NN"], "code": [*"aabaa", "b"]})
+    assert _version.newest(frame, ["method"]).index.tolist() == [3, 4, 5]
