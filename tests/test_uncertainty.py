@@ -586,7 +586,9 @@ def shown_code(page, word):
 def test_mapie_takes_text_as_the_docs_show():
     pytest.importorskip("mapie.regression")
     X, y = make_friedman1(160, random_state=0)
-    X = pd.DataFrame(X).assign(town=np.where(X[:, 0] > 0.5, "Bern", "Basel"))
+    X = pd.DataFrame(X, columns=list("abcdefghij")).assign(
+        town=np.where(X[:, 0] > 0.5, "Bern", "Basel")
+    )
     model = NONARegressor(max_iter=2, random_state=0).fit(X[:90], y[:90])
     names = dict(X=X, y=y, model=model)
     exec(shown_code("intervals.rst", "SplitConformalRegressor"), names)
