@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/work.py [options of _benchmark.py]
 
-Twenty sets, at most 2,000 rows to train on: the UCI sets of 700 rows and more, and those ten
+Twenty sets, at most 1,000 rows to train on: the UCI sets of 700 rows and more, and those ten
 further sets (see tabular.py) of 1,000 rows and more whose targets histogram boosting explains
 worst, all noisy. Each fit has one thread, whose CPU time is measured. Methods have their defaults;
 NONA also has a `max_iter` of a quarter, a half and twice the epochs that its default ran.
@@ -28,7 +28,7 @@ NOISY += " stackoverflow"
 GROUPS = {"UCI": UCI.split(), "noisy": NOISY.split()}
 OTHERS = ["CatBoost", "LightGBM", "hist. boosting", "RealMLP-TD", "TabM-D"]
 FACTORS = {"a quarter": 0.25, "a half": 0.5, "twice": 2.0}  # of the default's epochs
-MAX_ROWS = 2000
+MAX_ROWS = 1000
 
 
 def load(dataset, split):
