@@ -127,7 +127,8 @@ def make_page(title, notes, errors, model, X_test, y_test):
         "Which rows made these predictions?": explained(model, X_test, tested),
         "How sure is it?": paragraph(covered) + coverage,
         "Which columns matter?": importances,
-        "Which targets look wrong?": model.suspects(N_SHOWN)._repr_html_(),
+        "Which targets look wrong?": paragraph(f"Among the {model.n_samples_fit_} training rows:")
+        + model.suspects(N_SHOWN)._repr_html_(),
         "Which rows are unlike the others?": novel(model, X_test, y_test, tested),
         "How were the columns read?": model.columns_._repr_html_(),
     }

@@ -49,8 +49,8 @@ def read_target(y):
     numbers, n_values = pd.to_numeric(y, errors="coerce"), y.nunique()
     counted = f"{n_values} value{'s' * (n_values != 1)}"
     plain = pd.to_numeric(y.astype(str).str.replace(r"[,$€£%\s]", "", regex=True), errors="coerce")
-    if numbers.isna().any() and plain.notna().mean() > 0.5:
-        text = f"The target {y.name!r} holds numbers in text, such as {y[numbers.isna()].iloc[0]!r}"
+    if (signed := numbers.isna() & plain.notna()).any():
+        text = f"The target {y.name!r} holds numbers in text, such as {y[signed].iloc[0]!r}"
         raise DataError(f"{text}: write all as plain numbers.")
     if y.dtype == bool or numbers.isna().any():
         if not 2 <= n_values <= MAX_CLASSES:
