@@ -47,7 +47,7 @@ def test_the_benchmarks_pages_hold_what_was_recorded(group, folder):
 @pytest.mark.parametrize(
     "name",
     [
-        *("classes", "few_rows", "interval_coverage", "max_time", "named_rows"),
+        *("work", "classes", "few_rows", "interval_coverage", "max_time", "named_rows"),
         *("novelty", "parts", "rows", "suspects", "texts", "tuned", "uncertainty"),
     ],
 )
