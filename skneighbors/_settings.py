@@ -179,10 +179,7 @@ def check_params(params):
     if not isinstance(sizes, str):
         sizes = tuple(np.atleast_1d(sizes).tolist())
         if any(type(size) is not int or not 1 <= size < 2**31 for size in sizes):
-            raise ValueError(
-                "hidden_layer_sizes must be 'auto' or hold ints >= 1; "
-                f"got {params['hidden_layer_sizes']!r}."
-            )
+            raise ValueError(f"hidden_layer_sizes must be 'auto' or hold ints >= 1; got {sizes!r}.")
     return params | {"hidden_layer_sizes": sizes}
 
 
@@ -545,9 +542,7 @@ def _resolve_likeness(given, n_validation, auto):
     if likeness == "auto":
         return 0.0 if conflicts or not n_validation else auto["likeness"]
     for name in conflicts:
-        raise ValueError(
-            f"recipe.likeness={likeness!r} cannot be used with {name}={given[name]!r}."
-        )
+        raise ValueError(f"likeness={likeness!r} cannot be used with {name}={given[name]!r}.")
     return likeness
 
 
