@@ -8,17 +8,14 @@ worst, all noisy. Each fit has one thread, whose CPU time is measured. Methods h
 NONA also has a `max_iter` of a quarter, a half and twice the epochs that its default ran.
 """
 
-import time
-
 import numpy as np
 import pandas as pd
-from _benchmark import DOCS, Benchmark, main
+from _benchmark import DOCS, Benchmark, main, score
 from _data import load_split
 from _methods import METHODS
 from _rst import rst_text_table, write
 from _style import NONA, PEER, label_points, picture, plain_log
 from sklearn.datasets import make_friedman1
-from sklearn.metrics import root_mean_squared_error
 from tabular import load_further
 
 OUTPUT = DOCS / "work.inc"
@@ -39,26 +36,18 @@ def load(dataset, split):
     return X[:MAX_ROWS], X_test, y[:MAX_ROWS], y_test
 
 
-def fit(model, data):
-    """Fit once; CPU seconds and error."""
-    start = time.process_time()
-    model.fit(data[0], data[2])
-    seconds = time.process_time() - start
-    return {"cpu_s": seconds, "rmse": root_mean_squared_error(data[3], model.predict(data[1]))}
-
-
 def measure(dataset, split, method):
     """Figures of a method on a set; of ours with other numbers of epochs, too."""
     data, make = load(dataset, split), METHODS[method]
     make(split).fit(*make_friedman1(200, random_state=0))  # loads what is needed
     if method != "NONA":
-        return fit(make(split), data)
+        return score(make(split), *data)
     model = make(split)
-    lines = [fit(model, data) | {"work": "all"}]
+    lines = [score(model, *data) | {"work": "all"}]
     for work, factor in FACTORS.items():
         max_iter = max(1, round(factor * model.n_iter_))
         other = make(split).set_params(max_iter=max_iter)
-        lines.append(fit(other, data) | {"work": work})
+        lines.append(score(other, *data) | {"work": work})
     return lines
 
 
