@@ -212,7 +212,8 @@ class Settings(Stored):
         Whether, on a CPU, each network is trained in a separate thread.
     early_check_below_r2, overfitting_in_standard_errors : float
         A check where the last phase begins ends the training if the validation error exceeds its
-        best by so many standard errors; one before, if it exceeds it, and only if R2 is below this.
+        best by so many standard errors; one before, if R2 is below this and the phase that ends
+        brought no gain.
     last_cycle_from_r2 : float
         The R2 of validation rows, one phase before an optional one, below which that is left out:
         noisy targets are learned by then.

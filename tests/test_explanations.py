@@ -366,12 +366,11 @@ def test_as_text(estimator_class):
     assert repr(why) == text
     *tables, note = text.split("\n\n")
     assert len(tables) == 2
-    assert "weights sum to 100 %" in note
     assert "Adjusted = target + trend(query) - trend(row)" in note
     for i, table in enumerate(tables):
         title, head, *rows, others, last = table.splitlines()
         assert title == f"Query {i}: prediction {last.split()[-1]}"
-        assert head.split() == ["row", "weight", "target", "adjustment", "adjusted"]
+        assert head.split() == ["row", "share", "target", "adjustment", "adjusted"]
         n_shown = min(10, np.count_nonzero(why.weights[i]))
         assert len(rows) == n_shown
         weights, adjusted = [], []

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skneighbors import NONARegressor, Recipe
 from skneighbors._blend import boosting
 from skneighbors._blend.base import BlendData, BlendSettings
-from skneighbors._training import loop
+from skneighbors._training.loop import Training
 from skneighbors._training.optim import AdamW
 from skneighbors._training.pace import Pace
 from skneighbors._training.trainer import Trainer
@@ -68,8 +68,8 @@ IN_ORDER = {"time": np.arange(len(X))}
 @pytest.fixture
 def overfits(auto, monkeypatch):
     """Let the early-stopping check find overfitting as soon as it is due."""
-    auto(len(X), min_steps=1, early_check_below_r2=2.0, first_check=2)
-    monkeypatch.setattr(loop, "exceeds", lambda *args: True)
+    auto(len(X), min_steps=1, first_check=2)
+    monkeypatch.setattr(Training, "_overfits", lambda *args: True)
 
 
 @pytest.mark.parametrize("kwargs", [{}, IN_ORDER], ids=["random", "time"])

@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 _N_QUERIES = 10
 # Beside a query stand the values of at most so many rows, in at most so many columns.
 _N_BESIDE, _N_COLUMNS = 5, 8
-_LEARNED = "Neighbors are the nearest training rows, by what the networks learned"
-_ROWS = {
-    True: f"{_LEARNED} and by the columns\nthemselves; weights sum to 100 %.",
-    False: f"{_LEARNED}; weights sum to 100 %.",
-}
+_NEAREST = "Neighbors are the nearest training rows, by what the networks learned{}."
 _AGREEMENT = (
-    "Of the {} rows of largest weight the networks, each alone, have {:.0f} % in common: about as\n"
-    "many of them a fit with another random_state would name again."
+    "Of the {} rows of largest weight the networks, each alone, have {:.0f} % in common: averaged\n"
+    "over many queries, a fit with another random_state would name about as many again."
 )
 _ADJUSTED = "Adjusted = target + trend(query) - trend(row); the trend is learned from all rows."
 _BOUNDED = "A target far from all others is adjusted to lie among them."
@@ -276,12 +272,12 @@ class Explanation(Printed):
             raise ValueError(f"{name} needs explain(X, by_column=True).")
 
     def _tables(self):
-        tables = []
+        tables, made_of = [], self._made_of()
         for i in range(min(len(self), _N_QUERIES)):
             near = zip(self.labels[i, : N_ROWS + 1], self.counts[i], strict=False)
             names = [str(label) if n == 1 else f"{label} (x{n})" for label, n in near]
             (title, cells), *others = self._task.describe(self, i, names)
-            title = f"Query {self.query_labels[i]}: {title}{self._made_of()}"
+            title = f"Query {self.query_labels[i]}: {title}{made_of}"
             tables += [(title, cells), *others, *self._describe_columns(i, names)]
         return tables
 
@@ -290,7 +286,7 @@ class Explanation(Printed):
         n_others = len(self) - _N_QUERIES
         notes = [f"... and {n_others} more queries"] if n_others > 0 else []
         n_named = min(_N_BESIDE, self.weights.shape[1])
-        facts = [_ROWS[self.likeness > 0]]
+        facts = [_NEAREST.format(" and by the columns\nthemselves" * (self.likeness > 0))]
         if self.agreement is not None and n_named > 1:
             facts.append(_AGREEMENT.format(n_named, 100 * np.mean(self.agreement)))
         facts += [_ADJUSTED] * self.is_adjusted + [_BOUNDED] * (self._task.bounds is not None)

@@ -47,7 +47,7 @@ class Classification(Task):
     target_word = "class"
     unbounded = "sets hold all classes"
     parts_note = (
-        "A probability is the mean, by the weights above the table, of a class's weight among the\n"
+        "A probability is the mean, by the shares above the table, of a class's weight among the\n"
         "neighbors, of what was learned from all rows, and of the classes' frequencies among these."
     )
     by_column_note = (

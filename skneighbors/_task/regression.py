@@ -41,8 +41,9 @@ class Regression(Task):
     parts_note = "Below the neighbors stands what is averaged with them, learned from all rows."
     by_column_note = (
         'By column: "=" is the query\'s value; the difference is how much more the trend and the\n'
-        "blended model predict for the query than for all neighbors due to the column. Columns "
-        "that\nsay the same share it, and large parts may cancel."
+        "blended model predict for the query than for all neighbors due to the column, and their\n"
+        "sum how much more they predict in all. Columns that say the same share it, and large\n"
+        "parts may cancel."
     )
     suspects_title = "Rows whose targets look wrong, the most suspect first"
     score_note = "how many times as far off it is as they are themselves, on average"
@@ -219,35 +220,35 @@ class Regression(Task):
     def describe(self, why, i, names):
         """Describe a query by its neighbors, adjusted, and what is averaged with them."""
         write, _ = self.describe_differences(why, i)
-        weights = why.neighbors_weight * why.weights[i]
+        shares = why.neighbors_weight * why.weights[i]
         columns = [part[i] for part in (why.targets, why.adjustments, why.adjusted_targets)]
         shown = min(N_ROWS, np.count_nonzero(why.weights[i]))
-        shown += len(weights) == shown + 1  # itself as short as a line for others
+        shown += len(shares) == shown + 1  # itself as short as a line for others
 
-        def line(name, weight, numbers):
+        def line(name, share, numbers):
             target, adjustment, adjusted = numbers
             own = write(target), write(adjustment, "+"), write(adjusted)
-            return [name, percent(weight), *own]
+            return [name, percent(share), *own]
 
-        cells = [["row", "weight", "target", "adjustment", "adjusted"]]
+        cells = [["row", "share", "target", "adjustment", "adjusted"]]
         for place, name in enumerate(names[:shown]):
-            cells.append(line(name, weights[place], [part[place] for part in columns]))
-        if n_others := len(weights) - shown:
-            rest, name = weights[shown:], f"{n_others} more, mean"
+            cells.append(line(name, shares[place], [part[place] for part in columns]))
+        if n_others := len(shares) - shown:
+            rest, name = shares[shown:], f"{n_others} more, mean"
             cells.append([name, percent(rest.sum()), "", "", ""])
             if rest.any():
                 means = [np.average(part[shown:], axis=0, weights=rest) for part in columns]
                 cells[-1] = line(name, rest.sum(), means)
         for name, part in why.parts.items():
-            weight = percent(why.part_weights[name])
-            cells.append([part_words(name), weight, "", "", write(part[i])])
+            share = percent(why.part_weights[name])
+            cells.append([part_words(name), share, "", "", write(part[i])])
         if np.any(why.clipping[i]):
             clipping = write(why.clipping[i], "+")
             cells.append(["clipped to the range of targets", "", "", "", clipping])
         prediction = write(why.prediction[i])
         cells.append(["prediction", "100 %", "", "", prediction])
         if not why.is_adjusted:  # adjusted targets are the targets
-            cells = [["row", "weight", "target"], *([*row[:2], row[-1]] for row in cells[1:])]
+            cells = [["row", "share", "target"], *([*row[:2], row[-1]] for row in cells[1:])]
         return [(f"prediction {prediction}", cells)]
 
     def describe_differences(self, why, i):

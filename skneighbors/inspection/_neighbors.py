@@ -230,7 +230,7 @@ class NeighborsDisplay:
         ax.bar_label(self.bars_, fmt="%.3f", padding=3, fontsize="small")
         ax.set_yticks(range(len(names)), names)
         ax.margins(x=0.25)
-        ax.set(xlabel="weight", ylabel="row", xlim=(0, None))
+        ax.set(xlabel="weight among neighbors", ylabel="row", xlim=(0, None))
 
     def _draw_targets(self, ax, n_shown, kwargs, adjusted_kwargs):
         """Draw the rows' targets, how they are adjusted, and a line for the prediction."""

@@ -18,7 +18,7 @@ from skneighbors._columns import LabeledRows
 from skneighbors._network import NeighborNetwork
 from skneighbors._settings import Schedule, plan_phases
 from skneighbors._task import Regression
-from skneighbors._training import EnsembleSplit, Runtime, TrainingData, loop, pace, trainer
+from skneighbors._training import EnsembleSplit, Runtime, TrainingData, pace, trainer
 from skneighbors._training.loop import Training
 from skneighbors._training.trainer import ParallelTrainers
 from skneighbors._training.validation import exceeds, mean_over_rows
@@ -248,11 +248,18 @@ def test_harm_after_an_early_cycle_ends_a_training_on_noisy_targets(
     assert counts_of_rows == [90, 120]
 
 
-def test_earlier_cycles_need_no_evidence(monkeypatch):
-    seen = []
-    monkeypatch.setattr(loop, "exceeds", lambda *args: seen.append(args[-1]))
-    train(**SAFE | dict(early_check_below_r2=1.0, overfitting_in_standard_errors=NEVER))
-    assert seen == [0.0] * 3 + [NEVER]
+@pytest.mark.parametrize(("best", "n_epochs"), [(3, 7), (4, 15), (7, 15), (8, 15)])
+def test_an_early_check_ends_a_training_after_a_cycle_without_gain(monkeypatch, best, n_epochs):
+    """The cycle is that of epochs 4 to 7."""
+    epoch, numbers = ParallelTrainers.epoch, itertools.count(1)
+
+    def scripted(self):
+        return epoch(self)._replace(error=abs(next(numbers) - best))
+
+    monkeypatch.setattr(ParallelTrainers, "epoch", scripted)
+    _, history, _ = train(**HARMFUL | dict(early_check_below_r2=1.0, refits=False))
+    assert len(history.losses) == n_epochs
+    assert history.best_epoch == best
 
 
 @pytest.mark.parametrize(("first_check", "n_epochs"), [(2, 15), (None, 30)])
