@@ -163,6 +163,7 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed-%: setup.cfg pyproject.toml | $(VENV)/pyvenv.cfg
+	@echo "Installing what '$*' needs takes minutes the first time."
 	$(call INSTALL_TORCH,$(BIN)/python -m pip)
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	touch $@

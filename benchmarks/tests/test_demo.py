@@ -249,6 +249,7 @@ def test_the_page_shows_what_was_measured(demo, comparison, page_of, tmp_path, c
 def test_the_page_of_classes(demo, tmp_path, capsys):
     data = unreadable(table(150)).assign(kind=["<b>a</b>", "b", "b"] * 50)
     path, lines = demo.write_page(*demo.load(written(tmp_path, data), "kind"), tmp_path, **TINY)
+    assert path.name == "user.csv-kind.html"
     page = path.read_text(encoding="utf-8")
     check_page(page)
     assert "The target holds text with 2 values: classes are predicted." in page
@@ -295,7 +296,7 @@ def test_numbers_are_short(page_of, value, text):
     assert page_of.number(value) == text
 
 
-def test_the_verdict_says_where_ours_loses(comparison):
+def test_the_verdict_says_who_has_the_lowest_error(comparison):
     errors = pd.DataFrame({"RMSE": [1.0, 1.5]}, index=["ridge", "ours"])
     assert (
         comparison.verdict(errors, "ours")
@@ -305,6 +306,11 @@ def test_the_verdict_says_where_ours_loses(comparison):
     assert (
         comparison.verdict(errors, "ours")
         == "ours has the lowest error: 0.50 of the log loss of ridge."
+    )
+    errors = pd.DataFrame({"RMSE": [1.0, 1.005]}, index=["ridge", "ours"])
+    assert (
+        comparison.verdict(errors, "ours")
+        == "ours and ridge are level: their RMSE differs by 1 % at most."
     )
 
 
