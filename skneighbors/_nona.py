@@ -267,17 +267,17 @@ class NONARegressor(_NONAWeights, BaseNeighborRegressor):
     standardized; those far from all others are bounded (:ref:`far_targets`). The order of columns
     whose names are text does not matter to `fit`. Training is in float32, prediction in float64.
 
-    With validation rows and ``learning_rate_schedule="cycles"``, a training of at least `min_steps`
-    steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping check at the end
-    of the last but one of the learning rate's cycles that are trained, and at those
-    of earlier ones, from the second on (SoftStep k-NN: third), if R2 is below 0.85. If the
-    validation error exceeds its best by more than two standard errors (at those, if the cycle
-    brought no gain), training stops, and the networks are refitted on all rows, from the same
-    initial weights and for as many steps as were best; with `time` in any case. If not, the last
-    cycle trains on all rows and its last weights are kept. (``Recipe(refit=False)`` never trains on
-    validation rows.) After five cycles a sixth and, from 500 rows on, a seventh, each twice as
-    long as the one before, are trained only if there are twice or four times `min_steps`, and R2
-    is at least 0.95 where the last but one ends.
+    With validation rows and ``learning_rate_schedule="cycles"``, a training of at least
+    `min_steps` steps (see :class:`Recipe`) without `n_iter_no_change` has an early-stopping
+    check at the end of the last but one of the learning rate's cycles that are trained, and at
+    those of earlier ones, from the third on, if R2 is below 0.85. If the validation error
+    exceeds its best by more than two standard errors (at those, if the cycle brought no gain),
+    training stops, and the networks are refitted on all rows, from the same initial weights and
+    for as many steps as were best; with `time` in any case. If not, the last cycle trains on
+    all rows and its last weights are kept. (``Recipe(refit=False)`` never trains on validation
+    rows.) After five cycles a sixth and, from 500 rows on, a seventh, each twice as long as the
+    one before, are trained only if there are twice or four times `min_steps`, and R2 is at
+    least 0.95 where the last but one ends.
 
     ``NONARegressor(**skneighbors.PAPER)`` is the papers' model.
 

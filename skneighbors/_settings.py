@@ -362,7 +362,7 @@ TABLE = {
         embedding_dim=64,
         ema_decay=0.99,
         eps=1e-6,
-        first_check=2,
+        first_check=3,
         overfitting_in_standard_errors=2.0,
         hidden_layer_sizes=(256, 256),
         last_cycle_from_r2=0.95,
@@ -397,7 +397,7 @@ TABLE = {
 }
 # Lines that override these for SoftStep k-NN.
 TABLE_SOFTSTEP_KNN = {
-    0: dict(context_neighbors=None, first_check=3),
+    0: dict(context_neighbors=None),
     5000: dict(context_size=512, eps=1e-2, max_cycles=5, min_epochs=128, n_cycles=4),
 }
 

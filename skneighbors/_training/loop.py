@@ -126,7 +126,7 @@ class Training:
         recipe, pace = self._settings.recipe, self._pace
         patience = Patience(recipe.n_iter_no_change, recipe.tol)
         for phase in pace.phases():
-            n_before = len(self.history.losses)
+            before = self.history.best
             for epoch in pace.epochs():
                 result = trainers.epoch()
                 if math.isnan(result.error):
@@ -135,7 +135,7 @@ class Training:
                 if patience.is_exhausted(result.error):
                     return NO_GAIN
             if phase.check and not self._on_all and pace.positions[-1] < pace.n_epochs:
-                if self._overfits(result, n_before):
+                if self._overfits(result, before):
                     return OVERFITTING
                 if pace.is_last and self._schedule.phases[-1].on_all:
                     self._on_all = True
@@ -157,22 +157,21 @@ class Training:
         max_epochs = self._schedule.max_epochs
         self._report(result.loss, result.score, self._on_all, max_epochs)
 
-    def _overfits(self, result, n_before):
-        """Whether training has harmed, at the end of a phase that began after `n_before` epochs.
+    def _overfits(self, result, before):
+        """Whether training has harmed, at the end of a phase; `before` it was the best result.
 
         Before the last phase, if the validation error exceeds its best beyond chance. Before
         earlier ones only noisy targets are checked, as clean ones may yet be learned better: if
-        the best epoch is of an earlier phase. Which phase is the last is decided before.
+        the phase brought no gain. Which phase is the last is decided before.
         """
-        settings, pace = self._settings, self._pace
+        settings, pace, best = self._settings, self._pace, self.history.best
         if result.score < settings.last_cycle_from_r2:
             pace.leave_out_optional_phases()  # so that the next may be the last
         if not pace.is_last:
-            is_noisy = result.score < settings.early_check_below_r2
-            return is_noisy and self.history.best_epoch <= n_before
-        now, best = result.validation, self.history.best.validation
+            return best is before and result.score < settings.early_check_below_r2
+        errors = result.validation.errors, best.validation.errors
         enough = settings.overfitting_in_standard_errors
-        return exceeds(now.errors, best.errors, now.weight, enough)
+        return exceeds(*errors, result.validation.weight, enough)
 
     def _refit(self, network):
         """Train on all samples for as many steps as were best; whether it went well."""

@@ -179,7 +179,7 @@ def test_the_choice_outlives_a_last_cycle_on_all_rows(
 @pytest.mark.slow
 @both
 def test_the_choice_outlives_a_training_on_all_rows(estimator, chosen, monkeypatch, noted):
-    monkeypatch.setattr(Training, "_overfits", lambda self, _: len(self.history.losses) > 9)
+    monkeypatch.setattr(Training, "_overfits", lambda self, *_: len(self.history.losses) > 9)
     repeated = noted(Training, "_refit", lambda result, *args: result)
     model = estimator(**SMALL).fit(*make_rows(400))
     assert repeated == [True]
