@@ -116,7 +116,7 @@ def make_table(runs):
     runs = runs[runs["dataset"].isin(by_set.dropna().index)]
     losses = runs.groupby(["dataset", "method"])["log_loss"].mean().unstack()
     relative = losses.rdiv(losses[OURS], axis=0)
-    means = runs.groupby("method")[["accuracy", "auc", "fit_s"]].mean()
+    means = runs.groupby("method")[["accuracy", "auc"]].mean()
     table = pd.DataFrame(
         {
             "log loss, relative": np.exp(np.log(relative).mean()),
@@ -124,10 +124,9 @@ def make_table(runs):
             "accuracy": means["accuracy"],
             "AUC": means["auc"],
             "ECE": {m: calibration_error(runs[runs["method"] == m]) for m in losses},
-            "fit, seconds": means["fit_s"],
         }
     ).reindex([m for m in METHODS if m in losses])
-    for column, digits in zip(table, (2, 0, 3, 3, 3, 1), strict=True):
+    for column, digits in zip(table, (2, 0, 3, 3, 3), strict=True):
         table[column] = table[column].map(f"{{:.{digits}f}}".format).replace("nan", "")
     best = losses.drop(columns=[OURS, "SoftStep k-NN"], errors="ignore").min(axis=1)
     ratio = np.exp(np.log(losses[OURS] / best).mean())

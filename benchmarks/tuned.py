@@ -101,15 +101,14 @@ def load(name, split):
 
 
 def report(frame):
-    """Write the error of ours to each method's, and times to fit."""
+    """Write the error of ours to each method's."""
     rmse = frame.pivot_table(index="dataset", columns="method", values="rmse")[list(METHODS)]
-    fit_s = frame.pivot_table(index="dataset", columns="method", values="fit_s")
     table = pd.DataFrame(
         {
             f"{ours}, error to its": rmse.rdiv(rmse[ours], axis=0).apply(geometric_mean)
             for ours in ("NONA", "NONA" + TUNED)
         }
-    ).assign(**{"seconds to fit": fit_s.apply(geometric_mean)})
+    )
     text = rst_table(f"Geometric means over {len(rmse)} tables", table.loc[list(METHODS)], 3)
     write(OUTPUT, text, list_versions_and_cores(frame), "", script="tuned.py", runs=frame)
 
