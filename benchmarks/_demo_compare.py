@@ -134,10 +134,11 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
 def verdict(errors, ours):
     """Compare ours with the best of the others in a sentence."""
     best, losses = errors.index[0], errors.iloc[:, 0]
-    others = losses.drop(ours)
-    loss, ratio = losses.name, losses[ours] / others.min()
-    if abs(ratio - 1) <= LEVEL:
-        return f"{ours} and {others.idxmin()} are level: their {loss} differs by 1 % at most."
+    others, loss = losses.drop(ours), losses.name
+    if abs(losses[ours] - others.min()) <= LEVEL * others.min():
+        at_most = f"differs by {100 * LEVEL:.0f} % at most"
+        return f"{ours} and {others.idxmin()} are level: their {loss} {at_most}."
+    ratio = losses[ours] / others.min()
     if best == ours:
         return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {others.idxmin()}."
     return f"{best} has the lowest error; the {loss} of {ours} is {ratio:.2f} times as large."

@@ -121,14 +121,15 @@ def make_page(title, notes, errors, model, X_test, y_test):
     ours = type(model).__name__
     tested = (TestedClasses if is_classes(y_test) else TestedNumbers)(model, X_test, y_test)
     covered, coverage = tested.coverage()
-    those = "rows, the training rows of the first split"
     importances, matters = important(model, X_test, y_test, tested)
     sections = {
         "How large are the errors?": compared(errors, ours, tested),
         "Which rows made these predictions?": explained(model, X_test, tested),
         "How sure is it?": paragraph(covered) + coverage,
         "Which columns matter?": importances,
-        "Which targets look wrong?": paragraph(f"Among {model.n_samples_fit_} {those}:")
+        "Which targets look wrong?": paragraph(
+            f"Among {model.n_samples_fit_} rows, the training rows of the first split:"
+        )
         + model.suspects(N_SHOWN)._repr_html_(),
         "Which rows are unlike the others?": novel(model, X_test, y_test, tested),
         "How were the columns read?": model.columns_._repr_html_(),

@@ -120,6 +120,12 @@ def prepare(table, y, name, notes):
     return table, y, name, notes
 
 
+def name_page(name, target):
+    """Name a page after a table and its target, in characters that any file system takes."""
+    words = re.findall(r"[\w.]+", f"{name} {target}".encode("ascii", "ignore").decode())
+    return f"{'-'.join(words)[:100].strip('.') or 'page'}.html"
+
+
 def write_page(X, y, name, notes, folder, **params):
     """Compare, with these parameters of ours, and write the page; its path, terminal's lines."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,8 +136,7 @@ def write_page(X, y, name, notes, folder, **params):
     found = compare(X, y, methods(y), **params)
     print("asking the model of the first split", file=sys.stderr)
     page, lines = make_page(title, notes, *found)
-    words = re.findall(r"[\w.]+", f"{name} {y.name}")
-    path = folder / f"{'-'.join(words)}.html"
+    path = folder / name_page(name, y.name)
     path.write_text(page, encoding="utf-8")
     return path, lines
 

@@ -71,9 +71,9 @@ def without_best_set(rmse):
 def relative_errors(rmse):
     """Error of each method over the least of the set, method by set; 1 is the best.
 
-    Of several splits, geometric means. A method that lacks a split of a set has none there.
+    Geometric means of the splits that NONA ran on. A method that lacks one has none there.
     """
-    compared = rmse[among(PEERS | OURS, rmse)]
+    compared = rmse[among(PEERS | OURS, rmse)].dropna(subset=among(["NONA"], rmse))
     error = np.exp(np.log(compared).groupby("dataset", sort=False).mean())
     error = error.where(compared.notna().groupby("dataset", sort=False).all())
     return error.div(error.min(axis=1), axis=0).T.dropna(how="all")

@@ -135,6 +135,7 @@ def floats(bits, arrow):
 DAY = datetime.timedelta(1)
 MOMENTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+# Text of digits alone is read as numbers, unless it is declared as categories.
 LEVELS = st.sampled_from(["a", "b", "B", "", "7 b", "nan", "ä", "long " * 20])
 SHORT = st.sampled_from([0.1, 0.2, 0.5, -7.25, 1.0, 3.0, 1e6])
 OF_TEXT = [objects, "str", "string"]

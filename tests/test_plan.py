@@ -173,10 +173,9 @@ def test_few_rows_make_as_many_steps_as_there_must_be(estimator_class):
 
 @pytest.mark.parametrize(("n_samples", "most"), [(50, 6), (700, 7)])
 def test_cycles_by_the_number_of_samples(estimator_class, n_samples, most):
-    """The first five are needed; SoftStep k-NN has its first check one cycle later."""
+    """The first five are needed, and checks begin at the end of the third."""
     phases = plan_for(estimator_class(), n_samples).schedule.phases
-    first = 2 if estimator_class is NONARegressor else 3
-    assert [phase.check for phase in phases] == [first <= n < most for n in range(1, most + 1)]
+    assert [phase.check for phase in phases] == [3 <= n < most for n in range(1, most + 1)]
     assert [phase.is_optional for phase in phases] == [n > 5 for n in range(1, most + 1)]
 
 

@@ -349,3 +349,18 @@ def test_neither_make_nor_the_shell_reads_names(tmp_path, text, through):
     seen = (tmp_path / "seen").read_text()
     assert seen == f"benchmarks/demo.py\n--data={text}\n--target={text}\n"
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("kind", "user.csv-kind.html"),
+        ("price, $", "user.csv-price.html"),
+        ("../up", "user.csv-..-up.html"),
+        ("цена", "user.csv.html"),
+        ("long " * 99, "user.csv" + "-long" * 18 + "-l.html"),
+    ],
+)
+def test_pages_are_named_after_table_and_target(demo, target, name):
+    assert demo.name_page("user.csv", target) == name
+    assert demo.name_page("...", "%") == "page.html"

@@ -62,7 +62,7 @@ print(model.explain(flat, by_column=True))
 
 # %%
 # You can check by hand that the prediction is the mean of the last column of the first table,
-# by weight, and judge whether these six are similar to the flat.
+# by share, and judge whether these six are similar to the flat.
 #
 # Over many flats, which columns make the largest differences between a flat and its neighbors? On
 # average, and in thousands:
