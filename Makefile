@@ -46,8 +46,6 @@ demo: $(VENV)/installed-demo
 # BENCHMARK: options of benchmarks/tabular.py, such as --datasets yacht wine.
 benchmark: $(VENV)/installed-benchmarks
 	$(BIN)/python benchmarks/tabular.py $(BENCHMARK)
-	$(BIN)/python benchmarks/tabular.py $(BENCHMARK) --jobs 1 --splits 0 --methods NONA RealMLP-TD \
-		--results benchmarks/results/times.jsonl
 	$(BIN)/python benchmarks/report.py
 
 # The same on other groups of sets, which benchmarks/tabular.py describes.

@@ -3,15 +3,14 @@
 Usage: python benchmarks/report.py
 
 Writes to docs/benchmark, for each group of sets: `highlights.inc`, what the results come to;
-`tabular.inc`, the folded tables; `runs.csv`, every run; `errors.svg`, `ranks.svg` and
-`accuracy_time.svg`; and, of UCI sets, `ablations.inc`. Of the narrow tables
-`tabular.inc` alone. `results/times.jsonl` holds runs on UCI sets that had the machine to
-themselves.
+`tabular.inc`, the folded tables; `runs.csv`, every run; `errors.svg`, `ranks.svg` and, where our
+times were measured, `accuracy_time.svg`; and, of UCI sets, `ablations.inc`. Of the narrow tables
+`tabular.inc` alone.
 """
 
 import numpy as np
 import pandas as pd
-from _benchmark import DOCS, RESULTS, geometric_mean, load
+from _benchmark import DOCS, geometric_mean, load
 from _data import DATASETS
 from _methods import ABLATIONS, METHODS, OURS, PEERS
 from _rst import list_versions_and_cores, rst_table, upright, write
@@ -113,37 +112,15 @@ def ablation_table(rmse, ours="NONA, no boosting"):
     return table[among([*rmse.index.unique("dataset"), "all"], table)]
 
 
-def time_ratio(fit_s, ours, peer, n_rows=1000, rows=None):
-    """Geometric-mean ratio of fit times over the sets of `n_rows` rows or more.
-
-    `rows` are those trained on, of sets whose size is not known.
-    """
-    ratio = (fit_s[ours] / fit_s[peer]).reset_index()
-    sizes = {**(rows or {}), **DATASETS}
-    large = ratio.dataset.map(lambda name: sizes.get(name, 0) >= n_rows)
-    return geometric_mean(ratio.loc[large, 0])
-
-
-def time_parts(title, frame):
-    """Tables of fit times, and how ours compare with RealMLP-TD's, if that is known."""
-    fit_s = pivot(frame, "fit_s")
-    seconds = fit_s.groupby("dataset", sort=False).mean().T
-    parts = [rst_table(title, upright(seconds), 3)]
+def time_parts(fit_s):
+    """Tables of fit times; none where ours were not measured."""
     relative = time_table(fit_s)
-    if relative.size:
-        parts.append(rst_table("Fit time relative to peers, geometric means", relative, 3))
-    if "RealMLP-TD" in fit_s:
-        rows = dict(frame.groupby("dataset").rows.max()) if "rows" in frame else None
-        ours = among(OURS, fit_s)
-        ratio = {method: time_ratio(fit_s, method, "RealMLP-TD", rows=rows) for method in ours}
-        listed = [f"{ours} {value:.3g}" for ours, value in ratio.items() if pd.notna(value)]
-        cores = "/".join(map(str, sorted(frame.threads.unique())))
-        line = (
-            f"Fit time relative to RealMLP-TD, cores of each run: {cores}, geometric mean over the "
-            f"sets of at least 1,000 rows that both ran: {', '.join(listed)}."
-        )
-        parts += [line, ""] if listed else []
-    return parts
+    if not relative.size:
+        return []
+    seconds = fit_s.groupby("dataset", sort=False).mean().T
+    parts = {"Fit time, seconds": upright(seconds)}
+    parts["Fit time relative to peers, geometric means"] = relative
+    return [rst_table(title, table, 3) for title, table in parts.items()]
 
 
 def rank_test(rmse):
@@ -242,16 +219,8 @@ def fold(title, parts):
     return "\n".join([f".. dropdown:: {title}", "", *(f"   {x}".rstrip() for x in body), "", ""])
 
 
-def tables(frame, failed, alone=None):
-    """All tables as one text, folded.
-
-    Parameters
-    ----------
-    frame, failed : DataFrame
-        What :func:`load` returns.
-    alone : DataFrame, default=None
-        Runs that had the machine to themselves.
-    """
+def tables(frame, failed):
+    """All tables of what :func:`load` returns as one text, folded."""
     rmse = pivot(frame, "rmse")
     errors = []
     for split in sorted(frame.split.unique()):
@@ -271,9 +240,6 @@ def tables(frame, failed, alone=None):
     for ours in among(OURS, rmse):
         table = np.exp(np.log(ratios(rmse, ours)).groupby("dataset", sort=False).mean())
         relative.append(rst_table(f"{ours}: RMSE relative to each peer", upright(table.T), 3))
-    times = time_parts("Fit time, seconds", frame)
-    if alone is not None:
-        times += time_parts("Fit time of runs with the machine to themselves, seconds", alone)
     complete, average, p_value = rank_test(rmse)
     ranks = [rst_table("Average rank", average.to_frame("rank"), 3)]
     difference = critical_difference(len(average), len(complete))
@@ -282,10 +248,10 @@ def tables(frame, failed, alone=None):
     folded = {
         "Errors of every set": errors,
         "Errors relative to each peer": relative,
-        "Fit times": times,
+        "Fit times": time_parts(pivot(frame, "fit_s")),
         "Ranks and versions": [*ranks, list_versions_and_cores(frame)],
     }
-    return "\n".join(fold(title, parts) for title, parts in folded.items())
+    return "\n".join(fold(title, parts) for title, parts in folded.items() if parts)
 
 
 def highlights(frame):
@@ -319,13 +285,11 @@ def highlights(frame):
     return "\n".join(lines)
 
 
-def report(results, output, times=None):
-    """Write tables and pictures of a group, with times of runs that had the machine alone."""
+def report(results, output):
+    """Write tables and pictures of a group; of times where ours were measured."""
     output.mkdir(parents=True, exist_ok=True)
     frame, failed = load(results)
-    alone = None if times is None else load(times)[0]
-    text, runs = tables(frame, failed, alone), pd.concat([frame, alone])
-    write(output / "tabular.inc", text, script="report.py", runs=runs)
+    write(output / "tabular.inc", tables(frame, failed), script="report.py", runs=frame)
     if output.name == "narrow":
         return
     write(output / "highlights.inc", highlights(frame), "", script="report.py")
@@ -341,16 +305,14 @@ def report(results, output, times=None):
         write(output / "ablations.inc", table, "", runs=runs)
     complete, average, _ = rank_test(rmse)
     draw_ranks(complete, average, output / "ranks.svg")
-    draw_time(rmse, fit_s, output / "accuracy_time.svg")
+    if "NONA" in fit_s:
+        draw_time(rmse, fit_s, output / "accuracy_time.svg")
     draw_errors(relative_errors(rmse), output / "errors.svg")
 
 
 def main():
     for name, group in GROUPS.items():
-        if name == "uci":
-            report(group.results, DOCS, RESULTS / "times.jsonl")
-        else:
-            report(group.results, DOCS / name)
+        report(group.results, DOCS if name == "uci" else DOCS / name)
 
 
 if __name__ == "__main__":
