@@ -35,11 +35,9 @@ def test_the_benchmarks_pages_hold_what_was_recorded(group, folder):
     import summary
 
     output, (frame, failed) = summary.OUTPUT.parent / folder, report.load(summary.GROUPS[group])
-    times = summary.GROUPS[group].with_name("times.jsonl")
-    alone = report.load(times)[0] if group == "UCI" else None
     for name, text in {
         "highlights.inc": report.highlights(frame),
-        "tabular.inc": report.tables(frame, failed, alone).rstrip(),
+        "tabular.inc": report.tables(frame, failed).rstrip(),
     }.items():
         assert text in (output / name).read_text(encoding="utf-8")
 
