@@ -133,12 +133,13 @@ def compare(X, y, makers, n_splits=N_SPLITS, **params):
 
 def verdict(errors, ours):
     """Compare ours with the best of the others in a sentence."""
-    best, losses = errors.index[0], errors.iloc[:, 0]
-    others, loss = losses.drop(ours), losses.name
-    if abs(losses[ours] - others.min()) <= LEVEL * others.min():
+    losses = errors.iloc[:, 0]
+    loss, own, others = losses.name, losses[ours], losses.drop(ours)
+    other, least = others.idxmin(), others.min()
+    if abs(own - least) <= LEVEL * least:
         at_most = f"differs by {100 * LEVEL:.0f} % at most"
-        return f"{ours} and {others.idxmin()} are level: their {loss} {at_most}."
-    ratio = losses[ours] / others.min()
-    if best == ours:
-        return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {others.idxmin()}."
-    return f"{best} has the lowest error; the {loss} of {ours} is {ratio:.2f} times as large."
+        return f"{ours} and {other} are level: their {loss} {at_most}."
+    ratio = own / least
+    if own < least:
+        return f"{ours} has the lowest error: {ratio:.2f} of the {loss} of {other}."
+    return f"{other} has the lowest error; the {loss} of {ours} is {ratio:.2f} times as large."

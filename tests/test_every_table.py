@@ -149,6 +149,13 @@ KINDS |= {
     "categories": kind(
         LEVELS, [*OF_TEXT, category], [pl.String, pl.Categorical], [pa.string(), dictionary]
     ),
+    "categories of digits": kind(
+        st.sampled_from(["7", "08", "a"]),
+        [*OF_TEXT, category],
+        [pl.String, pl.Categorical],
+        [pa.string(), dictionary],
+        fit=[category, arrows_in_pandas(dictionary)],
+    ),
     "numbered categories": kind(
         st.integers(-3, 9),
         [objects, category, "int16", "Int32"],
