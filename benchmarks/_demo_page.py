@@ -41,7 +41,7 @@ def compared(errors, ours, tested):
     how = f"Means over {N_SPLITS} random splits, all methods at their defaults; the others get "
     how += "numbers and dates in text as numbers, and other text as categories."
     marked = table.replace(f"<th>{ours}</th>", f'<th class="ours">{ours}</th>')
-    return paragraph(verdict(errors, ours)) + marked + paragraph(how) + tested.confusion()
+    return paragraph(verdict(errors, ours)) + marked + paragraph(how) + tested.remark()
 
 
 def choose(unsureness, errors):

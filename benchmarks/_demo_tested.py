@@ -14,6 +14,8 @@ from sklearn.metrics import log_loss, make_scorer
 from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
 CONFIDENCE = 0.9
+# One row that makes this fraction of the squared error, at least, is told.
+MOST = 0.5
 # Classes of a confusion table, and those whose probabilities are named.
 MAX_CLASSES, N_PROBABLE = 10, 3
 
@@ -78,9 +80,16 @@ class TestedNumbers:
         display.axes_[1].locator_params(axis="x", nbins=4)
         return picture(display, alt)
 
-    def confusion(self):
-        """Nothing: numbers aren't confused."""
-        return ""
+    def remark(self):
+        """Say if a row makes most of the squared error."""
+        squares = self.errors**2
+        row, total = squares.argmax(), squares.sum()
+        if squares[row] <= MOST * total:
+            return ""
+        share, target = percent(squares[row] / total), self.write(self.y.iloc[row])
+        text = f"Row {self.X.index[row]} alone, whose target is {target}, makes {share} of the "
+        text += "squared error of ours in the first split, so the RMSE tells of little else. "
+        return paragraph(f"{text}The mean absolute error says more of the other rows.")
 
     def coverage(self):
         """Say how many intervals contain the target; a picture."""
@@ -130,7 +139,7 @@ class TestedClasses:
         """Draw nothing: there is no display of classes."""
         return ""
 
-    def confusion(self):
+    def remark(self):
         """Table of the true and the predicted classes, the largest by name."""
         names = sorted(self.y.value_counts().index[:MAX_CLASSES])
         text = "Test rows of the first split by their class and the one predicted."

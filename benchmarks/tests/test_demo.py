@@ -262,13 +262,23 @@ def test_the_page_of_classes(demo, tmp_path, capsys):
     assert "<script" not in page
 
 
+def test_a_row_that_makes_the_error_is_told(page_of):
+    tested = object.__new__(page_of.TestedNumbers)
+    tested.X, tested.y = pd.DataFrame(index=[7, 8, 9]), pd.Series([1, 2, 300.0])
+    tested.errors = np.ones(3)
+    assert tested.remark() == ""
+    tested.errors = np.array([1.0, 1, 100])
+    text = "Row 9 alone, whose target is 300, makes 100 % of the squared error of ours"
+    assert text in tested.remark()
+
+
 def test_confusions_of_many_classes(page_of):
     names = [f"class {k:02}" for k in range(14)]
     tested = object.__new__(page_of.TestedClasses)
     tested.classes = np.array(names)
     tested.y = pd.Series([*names[:10] * 3, *names[10:12] * 2])
     tested.y_hat = np.array([*names[:10] * 2, *names[1:10], "class 11", *names[10:14]])
-    page = tested.confusion()
+    page = tested.remark()
     cells = np.array(re.findall(r"<td[^>]*>(\d+)</td>", page), dtype=int).reshape(11, 11)
     np.testing.assert_array_equal(cells.sum(axis=1), [3] * 10 + [4])
     assert cells[10, 10] == 4
