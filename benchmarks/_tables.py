@@ -22,6 +22,7 @@ MAX_CATEGORIES = 255
 MAX_ONE_HOT = 30
 # Tables whose test rows are later than the others, and what says when.
 TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
+TIMES |= {"korea_tmax": ("Date",), "irish_power": ("DateTime",)}
 # Fraction of the training rows that LightGBM, given times or groups, validates by.
 N_LAST = 0.15
 
