@@ -41,15 +41,16 @@ def compared(errors, ours, tested):
     how = f"Means over {N_SPLITS} random splits, all methods at their defaults; the others get "
     how += "numbers and dates in text as numbers, and other text as categories."
     marked = table.replace(f"<th>{ours}</th>", f'<th class="ours">{ours}</th>')
-    return paragraph(verdict(errors, ours)) + marked + paragraph(how) + tested.remark()
+    said = "".join(map(paragraph, filter(None, [verdict(errors, ours), tested.warning()])))
+    return said + marked + paragraph(how) + tested.confusion()
 
 
 def choose(unsureness, errors):
     """Find a row of middling sureness, the least sure and that of the largest error; all others."""
     order = np.argsort(unsureness, kind="stable")
     orders = {
-        "The row with the largest error": np.argsort(-errors, kind="stable"),
-        "The row it is least sure of": order[::-1],
+        "A row with a large error": np.argsort(-errors, kind="stable"),
+        "An unsure row": order[::-1],
         "A typical row": np.roll(order, -(len(order) // 2)),
     }
     chosen = {}
@@ -136,6 +137,7 @@ def make_page(title, notes, errors, model, X_test, y_test):
     }
     first = next(iter(choose(tested.unsureness, tested.errors).values()))
     why = model.explain(X_test.iloc[[first]])
-    lines = [title, *notes, "", errors.map(number).to_string(), verdict(errors, ours), ""]
+    lines = [title, *notes, "", errors.map(number).to_string(), verdict(errors, ours)]
+    lines += [*filter(None, [tested.warning()]), ""]
     lines += [str(why), "", covered, *([matters] if matters else [])]
     return assemble(title, notes, sections), lines

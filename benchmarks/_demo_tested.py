@@ -16,6 +16,7 @@ from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 CONFIDENCE = 0.9
 # One row that makes this fraction of the squared error, at least, is told.
 MOST = 0.5
+NO_CLASS = "empty, as every class is less probable than true classes usually are"
 # Classes of a confusion table, and those whose probabilities are named.
 MAX_CLASSES, N_PROBABLE = 10, 3
 
@@ -80,16 +81,23 @@ class TestedNumbers:
         display.axes_[1].locator_params(axis="x", nbins=4)
         return picture(display, alt)
 
-    def remark(self):
-        """Say if a row makes most of the squared error."""
+    def warning(self):
+        """Say if one row makes most of the squared error."""
         squares = self.errors**2
         row, total = squares.argmax(), squares.sum()
         if squares[row] <= MOST * total:
             return ""
         share, target = percent(squares[row] / total), self.write(self.y.iloc[row])
-        text = f"Row {self.X.index[row]} alone, whose target is {target}, makes {share} of the "
-        text += "squared error of ours in the first split, so the RMSE tells of little else. "
-        return paragraph(f"{text}The mean absolute error says more of the other rows.")
+        others = number(np.sqrt((total - squares[row]) / (len(squares) - 1)))
+        text = f"Beware: row {self.X.index[row]} alone, whose target is {target}, makes {share} of "
+        text += (
+            "the squared error of ours in the first split, and may decide which method is best. "
+        )
+        return f"{text}Without it, the RMSE of ours is {others} there."
+
+    def confusion(self):
+        """Nothing: numbers aren't confused."""
+        return ""
 
     def coverage(self):
         """Say how many intervals contain the target; a picture."""
@@ -128,7 +136,7 @@ class TestedClasses:
         probable = np.argsort(-of_row, kind="stable")[:N_PROBABLE]
         told = ", ".join(f"{self.classes[k]} {100 * of_row[k]:.1f} %" for k in probable)
         members = self.classes[self.sets[row]]
-        is_long, members = len(members) > MAX_CLASSES, ", ".join(members) or "empty"
+        is_long, members = len(members) > MAX_CLASSES, ", ".join(members) or NO_CLASS
         members = (
             f"{self.sets[row].sum()} of the {len(self.classes)} classes" if is_long else members
         )
@@ -139,7 +147,11 @@ class TestedClasses:
         """Draw nothing: there is no display of classes."""
         return ""
 
-    def remark(self):
+    def warning(self):
+        """Nothing: no row makes much of a log loss."""
+        return ""
+
+    def confusion(self):
         """Table of the true and the predicted classes, the largest by name."""
         names = sorted(self.y.value_counts().index[:MAX_CLASSES])
         text = "Test rows of the first split by their class and the one predicted."

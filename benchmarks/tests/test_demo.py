@@ -266,10 +266,11 @@ def test_a_row_that_makes_the_error_is_told(page_of):
     tested = object.__new__(page_of.TestedNumbers)
     tested.X, tested.y = pd.DataFrame(index=[7, 8, 9]), pd.Series([1, 2, 300.0])
     tested.errors = np.ones(3)
-    assert tested.remark() == ""
+    assert tested.warning() == ""
     tested.errors = np.array([1.0, 1, 100])
-    text = "Row 9 alone, whose target is 300, makes 100 % of the squared error of ours"
-    assert text in tested.remark()
+    text = "row 9 alone, whose target is 300, makes 100 % of the squared error of ours"
+    assert text in tested.warning()
+    assert tested.warning().endswith("Without it, the RMSE of ours is 1 there.")
 
 
 def test_confusions_of_many_classes(page_of):
@@ -278,7 +279,7 @@ def test_confusions_of_many_classes(page_of):
     tested.classes = np.array(names)
     tested.y = pd.Series([*names[:10] * 3, *names[10:12] * 2])
     tested.y_hat = np.array([*names[:10] * 2, *names[1:10], "class 11", *names[10:14]])
-    page = tested.remark()
+    page = tested.confusion()
     cells = np.array(re.findall(r"<td[^>]*>(\d+)</td>", page), dtype=int).reshape(11, 11)
     np.testing.assert_array_equal(cells.sum(axis=1), [3] * 10 + [4])
     assert cells[10, 10] == 4
@@ -292,8 +293,8 @@ def test_three_different_rows_are_chosen(page_of):
     unsureness, errors = np.array([3.0, 1, 9, 2, 4]), np.array([0.0, 1, 8, 2, 1])
     assert page_of.choose(unsureness, errors) == {
         "A typical row": 0,
-        "The row it is least sure of": 4,
-        "The row with the largest error": 2,
+        "An unsure row": 4,
+        "A row with a large error": 2,
     }
     assert len(page_of.choose(np.full(2, np.inf), np.zeros(2))) == 2
 
