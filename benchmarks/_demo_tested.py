@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss, make_scorer
 from skneighbors.inspection import IntervalDisplay, NeighborsDisplay
 
 CONFIDENCE = 0.9
-# One row that makes this fraction of the squared error, at least, is told.
+# A row that makes more than this fraction of the squared error is named.
 MOST = 0.5
 NO_CLASS = "empty, as every class is less probable than true classes usually are"
 # Classes of a confusion table, and those whose probabilities are named.
@@ -83,17 +83,15 @@ class TestedNumbers:
 
     def warning(self):
         """Say if one row makes most of the squared error."""
-        squares = self.errors**2
-        row, total = squares.argmax(), squares.sum()
-        if squares[row] <= MOST * total:
+        row, squares = self.errors.argmax(), self.errors**2
+        others, total = np.delete(squares, row), squares.sum()
+        if not others.size or squares[row] <= MOST * total:
             return ""
         share, target = percent(squares[row] / total), self.write(self.y.iloc[row])
-        others = number(np.sqrt((total - squares[row]) / (len(squares) - 1)))
+        rmse = number(np.sqrt(others.mean()))
         text = f"Beware: row {self.X.index[row]} alone, whose target is {target}, makes {share} of "
-        text += (
-            "the squared error of ours in the first split, and may decide which method is best. "
-        )
-        return f"{text}Without it, the RMSE of ours is {others} there."
+        text += "the squared error of ours in the first split, and may decide who is best. Without "
+        return f"{text}it, the RMSE of ours is {rmse} there."
 
     def confusion(self):
         """Nothing: numbers aren't confused."""
@@ -148,7 +146,7 @@ class TestedClasses:
         return ""
 
     def warning(self):
-        """Nothing: no row makes much of a log loss."""
+        """Nothing: log losses are not checked."""
         return ""
 
     def confusion(self):

@@ -246,8 +246,8 @@ class Given:
             raise SystemExit("split neither by group nor by time")
         groups = None if groups is None else groups[: len(X)]
         time = None
-        if times is not None:  # rows of one time have one number
-            time = X[list(times)].apply(tuple, axis=1).rank(method="dense").to_numpy()
+        if times is not None:  # rows of one time have one number, those without one NaN
+            time = X.groupby(list(times)).ngroup().to_numpy(dtype=float)
         if isinstance(self.model, NONARegressor):
             self.model.fit(X, y, groups=groups, time=time)
         else:

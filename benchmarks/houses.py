@@ -99,7 +99,7 @@ def blocks(results):
     return {
         "houses_example.py": f"```python\n{EXAMPLE.read_text(encoding='utf-8')}```\n",
         "houses.py, printed": f"```text\n{results['printed']}```\n",
-        "houses.py, seeds": "That takes 15 to 60 seconds. Five fits by other seeds "
+        "houses.py, seeds": "That takes 15 to 60 seconds. Five fits with other seeds "
         f"predicted {low} to {high}. Here,\n{same:.1f} of their first "
         "five rows, on average, are among these five. Another processor may change as much.\n",
         "houses.py, errors": "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n",

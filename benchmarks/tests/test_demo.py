@@ -241,6 +241,10 @@ def test_the_page_shows_what_was_measured(demo, comparison, page_of, tmp_path, c
     assert "<script" not in page
     assert page.count("data:image/svg+xml") == 4
     assert comparison.verdict(errors, "NONARegressor") in page
+    y_test = y_test.where(y_test.index != y_test.index[0], 1e9)
+    page, lines = page_of.make_page("Wild", notes, errors, model, X_test, y_test)
+    assert f"<p>Beware: row {y_test.index[0]} alone" in page
+    assert any(line.startswith("Beware") for line in lines)
     assert "The target holds numbers" in page
     assert any("adjustment" in line for line in lines)
 

@@ -36,6 +36,21 @@ def folder(tmp_path, monkeypatch):
     return table
 
 
+def test_rows_are_numbered_by_their_times():
+    from _tables import Given
+
+    from skneighbors import NONARegressor
+
+    class Seen(NONARegressor):
+        def fit(self, X, y, **given):
+            self.given = given
+
+    X, model = pd.DataFrame({"day": [30.0, 9, None, 30, 10]}), Seen()
+    X.attrs["times"] = ("day",)
+    Given(model, 0).fit(X, np.zeros(5))
+    np.testing.assert_array_equal(model.given["time"], [2, 0, np.nan, 2, 1])
+
+
 def test_tables_come_as_pandas_reads_them(folder):
     from _tables import available_tables, load_table
 
