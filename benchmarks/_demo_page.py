@@ -34,15 +34,14 @@ PAGE = """<!doctype html>
 """
 
 
-def compared(errors, ours, tested):
-    """Errors of all methods, and what ours takes for what."""
+def compared(said, errors, ours, tested):
+    """Sentences on the errors of all methods, these, and what ours takes for what."""
     formats = {name: "{:.1f}".format if "seconds" in name else number for name in errors}
     table = html_table(errors.transform(formats))
     how = f"Means over {N_SPLITS} random splits, all methods at their defaults; the others get "
     how += "numbers and dates in text as numbers, and other text as categories."
     marked = table.replace(f"<th>{ours}</th>", f'<th class="ours">{ours}</th>')
-    said = "".join(map(paragraph, filter(None, [verdict(errors, ours), tested.warning()])))
-    return said + marked + paragraph(how) + tested.confusion()
+    return "".join(map(paragraph, said)) + marked + paragraph(how) + tested.confusion()
 
 
 def choose(unsureness, errors):
@@ -121,10 +120,11 @@ def make_page(title, notes, errors, model, X_test, y_test):
     """Write all as one page of HTML, and the lines that the terminal shows."""
     ours = type(model).__name__
     tested = (TestedClasses if is_classes(y_test) else TestedNumbers)(model, X_test, y_test)
+    said = [verdict(errors, ours), *tested.warnings()]
     covered, coverage = tested.coverage()
     importances, matters = important(model, X_test, y_test, tested)
     sections = {
-        "How large are the errors?": compared(errors, ours, tested),
+        "How large are the errors?": compared(said, errors, ours, tested),
         "Which rows made these predictions?": explained(model, X_test, tested),
         "How sure is it?": paragraph(covered) + coverage,
         "Which columns matter?": importances,
@@ -137,7 +137,6 @@ def make_page(title, notes, errors, model, X_test, y_test):
     }
     first = next(iter(choose(tested.unsureness, tested.errors).values()))
     why = model.explain(X_test.iloc[[first]])
-    lines = [title, *notes, "", errors.map(number).to_string(), verdict(errors, ours)]
-    lines += [*filter(None, [tested.warning()]), ""]
+    lines = [title, *notes, "", errors.map(number).to_string(), *said, ""]
     lines += [str(why), "", covered, *([matters] if matters else [])]
     return assemble(title, notes, sections), lines

@@ -81,17 +81,17 @@ class TestedNumbers:
         display.axes_[1].locator_params(axis="x", nbins=4)
         return picture(display, alt)
 
-    def warning(self):
-        """Say if one row makes most of the squared error."""
+    def warnings(self):
+        """Say if one row makes most of the squared error; a list of sentences."""
         row, squares = self.errors.argmax(), self.errors**2
         others, total = np.delete(squares, row), squares.sum()
         if not others.size or squares[row] <= MOST * total:
-            return ""
+            return []
         share, target = percent(squares[row] / total), self.write(self.y.iloc[row])
         rmse = number(np.sqrt(others.mean()))
         text = f"Beware: row {self.X.index[row]} alone, whose target is {target}, makes {share} of "
         text += "the squared error of ours in the first split, and may decide who is best. Without "
-        return f"{text}it, the RMSE of ours is {rmse} there."
+        return [f"{text}it, the RMSE of ours is {rmse} there."]
 
     def confusion(self):
         """Nothing: numbers aren't confused."""
@@ -145,9 +145,9 @@ class TestedClasses:
         """Draw nothing: there is no display of classes."""
         return ""
 
-    def warning(self):
+    def warnings(self):
         """Nothing: log losses are not checked."""
-        return ""
+        return []
 
     def confusion(self):
         """Table of the true and the predicted classes, the largest by name."""

@@ -241,12 +241,12 @@ def test_the_page_shows_what_was_measured(demo, comparison, page_of, tmp_path, c
     assert "<script" not in page
     assert page.count("data:image/svg+xml") == 4
     assert comparison.verdict(errors, "NONARegressor") in page
+    assert "The target holds numbers" in page
+    assert any("adjustment" in line for line in lines)
     y_test = y_test.where(y_test.index != y_test.index[0], 1e9)
     page, lines = page_of.make_page("Wild", notes, errors, model, X_test, y_test)
     assert f"<p>Beware: row {y_test.index[0]} alone" in page
     assert any(line.startswith("Beware") for line in lines)
-    assert "The target holds numbers" in page
-    assert any("adjustment" in line for line in lines)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -270,11 +270,12 @@ def test_a_row_that_makes_the_error_is_told(page_of):
     tested = object.__new__(page_of.TestedNumbers)
     tested.X, tested.y = pd.DataFrame(index=[7, 8, 9]), pd.Series([1, 2, 300.0])
     tested.errors = np.ones(3)
-    assert tested.warning() == ""
+    assert tested.warnings() == []
     tested.errors = np.array([1.0, 1, 100])
     text = "row 9 alone, whose target is 300, makes 100 % of the squared error of ours"
-    assert text in tested.warning()
-    assert tested.warning().endswith("Without it, the RMSE of ours is 1 there.")
+    (warning,) = tested.warnings()
+    assert text in warning
+    assert warning.endswith("Without it, the RMSE of ours is 1 there.")
 
 
 def test_confusions_of_many_classes(page_of):
