@@ -9,11 +9,8 @@ from _methods import DEEP_PEERS, FAST_PEERS, OURS
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-
-from skneighbors import NONARegressor
 
 MISSING = "missing"
 # Categories of a column that histogram boosting takes.
@@ -21,10 +18,12 @@ MAX_CATEGORIES = 255
 # Those that become indicators for k-NN.
 MAX_ONE_HOT = 30
 # Tables whose test rows are later than the others, and what says when.
-TIMES = {"seoul_bike": ("Date", "Hour"), "traffic": ("date_time", "date_time hour")}
-TIMES |= {"korea_tmax": ("Date",), "irish_power": ("DateTime",)}
-# Fraction of the training rows that LightGBM, given times or groups, validates by.
-N_LAST = 0.15
+TIMES = {
+    "seoul_bike": ("Date", "Hour"),
+    "traffic": ("date_time", "date_time hour"),
+    "korea_tmax": ("Date",),
+    "irish_power": ("DateTime",),
+}
 
 
 def available_tables():
@@ -230,49 +229,6 @@ def _deep(name):
     return lambda seed: Filled(DEEP_PEERS[name](seed))
 
 
-class Given:
-    """A method that is given groups or times: ours by `fit`, peers as validation rows.
-
-    These are of other groups, or the last rows.
-    """
-
-    def __init__(self, model, seed):
-        self.model, self.seed = model, seed
-
-    def fit(self, X, y):
-        """Fit."""
-        groups, times = X.attrs.get("groups"), X.attrs.get("times")
-        if groups is None and times is None:
-            raise SystemExit("split neither by group nor by time")
-        groups = None if groups is None else groups[: len(X)]
-        time = None
-        if times is not None:  # rows of one time have one number, those without one NaN
-            time = X.groupby(list(times)).ngroup().to_numpy(dtype=float)
-        if isinstance(self.model, NONARegressor):
-            self.model.fit(X, y, groups=groups, time=time)
-        else:
-            self._stop_by_validation_rows(X, y, groups, time)
-        return self
-
-    def _stop_by_validation_rows(self, X, y, groups, time):
-        from lightgbm import early_stopping
-
-        if groups is not None:
-            split = GroupShuffleSplit(1, test_size=N_LAST, random_state=self.seed)
-            train, last = next(split.split(X, y, groups))
-        else:
-            in_time = np.argsort(time, kind="stable")
-            train, last = np.split(in_time, [round((1 - N_LAST) * len(in_time))])
-        self.model.set_params(n_estimators=1000)
-        validation = [(X.iloc[last], y[last])]
-        stop = early_stopping(20, verbose=False)
-        self.model.fit(X.iloc[train], y[train], eval_set=validation, callbacks=[stop])
-
-    def predict(self, X):
-        """Predict."""
-        return self.model.predict(X)
-
-
 TABLE_PEERS = {
     "ridge": _ridge,
     "random forest": _random_forest,
@@ -283,8 +239,4 @@ TABLE_PEERS = {
     "CatBoost, text": _CatBoostText,
 }
 DEEP_TABLE_PEERS = {name: _deep(name) for name in ("RealMLP-TD", "TabM-D", "xRFM-D")}
-GIVEN = {
-    "NONA, given": lambda seed: Given(OURS["NONA"](seed), seed),
-    "LightGBM, given": lambda seed: Given(FAST_PEERS["LightGBM"](seed), seed),
-}
-TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS | OURS | GIVEN
+TABLE_METHODS = TABLE_PEERS | DEEP_TABLE_PEERS | OURS

@@ -20,8 +20,6 @@ from matplotlib.patches import Rectangle
 from scipy.stats import friedmanchisquare, studentized_range
 from tabular import GROUPS
 
-# Suffix of methods that are given times and groups.
-GIVEN = ", given"
 # Errors of so many times the best share the heatmap's last color.
 WORST_COLOR = 2
 
@@ -90,15 +88,6 @@ def win_table(rmse):
     tables = {ours: ratios(rmse, ours) for ours in among(OURS, rmse)}
     rows = {ours: (table < 1).where(table.notna()).mean() for ours, table in tables.items()}
     return pd.DataFrame(rows).T
-
-
-def given_table(frame):
-    """RMSE of methods with and without times and groups, by set."""
-    given = [method for method in frame.method.unique() if method.endswith(GIVEN)]
-    sets = frame[frame.method.isin(given)].dataset.unique()
-    methods = [name for method in given for name in (method.removesuffix(GIVEN), method)]
-    part = frame[frame.dataset.isin(sets) & frame.method.isin(methods)]
-    return part.pivot_table(index="method", columns="dataset", values="rmse").reindex(methods)
 
 
 def ablation_table(rmse, ours="NONA, no boosting"):
@@ -226,8 +215,6 @@ def tables(frame, failed):
     for split in sorted(frame.split.unique()):
         part = rmse.xs(split, level="split").dropna(axis=1, how="all").T
         errors.append(rst_table(f"Test RMSE, split {split}", upright(part), 4))
-    if frame.method.str.endswith(GIVEN).any():
-        errors.append(rst_table("Given times and groups", given_table(frame), 4))
     if len(failed):
         by_error = failed.groupby(["method", "error"]).dataset.unique()
         errors += ["Without a result:", ""]

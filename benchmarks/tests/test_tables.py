@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_rows_are_numbered_by_their_times():
-    from _tables import Given
+    from given import Given
 
     from skneighbors import NONARegressor
 
